@@ -77,6 +77,7 @@ mod import;
 mod live;
 mod mcp;
 mod offer;
+mod peers;
 mod publish;
 mod recogniser;
 mod remote;

@@ -4,18 +4,24 @@
 //! necessarily safe.
 
 pub mod agent_text;
+mod plain;
 pub mod secrets;
 pub mod sharing;
+mod table;
 
 use ack_api::Warning;
 use ack_api::memory::Memory;
 use ack_store::read::CuratedMemory;
 
 use self::agent_text::addresses_agent;
-use self::secrets::holds_secret;
+use self::plain::Plain;
+use self::secrets::{holds_secret, secret_lines};
 
 /// What stands in place of a line that may hold a secret.
 const SECRET_LEFT_OUT: &str = "(left out: it looks like a password, a key or a token)";
+
+/// A shorter line is no part of a key.
+const MIN_KEY_LINE: usize = 16;
 
 /// The warnings about a waiting memory.
 pub fn about(curated: &CuratedMemory) -> Vec<Warning> {
@@ -60,14 +66,17 @@ pub fn without_secrets(memory: &Memory) -> Memory {
 
 /// A text without the lines that look like a secret.
 pub fn without_secret(text: &str) -> String {
-    if !holds_secret(text) {
+    let secrets = secret_lines(&Plain::of(text));
+    if secrets.is_empty() {
         return text.to_owned();
     }
     let mut shown: Vec<&str> = Vec::new();
-    let mut in_key = false;
-    for line in text.lines() {
+    let (mut in_key, mut in_base64) = (false, false);
+    for (number, line) in (1..).zip(text.lines()) {
         in_key |= line.contains("-----BEGIN ");
-        if !in_key && !holds_secret(line) {
+        in_base64 &= is_base64(line);
+        in_base64 |= secrets.binary_search(&number).is_ok();
+        if !in_key && !in_base64 {
             shown.push(line);
         } else if shown.last() != Some(&SECRET_LEFT_OUT) {
             shown.push(SECRET_LEFT_OUT);
@@ -79,4 +88,11 @@ pub fn without_secret(text: &str) -> String {
         true => SECRET_LEFT_OUT.to_owned(),
         false => shown,
     }
+}
+
+/// Whether a line can go on with a key that began before it.
+fn is_base64(line: &str) -> bool {
+    let line = line.trim();
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
+    line.len() >= MIN_KEY_LINE && line.bytes().all(is_part)
 }

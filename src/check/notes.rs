@@ -22,7 +22,7 @@ use super::merge_conflicts::marked_lines;
 use super::yaml;
 use super::{CheckReport, Finding, NoteFolder, Severity};
 use crate::document::Document;
-use crate::warnings::sharing::sharing_problems;
+use crate::warnings::sharing::problems_by_line;
 use ack_api::import_line::{self, ImportLine};
 
 /// The keys of front matter whose value is one text.
@@ -143,20 +143,18 @@ impl CheckState {
         };
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
-        for (number, line) in (1..).zip(content.lines()) {
-            for problem in sharing_problems(line) {
-                let severity = if problem.is_error() {
-                    Severity::Error
-                } else {
-                    Severity::Warning
-                };
-                self.find(
-                    severity,
-                    problem.rule(),
-                    (&shown_path, number),
-                    problem.describe(),
-                );
-            }
+        for (line, problem) in problems_by_line(content) {
+            let severity = if problem.is_error() {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            self.find(
+                severity,
+                problem.rule(),
+                (&shown_path, line),
+                problem.describe(),
+            );
         }
         let conflicts = marked_lines(content);
         for (number, line) in (1..).zip(content.lines()) {

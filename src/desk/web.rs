@@ -2,9 +2,10 @@
 //!
 //! The address to open ends in a one-time word ([`page_access`]). The page exchanges it for the
 //! session token, keeps the token in its tab and sends it with every request. So another page,
-//! another program on this machine, or someone who sees the address later gets nothing. The server
-//! stops when the page says so, after some minutes without a request, or when it is interrupted.
-//! The caller gets back the choices that are not written yet.
+//! another user of this machine, or someone who sees the address later gets nothing, and their
+//! connections make room for those of the page. The server stops when the page says so, after some
+//! minutes without a request of the page, or when it is interrupted. The caller gets back the
+//! choices that are not written yet.
 
 mod message;
 mod page;
@@ -16,34 +17,44 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 pub use self::page_access::PageAccess;
 use self::site::ReviewSite;
 use super::Desk;
+use crate::peers::{AnsweringGuard, ConnectionLimits, Peers, ReadRate};
 
 /// The limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageLimits {
-    /// Concurrent connections.
-    connections: usize,
+    /// Concurrent connections. All come from this machine.
+    connections: ConnectionLimits,
     /// The time limit for a request's head, and for its body.
     request_timeout: Duration,
     /// The longest body of a request, in bytes.
     bytes: usize,
     /// The time without a request after which the server stops.
     idle: Duration,
+    /// How slowly an answer may be read.
+    pace: ReadRate,
 }
 
 const DEFAULT_LIMITS: PageLimits = PageLimits {
-    connections: 32,
+    connections: ConnectionLimits {
+        max_total: 32,
+        max_unknown: 16,
+        max_per_address: 16,
+        unknown_timeout: Duration::from_secs(5),
+    },
     request_timeout: Duration::from_secs(15),
     bytes: 1 << 20,
     idle: Duration::from_secs(300),
+    pace: ReadRate {
+        pause: Duration::from_secs(5),
+        rate: 16 << 10,
+    },
 };
 
 /// How long the search for groups waits, to load the first card faster.
@@ -138,44 +149,46 @@ impl Listener {
 
     async fn accept(self, interrupt: &Notify) -> std::io::Result<StopReason> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let slots = Arc::new(Semaphore::new(self.limits.connections));
-        let mut watch = tokio::time::interval(self.limits.idle / 10);
+        let limits = self.limits;
+        let peers = Peers::new(limits.connections);
         loop {
+            let next = async {
+                let (stream, address) = listener.accept().await?;
+                Ok::<_, std::io::Error>((stream, peers.wait_for_slot(address.ip()).await))
+            };
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                next = next => next,
                 () = interrupt.notified() => return Ok(StopReason::Interrupted),
                 () = self.site.finished() => {
                     // Give the answer time to reach the page.
                     tokio::time::sleep(SHUTDOWN_GRACE).await;
                     return Ok(StopReason::Finished);
                 }
-                _ = watch.tick() => {
-                    if self.site.idle_time() > self.limits.idle {
-                        return Ok(StopReason::Idle);
-                    }
-                    continue;
-                }
+                () = self.site.idle(limits.idle) => return Ok(StopReason::Idle),
             };
-            let (Ok((stream, _)), Ok(slot)) = (accepted, Arc::clone(&slots).try_acquire_owned())
-            else {
+            let Ok((stream, slot)) = accepted else {
+                // The process is out of file descriptors, or the client has already gone.
+                tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let _ = stream.set_nodelay(true);
-            let site = Arc::clone(&self.site);
+            let (site, peer) = (Arc::clone(&self.site), Arc::clone(&slot.peer));
             let answer = service_fn(move |request| {
-                let site = Arc::clone(&site);
-                async move { Ok::<_, Infallible>(site.answer(request).await) }
+                let (site, peer) = (Arc::clone(&site), Arc::clone(&peer));
+                async move {
+                    let _answering = AnsweringGuard::new(&peer);
+                    Ok::<_, Infallible>(site.answer(request, &peer).await)
+                }
             });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(self.limits.request_timeout)
-                .max_buf_size(64 << 10)
-                .serve_connection(TokioIo::new(stream), answer);
+            let connection = slot.serve(stream, limits.request_timeout, limits.pace, answer);
             tokio::spawn(async move {
-                // Ignore a browser that disconnects.
-                let _ = connection.await;
-                drop(slot);
+                tokio::select! {
+                    // Ignore a browser that disconnects.
+                    _ = connection => {}
+                    () = slot.must_close() => {}
+                }
             });
+            // Let the new connection run before the next one is accepted, which may take its place.
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -200,7 +213,12 @@ mod tests {
         let limits = PageLimits {
             idle,
             request_timeout: Duration::from_millis(300),
-            connections: 2,
+            connections: ConnectionLimits {
+                max_total: 2,
+                max_unknown: 2,
+                max_per_address: 2,
+                unknown_timeout: Duration::from_secs(60),
+            },
             ..DEFAULT_LIMITS
         };
         let curator = Curator {
@@ -251,6 +269,74 @@ mod tests {
         page.join().unwrap();
         assert_eq!(ended, StopReason::Interrupted);
         assert!(began.elapsed() >= Duration::from_millis(800));
+    }
+
+    /// An answer to a request without a token.
+    fn ask(host: &str, path: &str, body: &str) -> String {
+        let length = body.len();
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+        let request = format!("{head}Content-Length: {length}\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn wrong_words_do_not_keep_the_desk_running_and_silent_strangers_keep_nobody_out() {
+        let listener = listener(Duration::from_millis(600));
+        let host = listener.listener.local_addr().unwrap().to_string();
+        let access = listener.access();
+        let address = access.open().unwrap();
+        let stranger = std::thread::spawn(move || {
+            // More than there are places for: some send nothing, some read nothing.
+            let strangers: Vec<_> = (0..12)
+                .map(|number| {
+                    let mut stream = std::net::TcpStream::connect(&host).unwrap();
+                    let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+                    stream
+                        .write_all(head.repeat(number % 2).as_bytes())
+                        .unwrap();
+                    stream
+                })
+                .collect();
+            let word = format!("{{\"word\":\"{}\"}}", address.split_once("/#").unwrap().1);
+            let entered = ask(&host, "/enter", &word);
+            assert!(entered.starts_with("HTTP/1.1 200"), "{entered}");
+            // Until the desk ends.
+            while std::net::TcpStream::connect(&host).is_ok() {
+                let _ = std::panic::catch_unwind(|| ask(&host, "/enter", "{\"word\":\"x\"}"));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            drop(strangers);
+        });
+        let (_, ended) = listener.serve(&Notify::new()).unwrap();
+        assert_eq!(ended, StopReason::Idle);
+        stranger.join().unwrap();
+    }
+
+    #[test]
+    fn only_this_user_can_read_the_file_and_it_is_gone_once_it_is_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let access = listener(Duration::from_secs(1)).access();
+        let below = tempfile::tempdir().unwrap();
+        let address = access.open().unwrap();
+        let folders = [below.path().join("none"), below.path().to_owned()];
+        let file = access.write_file(&address, &folders).unwrap();
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(page.contains(&format!("url={address}\"")), "{page}");
+        let word = address.split_once("/#").unwrap().1;
+        assert!(access.enter("another").is_none() && file.exists());
+        assert!(access.enter(word).is_some() && !file.parent().unwrap().exists());
+        assert!(access.enter(word).is_none(), "it works once");
+        let file = access
+            .write_file(&access.open().unwrap(), &folders)
+            .unwrap();
+        access.close();
+        assert!(!file.exists());
     }
 
     #[test]

@@ -8,12 +8,10 @@
 
 pub mod access_log;
 mod metrics;
-mod peers;
 mod readiness;
 mod reload;
 mod request_record;
 mod site;
-mod slow_reader;
 pub mod tokens;
 
 use ack_api::{Diagnostic, ErrorCode, Hint};
@@ -22,20 +20,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 
 use self::access_log::AccessLog;
-use self::peers::{AnsweringGuard, ConnectionLimits, Peers};
 use self::site::Site;
-use self::slow_reader::{ReadRate, SlowReaderGuard};
 use self::tokens::{TokenFile, TokensError};
 use super::signals::EndSignals;
 use super::{Server, runtime};
 use crate::gate::{Gate, Token};
 use crate::offer::Offer;
+use crate::peers::{AnsweringGuard, ConnectionLimits, Peers, ReadRate};
 use crate::service::Service;
 use ack_gateway::server::{Report, Upstreams};
 
@@ -287,8 +282,6 @@ impl Listening {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let _ = stream.set_nodelay(true);
-            let stream = SlowReaderGuard::new(stream, Arc::clone(&peer_slot.peer), limits.pace);
             let (site, peer) = (Arc::clone(&site), Arc::clone(&peer_slot.peer));
             let answer = service_fn(move |request| {
                 let (site, peer) = (Arc::clone(&site), Arc::clone(&peer));
@@ -297,11 +290,7 @@ impl Listening {
                     Ok::<_, Infallible>(site.answer(request, &peer).await)
                 }
             });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(limits.head)
-                .max_buf_size(64 << 10)
-                .serve_connection(TokioIo::new(stream), answer);
+            let connection = peer_slot.serve(stream, limits.head, limits.pace, answer);
             let connection = open.watch(connection);
             tokio::spawn(async move {
                 tokio::select! {

@@ -1,18 +1,82 @@
 //! Finds passwords, keys and tokens in a text.
 //!
-//! It looks for what is certain by its form (a vendor's token, a private key), and for values that
-//! nobody would guess in places where secrets are written: after a name such as `api_token`, in a
-//! URL, in a command, in a sentence. A placeholder, a variable's name, a hash or an id is no secret.
+//! Two kinds are found: what is certain by its form (the tokens in `secrets.txt`, private keys), and
+//! values that nobody would guess in the [places] where secrets are written, such as after
+//! `api_token =`. A placeholder, a variable's name, a hash or an id is no secret.
 
-mod names;
 mod places;
 mod values;
-mod vendors;
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::plain::{Plain, pattern};
+use super::table::{Row, Table};
+
+/// The forms of tokens, each with its examples.
+const FORMS: &str = include_str!("secrets.txt");
+/// What is longer is judged by its characters.
+const MIN_JUDGED: usize = 16;
 
 /// Whether a text holds what looks like a password, a key or a token.
 pub fn holds_secret(text: &str) -> bool {
-    let is_private_key = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY");
-    is_private_key || vendors::has_token(text) || text.lines().any(places::holds_secret)
+    !secret_lines(&Plain::of(text)).is_empty()
+}
+
+/// The lines with what looks like a password, a key or a token, from 1.
+pub fn secret_lines(text: &Plain<'_>) -> Vec<usize> {
+    let mut found = private_keys(text);
+    found.extend(tokens(&text.text));
+    found.extend(places::secrets(&text.text));
+    text.lines_of(found)
+}
+
+/// The rows of the table, each with its two examples.
+fn rows() -> impl Iterator<Item = (Row, &'static str, &'static str)> {
+    let lines = FORMS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut columns = line.split_whitespace();
+        let words = columns.next()?;
+        let (before, words) = match words.split_once('…') {
+            Some((before, words)) => (Some(before.to_owned()), words),
+            None => (None, words),
+        };
+        let row = Row {
+            before,
+            words: words.split('|').map(str::to_owned).collect(),
+            inside: false,
+            rest: format!("(?-u:{})(?:[^0-9A-Za-z]|$)", columns.next()?),
+        };
+        Some((row, columns.next()?, columns.next()?))
+    })
+}
+
+/// Where tokens of a known form are.
+fn tokens(text: &str) -> Vec<usize> {
+    static TABLE: LazyLock<Option<Table>> =
+        LazyLock::new(|| Table::new(rows().map(|(row, ..)| row), false));
+    let found = TABLE.iter().flat_map(|table| table.find(text));
+    let tokens = found.filter(|found| {
+        let rest = text.get(found.rest..found.end).unwrap_or_default();
+        let token = rest.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        token.len() < MIN_JUDGED || values::is_made_by_program(token)
+    });
+    tokens.map(|found| found.start).collect()
+}
+
+/// Where private keys begin, also such as are written in base64 once more.
+fn private_keys(text: &Plain<'_>) -> Vec<usize> {
+    static HEADS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        pattern(r"---- ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|PuTTY-User-Key-File-\d|Private-Lines: \d")
+    });
+    let Some(heads) = HEADS.as_ref() else {
+        return Vec::new();
+    };
+    let written = heads.find_iter(&text.text).map(|found| found.start());
+    let encoded = text.decoded.iter();
+    let encoded = encoded.filter(|(_, decoded)| heads.is_match(decoded));
+    written.chain(encoded.map(|(at, _)| *at)).collect()
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use ack_api::text;
 
-use super::agent_text::addresses_agent;
-use super::secrets::holds_secret;
+use super::agent_text::agent_lines;
+use super::plain::Plain;
+use super::secrets::secret_lines;
 
 /// Where home folders are. A user name and a path follow.
 const HOME_PREFIXES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];
@@ -67,21 +68,35 @@ impl SharingProblem {
     }
 }
 
-/// The problems in a text.
+/// The problems in a text, each kind once.
 pub fn sharing_problems(text: &str) -> Vec<SharingProblem> {
-    let mut problems = Vec::new();
-    if holds_secret(text) {
-        problems.push(SharingProblem::Secret);
-    }
-    if addresses_agent(text) {
-        problems.push(SharingProblem::AddressesAgent);
-    }
-    problems.extend(home_path(text).map(SharingProblem::HomePath));
-    let plain = text.replace("\r\n", "\n").replace('\t', " ");
-    if text::safe(&plain) != plain {
-        problems.push(SharingProblem::Hidden);
+    let mut problems: Vec<SharingProblem> = Vec::new();
+    for (_, problem) in problems_by_line(text) {
+        if problems.iter().all(|known| known.rule() != problem.rule()) {
+            problems.push(problem);
+        }
     }
     problems
+}
+
+/// The problems in a text, each with its line, from 1.
+pub fn problems_by_line(text: &str) -> Vec<(usize, SharingProblem)> {
+    let plain = Plain::of(text);
+    let secrets = secret_lines(&plain).into_iter();
+    let orders = agent_lines(&plain).into_iter();
+    let lines = || (1..).zip(text.lines());
+    let homes = lines()
+        .filter_map(|(number, line)| Some((number, SharingProblem::HomePath(home_path(line)?))));
+    let hidden = lines().filter(|(_, line)| {
+        let line = line.replace('\t', " ");
+        text::safe(&line) != line
+    });
+    secrets
+        .map(|line| (line, SharingProblem::Secret))
+        .chain(orders.map(|line| (line, SharingProblem::AddressesAgent)))
+        .chain(homes)
+        .chain(hidden.map(|(line, _)| (line, SharingProblem::Hidden)))
+        .collect()
 }
 
 /// The first home folder that a text names.

@@ -224,6 +224,35 @@ fn the_one_time_address_works_once_and_is_required() {
 }
 
 #[test]
+fn titles_are_shown_without_characters_that_nobody_sees() {
+    let root = Root::new();
+    let hidden = "Re\u{200b}set \u{202e}the\u{2060} \u{1b}[31mk\u{ad}ey\u{e0041}\u{feff}";
+    let rest = json!({ "status": "staging", "project": hidden, "type": hidden, "session": hidden });
+    root.store("alpha", &[memory("w0", hidden, rest)]);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let listed = |more| crate::cli::ack(root.path(), &["review", "--list", more]).out;
+    let queue = json!({ "count": 9 });
+    for shown in [
+        desk.ask(&session, "/queue", queue).body,
+        desk.ask(&session, "/card", json!({ "number": 0 })).body,
+        desk.ask(&session, "/summary", json!({})).body,
+        listed("--scope=alpha"),
+        listed("--json"),
+    ] {
+        let hides =
+            |c: char| c != '\n' && (c.is_control() || ack_memory::api::text::is_invisible(c));
+        assert!(!shown.contains(hides), "{shown:?}");
+        // JSON can escape them.
+        assert!(!shown.contains("\\u"), "{shown}");
+        assert!(
+            shown.contains("Reset the key") || !shown.contains("set"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
 fn requests_of_other_hosts_and_pages_are_refused() {
     let root = waiting(1);
     let desk = Desk::open(&root);

@@ -20,7 +20,11 @@ fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     let opened = root.path().join("opened");
     fs::write(
         &browser,
-        format!("#!/bin/sh\nprintf %s \"$1\" > {}\n", opened.display()),
+        format!(
+            "#!/bin/sh\ncat \"$1\" > {opened}.new\nprintf %s \"$*\" > {opened}.arguments\n\
+             mv {opened}.new {opened}\n",
+            opened = opened.display()
+        ),
     )
     .unwrap();
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
@@ -38,13 +42,16 @@ fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     command
 }
 
-/// The last opened address, once it differs from `before`.
+/// The last opened address, once it differs from `before`: the file that the browser is given leads
+/// to it.
 fn opened(root: &Root, before: &str) -> String {
     let since = Instant::now();
     loop {
-        let address = fs::read_to_string(root.path().join("opened")).unwrap_or_default();
+        let page = fs::read_to_string(root.path().join("opened")).unwrap_or_default();
+        let address = page.split_once("url=").map_or("", |(_, rest)| rest);
+        let address = address.split('"').next().unwrap_or_default();
         if address.len() > 64 && address != before {
-            return address;
+            return address.to_owned();
         }
         assert!(since.elapsed() < TIMEOUT, "nothing was opened");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -58,7 +65,11 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     terminal.expect("the review page is open in your browser");
     let address = opened(&root, "");
     let desk = Desk::at(&address);
+    // Other users see the browser's arguments. The file that they name is gone once it is used.
+    let arguments = fs::read_to_string(root.path().join("opened.arguments")).unwrap();
+    assert!(!arguments.contains("127.0.0.1") && fs::exists(&arguments).unwrap());
     let session = desk.enter();
+    assert!(!fs::exists(&arguments).unwrap(), "{arguments}");
     let approve = json!({ "numbers": [0], "choice": { "do": "approve" } });
     assert_eq!(desk.ask(&session, "/choose", approve).status, 200);
     // The page was closed by accident: Enter gives another address, and nothing is lost.

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,13 +48,16 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
     };
     let listener = listen(desk, curator).map_err(io)?;
     let access = listener.access();
-    unwritten::save_at_exit(caller, &listener.desk(), session);
+    let entrance = Arc::clone(&access);
+    unwritten::save_at_exit(caller, &listener.desk(), session, move || entrance.close());
     print_address(&access).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
     let notify = Arc::clone(&interrupt);
     signals::on_interrupt(move || notify.notify_one());
-    let lines = Lines::read(access);
-    let (desk, ended) = listener.serve(&interrupt).map_err(io)?;
+    let lines = Lines::read(Arc::clone(&access));
+    let ended = listener.serve(&interrupt);
+    access.close();
+    let (desk, ended) = ended.map_err(io)?;
     match ended {
         StopReason::Finished => {}
         StopReason::Idle => write_err(
@@ -105,8 +109,13 @@ fn unreviewed_elsewhere(config: &Config) -> Option<String> {
 /// Makes an address, opens it, and prints it.
 fn print_address(access: &PageAccess) -> std::io::Result<()> {
     let address = access.open()?;
-    let how = if open(&address) {
-        "the review page is open in your browser; if it is not, open"
+    let is_open = is_wanted()
+        && access
+            .write_file(&address, &private_folders())
+            .is_ok_and(|file| open(&file));
+    let how = if is_open {
+        "the review page is open in your browser; if it is not, or if the browser cannot read the \
+         file, open"
     } else {
         "open the review page in a browser:"
     };
@@ -116,15 +125,31 @@ fn print_address(access: &PageAccess) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens an address in the user's browser. Returns whether a program for that was found.
+/// Where a file for the browser can be, the best folder first. A browser from a snap can read only
+/// its own folder; any other browser of this user can read that too.
+fn private_folders() -> Vec<PathBuf> {
+    let folders = directories::BaseDirs::new();
+    let snaps = folders.iter().flat_map(|folders| {
+        let of_snap = |name| folders.home_dir().join("snap").join(name).join("common");
+        ["firefox", "chromium"].map(of_snap)
+    });
+    let runtime = folders.as_ref().and_then(|folders| folders.runtime_dir());
+    let others = runtime
+        .map(Path::to_owned)
+        .into_iter()
+        .chain([std::env::temp_dir()]);
+    snaps
+        .filter(|folder| folder.is_dir())
+        .chain(others)
+        .collect()
+}
+
+/// Opens a file in the user's browser. Returns whether a program for that was found.
 #[expect(
     clippy::disallowed_methods,
     reason = "a person asked for the page, and it opens in their own browser"
 )]
-fn open(address: &str) -> bool {
-    if !is_wanted() {
-        return false;
-    }
+fn open(file: &Path) -> bool {
     let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
     let opener = browser.unwrap_or_else(|| {
         OsString::from(if cfg!(target_os = "macos") {
@@ -134,7 +159,7 @@ fn open(address: &str) -> bool {
         })
     });
     Command::new(opener)
-        .arg(address)
+        .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -102,7 +102,7 @@ pub fn run_terminal_desk(
         QueueKind::Stale => BEGIN_STALE,
     });
     let desk = Arc::new(Mutex::new(desk));
-    unwritten::save_at_exit(caller, &desk, session);
+    unwritten::save_at_exit(caller, &desk, session, || {});
     let mut walk = QueueWalk::new(&desk);
     let mut session = session.clone();
     loop {

@@ -31,10 +31,16 @@ pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
-pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &ReviewSession) {
+pub fn save_at_exit(
+    caller: Caller<'_>,
+    desk: &Arc<Mutex<Desk>>,
+    session: &ReviewSession,
+    clean_up: impl Fn() + Send + 'static,
+) {
     let (desk, session) = (Arc::clone(desk), session.clone());
     let folders = candidate_folders(caller.config);
     signals::at_exit(move || {
+        clean_up();
         // A write in progress finishes first.
         let mut desk = desk.lock();
         if desk.unwritten() > 0 {

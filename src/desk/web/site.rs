@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::message::{
     Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, QueueRequest,
@@ -36,6 +36,7 @@ use crate::desk::nearest::neighbours;
 use crate::desk::queue::{ItemState, QueueItem, QueueKind};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
+use crate::peers::{Peer, ReadingGuard};
 
 /// The most memories in a window.
 const MAX_WINDOW: usize = 200;
@@ -74,7 +75,7 @@ pub struct ReviewSite {
     page: ReviewPage,
     limits: PageLimits,
     began: Instant,
-    /// The time of the last request, in milliseconds since the start.
+    /// The time of the last request of the page, in milliseconds since the start.
     last_request: AtomicU64,
     revision: AtomicU64,
     /// Whether the nearest memories of a card have been sent.
@@ -140,15 +141,20 @@ impl ReviewSite {
         self.finished.notified().await;
     }
 
-    /// The time since the last request.
-    pub fn idle_time(&self) -> Duration {
-        let last_request = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
-        self.began.elapsed().saturating_sub(last_request)
+    /// Waits until the page has asked nothing for this long. What strangers ask does not count.
+    pub async fn idle(&self, limit: Duration) {
+        loop {
+            let last_request = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
+            match (last_request + limit).checked_sub(self.began.elapsed()) {
+                Some(left) if !left.is_zero() => sleep(left).await,
+                _ => return,
+            }
+        }
     }
 
     /// Answers a request.
-    pub async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
-        let mut answer = match self.route(request).await {
+    pub async fn answer(self: &Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Answer {
+        let mut answer = match self.route(request, peer).await {
             Ok(answer) => answer,
             Err(failure) => {
                 let mut answer = in_json(&json!({ "error": failure.message }));
@@ -167,7 +173,11 @@ impl ReviewSite {
         answer
     }
 
-    async fn route(self: &Arc<Self>, request: Request<Incoming>) -> Result<Answer, Failure> {
+    async fn route(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        peer: &Peer,
+    ) -> Result<Answer, Failure> {
         self.check_place(&request)?;
         let path = request.uri().path().to_owned();
         if path == "/" {
@@ -179,16 +189,29 @@ impl ReviewSite {
         if request.method() != Method::POST {
             return Err(not_allowed("POST"));
         }
-        if path != "/enter" {
+        let enters = path == "/enter";
+        if !enters {
             self.check_token(&request)?;
+            self.admit(peer);
         }
+        let reading = ReadingGuard::new(peer);
         let body = self.body(request).await?;
-        self.last_request
-            .store(millis(self.began.elapsed()), Ordering::Relaxed);
+        drop(reading);
         let site = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || site.act(&path, &body));
         let failed = |_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer failed");
-        Ok(in_json(&work.await.map_err(failed)??))
+        let answer = work.await.map_err(failed)??;
+        if enters {
+            self.admit(peer);
+        }
+        Ok(in_json(&answer))
+    }
+
+    /// Notes a request of the page. Its connection outlasts those of others.
+    fn admit(&self, peer: &Peer) {
+        peer.mark_known();
+        self.last_request
+            .store(millis(self.began.elapsed()), Ordering::Relaxed);
     }
 
     /// Checks that the request is for this server and comes from its own page.

@@ -4,24 +4,23 @@
 //! memories agents may ask for. Tools, upstream servers and the number of memories held in memory
 //! stay as they were, because connected clients and existing indexes depend on them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::config::Config;
 use crate::shell::Shell;
 use ack_api::Diagnostic;
+use ack_store::quick_state::QuickState;
 
 /// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// Identifies a version of the file; `None` if there is no file.
-type Stamp = Option<(u64, SystemTime, u64)>;
-
 /// The file of the current settings.
 pub struct Settings {
     path: PathBuf,
-    state: Mutex<(Instant, Stamp)>,
+    /// When it was looked at last, and its version then; `None` if there is no file.
+    state: Mutex<(Instant, Option<QuickState>)>,
 }
 
 /// The result of reading a changed file.
@@ -36,10 +35,10 @@ impl Settings {
     /// The settings file of a configuration, whether it exists or not.
     pub fn of(config: &Config) -> Self {
         let path = config.root.value.join("config.toml");
-        let stamp = stamp(&path);
+        let version = QuickState::read(&path, None);
         Self {
             path,
-            state: Mutex::new((Instant::now(), stamp)),
+            state: Mutex::new((Instant::now(), version)),
         }
     }
 
@@ -51,7 +50,7 @@ impl Settings {
             return None;
         }
         *checked = Instant::now();
-        let now = stamp(&self.path);
+        let now = QuickState::read(&self.path, None);
         if now == *known {
             return None;
         }
@@ -81,10 +80,4 @@ impl Settings {
             }
         })
     }
-}
-
-fn stamp(path: &Path) -> Stamp {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.len(), metadata.modified().ok()?, metadata.ino()))
 }

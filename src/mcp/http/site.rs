@@ -20,7 +20,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::metrics::{CLASSIC, Metrics, OPENMETRICS, accepts_openmetrics, classic};
-use super::peers::{Peer, ReadingGuard};
 use super::readiness::Readiness;
 use super::reload::Settings;
 use super::request_record::RequestRecord;
@@ -31,6 +30,7 @@ use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
 use crate::mcp::raw_result;
+use crate::peers::{Peer, ReadingGuard};
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -26,6 +26,7 @@ use subtle::ConstantTimeEq;
 use crate::config::MaxStatus;
 use ack_api::memory::nearest;
 use ack_api::{settings, text};
+use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
 /// How often to check whether the file changed.
@@ -124,7 +125,7 @@ pub struct TokenFile {
 #[derive(Debug)]
 struct State {
     checked: Instant,
-    stamp: Stamp,
+    version: Option<QuickState>,
     /// The clients that are let in: nobody while the file is not usable.
     clients: Arc<Vec<Arc<TokenClient>>>,
     /// The clients of the last version that could be used.
@@ -134,9 +135,6 @@ struct State {
     /// Why the file is not usable now.
     problem: Option<String>,
 }
-
-/// Identifies a version of the file.
-type Stamp = Option<(u64, SystemTime, u64)>;
 
 /// Why a token file is not usable.
 #[derive(Debug, thiserror::Error)]
@@ -165,7 +163,7 @@ impl TokenFile {
     /// # Errors
     /// It cannot be read, it is invalid, or it names no client.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
-        let stamp = stamp(path);
+        let version = QuickState::read(path, None);
         let clients = read(path, &[])?;
         if clients.is_empty() {
             return Err(TokensError::Wrong {
@@ -178,7 +176,7 @@ impl TokenFile {
             path: path.to_owned(),
             state: Mutex::new(State {
                 checked: Instant::now(),
-                stamp,
+                version,
                 known: Arc::clone(&clients),
                 last_read: Arc::clone(&clients),
                 clients,
@@ -225,12 +223,12 @@ impl TokenFile {
             return None;
         }
         state.checked = Instant::now();
-        let stamp = stamp(&self.path);
-        // Rights can come back without a change of the file's time.
-        if stamp == state.stamp && state.problem.is_none() {
+        let version = QuickState::read(&self.path, None);
+        // What the file's folder allows can change without a change of the file.
+        if version == state.version && state.problem.is_none() {
             return None;
         }
-        state.stamp = stamp;
+        state.version = version;
         match read(&self.path, &state.known) {
             Ok(clients) => {
                 let message = self.reloaded_message(clients.len());
@@ -352,13 +350,6 @@ pub fn hash(token: &str) -> String {
 pub fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
-}
-
-fn stamp(path: &Path) -> Stamp {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = std::fs::metadata(path).ok()?;
-    let modified = metadata.modified().ok()?;
-    Some((metadata.len(), modified, metadata.ino()))
 }
 
 /// Checks that a file is valid. It may name no client.

@@ -1,320 +1,335 @@
-//! Where secrets are written in a line: after a name, in a URL, in a command, in a sentence.
+//! Where secrets are written: after a name, in a URL, in a command, in a header, in a sentence.
 
-use super::names::{self, Kind};
-use super::values::is_secret;
+use std::sync::LazyLock;
 
-/// Whether a line holds a secret where one is expected.
-pub fn holds_secret(line: &str) -> bool {
-    in_url(line)
-        || in_command(line)
-        || in_machine_entry(line)
-        || in_header(line)
-        || of_amazon(line)
-        || after_name(line)
-}
+use regex::Regex;
 
-/// Characters of names.
-fn is_name_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '-' || c == '.'
-}
+use super::values::{is_random_uuid, is_secret};
+use crate::warnings::plain::pattern;
+use crate::warnings::table::{Found, Row, Table};
 
-/// A name in a line, and where it ends.
-struct Name<'a> {
-    text: &'a str,
-    start: usize,
-    end: usize,
-}
+/// Words for what a person chose; `_` joins words. Short ones stand alone or at the end of a name.
+const PASSWORDS: &str = r"passwords? | passwd | passphrase | passcode | requirepass
+    | \b(?: pass | pwd | pw | psk | creds | mdp | clave | sandi | pin_code )
+    | passwort | kennwort | zugangscode | mot_de_passe | code_d'acces | contrasena | senha
+    | palavra_passe | parola | wachtwoord | losenord | adgangskode | passord | salasana | heslo
+    | haslo | geslo | lozinka | jelszo | sifre | mat_khau | kata_sandi | slaptazodis | parool
+    | пароль | пароля | паролем | лозинка | парола | κωδικος | συνθηματικο | סיסמה | סיסמא
+    | كلمة_المرور | كلمة_السر | رمز_عبور | पासवर्ड | รหัสผ่าน
+    | 密码 | 密碼 | 口令 | パスワード | 暗証番号 | 비밀번호 | 암호";
 
-fn names_of(line: &str) -> Vec<Name<'_>> {
-    let mut found = Vec::new();
-    let mut start = None;
-    for (at, c) in line.char_indices().chain([(line.len(), ' ')]) {
-        if is_name_part(c) {
-            start.get_or_insert(at);
-        } else if let Some(from) = start.take() {
-            let text = line.get(from..at).unwrap_or_default();
-            found.push(Name {
-                text,
-                start: from,
-                end: at,
-            });
-        }
-    }
-    found
-}
+/// Words for what a program made.
+const TOKENS: &str = r"tokens? | credentials? | jeton | токен | токена | 令牌 | トークン | 토큰
+    | (?: api | secret | private | access | auth | master | encryption | encrypt | signing
+        | account | storage | service | app | admin | deploy | consumer | subscription | shared
+        | hmac | jwt | aes | sas | webhook | authorization | license | client ) _? key
+    | api_?schlussel | zugangsschlussel | cle_(?:d')? api | clave_de_api
+    | chave_(?:de_)? api | chiave_api | klucz_api | api_?ключ | ключ_api
+    | api_?密钥 | 密钥 | api_?キー | 秘密鍵 | api_?키
+    | \S_(?: auth | pat )";
 
-/// Whether a value is given to a name that stands for a secret.
-fn after_name(line: &str) -> bool {
-    if !names::may_be_in(line) {
-        return false;
-    }
-    let found = names_of(line);
-    found.iter().enumerate().any(|(at, name)| {
-        let mut words = names::words(name.text);
-        let last = words.last().map_or("", String::as_str);
-        if ![
-            "key",
-            "token",
-            "secret",
-            "password",
-            "passphrase",
-            "passwd",
-            "pass",
-            "pw",
-            "pwd",
-            "psk",
-        ]
-        .iter()
-        .any(|end| last.ends_with(end))
-            && names::kind(&words).is_none()
-        {
-            return false;
-        }
-        // `AWS secret access key`, `password hash`: the words before and after belong to the name.
-        for before in found
-            .get(at.saturating_sub(2)..at)
-            .unwrap_or_default()
-            .iter()
-            .rev()
-        {
-            let between = line.get(before.end..name.start).unwrap_or_default();
-            if between
-                .trim_matches(|c: char| c.is_whitespace() || is_name_part(c))
-                .is_empty()
-            {
-                let mut joined = names::words(before.text);
-                joined.append(&mut words);
-                words = joined;
-            }
-        }
-        let Some(kind) = names::kind(&words) else {
-            return false;
-        };
-        let rest = line.get(name.end..).unwrap_or_default();
-        let before = line.get(..name.start).unwrap_or_default();
-        // The image's address is public, and so is the token in it.
-        if before.ends_with(['?', '&']) && before.contains("://") && line.contains("badge") {
-            return false;
-        }
-        is_assigned(rest, before, name.text, kind) || is_told(rest, kind)
-    })
-}
+/// Words after such a word that do not change what it stands for.
+const ENDINGS: &str = r"base | value | prod | production | staging | live | old | new | raw | plain
+    | main | dev | \d+";
 
-/// Whether a secret is assigned: `= value`, `: value`, `("value")`, `| value |`, `>value<`.
-fn is_assigned(rest: &str, before: &str, name: &str, kind: Kind) -> bool {
-    let is_flag = name.starts_with("--") && rest.starts_with(' ');
-    let is_element = before.ends_with('<') && rest.starts_with('>');
-    let is_call = ["(\"", "('"].iter().any(|call| rest.starts_with(call));
-    if is_flag || is_element || is_call {
-        return is_secret(value(rest.get(1..).unwrap_or_default()), kind.least());
-    }
-    let spaced = rest.trim_start();
-    if kind == Kind::Password && spaced.len() < rest.len() && spaced.starts_with(['"', '\'', '`']) {
-        return is_secret(value(spaced), kind.least());
-    }
-    let rest = rest.trim_start_matches(['"', '\'', '`', ' ', '\t', '*', '\\', ']']);
-    let assigned = rest
-        .strip_prefix(":=")
-        .or_else(|| rest.strip_prefix("=>"))
-        .or_else(|| rest.strip_prefix('='))
-        .or_else(|| rest.strip_prefix('|'))
-        .or_else(|| rest.strip_prefix(':').filter(|rest| !rest.starts_with(':')));
-    let Some(assigned) = assigned else {
-        return false;
-    };
-    let assigned = assigned.trim_start_matches(['=', ' ', '\t', '*']);
-    let given = value(assigned);
-    if is_secret(given, kind.least()) {
-        return true;
-    }
-    // `token: string = "value"`
-    let typed = assigned.strip_prefix(given).map(str::trim_start);
-    let typed = typed.and_then(|rest| rest.strip_prefix('='));
-    typed.is_some_and(|rest| is_secret(value(rest.trim_start_matches([' ', '='])), kind.least()))
-}
+/// Words in a name that make its value public, short-lived, or the name of something else.
+const PUBLIC: &str = r"\b(?: public | pub | publishable | anon | csrf | xsrf | page | next
+    | continuation | cursor | sync | cancellation | idempotency | bos | eos | pad | unk | sep | cls
+    | special | stop | mask | hash | hashed | digest | fingerprint | checksum | foreign | cache
+    | partition | sort | row | no | design | per | max | min | num
+    | (?: starting | change | purchase | confirmation | resume | paging )_token )\b";
 
-/// Whether a sentence says what a secret is: `the password of the database is value`.
-fn is_told(rest: &str, kind: Kind) -> bool {
-    let end = rest.char_indices().nth(70).map_or(rest.len(), |(at, _)| at);
-    let near = rest.get(..end).unwrap_or(rest);
-    let told = [" is ", " was ", " ist ", " es ", " est ", " = ", ": "]
-        .iter()
-        .filter_map(|verb| {
-            let at = near.find(verb)?;
-            let between = near.get(..at)?;
-            let links = ["", " for ", " of ", " on ", " to ", " in ", " at "];
-            let begins = links
-                .iter()
-                .any(|link| between == *link || (!link.is_empty() && between.starts_with(link)));
-            let is_clause = !between.contains(['.', ';', '!', '?', '(', ',', ':', '=', '|']);
-            (begins && is_clause).then(|| rest.get(at + verb.len()..))?
-        });
-    told.into_iter().any(|said| {
-        let mut said = said.trim_start();
-        for filler in ["now ", "still ", "currently ", "set to ", "just "] {
-            said = said.strip_prefix(filler).unwrap_or(said);
-        }
-        is_secret(value(said), kind.least().max(7))
-    })
-}
+/// Between a name and the value that is assigned to it.
+const ASSIGNED: &str = r#"["'`*\\\]\ \t]{0,8} (?: :=|=>|={1,3}|[:|>]|[(] ["'] ) [*\ \t]*"#;
 
-/// The value at the beginning of a text, without its quotes. A quoted text with spaces is none.
-fn value(text: &str) -> &str {
-    let text = text.trim_start_matches([' ', '\t', '\\']);
-    if let Some(quote) = text.chars().next().filter(|c| "\"'`".contains(*c)) {
-        let rest = text.trim_start_matches(quote);
-        let inner = rest.split([quote, '\\']).next().unwrap_or_default();
-        return if inner.contains(char::is_whitespace) {
-            ""
-        } else {
-            inner
-        };
-    }
-    let ends = |c: char| !c.is_ascii_graphic() || "\"'`,;)<>|\\".contains(c);
-    text.split(ends).next().unwrap_or_default()
-}
+/// Between a name and its value in a sentence.
+const TOLD: &str = r#"(?: [\ \t]+ (?: for|of|on|to|in|at|fur|der|des|del|de|du|da|do|di|dla|od|van
+        |voor|til|от|для|к ) [\ \t] [^.;!?(,:=|\n]{1,60}? )?
+    (?: [\ \t]+ (?: is|was|are|ist|lautet|war|es|est|e|jest|to|to\ jest|это|-|=|olan ) [\ \t]
+        | :\ | \ ?(?: 是|为|爲|は|が|는|은|이|가 ) )
+    (?: \ * (?: now|still|currently|set\ to|just )\  )? [\ \t]*"#;
 
-/// Whether a host stands for one that the reader has to fill in.
-fn is_example_host(host: &str) -> bool {
-    host.starts_with(['<', '$', '{']) || host.contains("example.")
-}
-
-/// `scheme://user:value@host`
-fn in_url(line: &str) -> bool {
-    line.match_indices("://").any(|(at, separator)| {
-        let before = line.get(..at).unwrap_or_default();
-        let rest = line.get(at + separator.len()..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || "\"'`<>|\\,".contains(c);
-        let address = rest.split(ends).next().unwrap_or_default();
-        let authority = address.split('/').next().unwrap_or_default();
-        let Some((user, host)) = authority.rsplit_once('@') else {
-            return false;
-        };
-        let Some((user, password)) = user.split_once(':') else {
-            return false;
-        };
-        let host = host.split([':', '?']).next().unwrap_or_default();
-        let stem = password.trim_end_matches(|c: char| c.is_ascii_digit());
-        before.ends_with(|c: char| c.is_ascii_alphanumeric())
-            && (user.is_empty() || !stem.eq_ignore_ascii_case(user))
-            && !host.is_empty()
-            && !is_example_host(host)
-            && is_secret(password, 6)
-    })
-}
-
-/// Commands, the option that takes a secret, and whether a user name and `:` come before it.
-const COMMANDS: [(&str, &str, bool); 11] = [
-    ("curl", "-u", true),
-    ("curl", "--user", true),
-    ("curl", "--proxy-user", true),
-    ("sshpass", "-p", false),
-    ("mysql", "-p", false),
-    ("mysqldump", "-p", false),
-    ("mariadb", "-p", false),
-    ("mongosh", "-p", false),
-    ("docker login", "-p", false),
-    ("helm registry login", "-p", false),
-    ("redis-cli", "-a", false),
+/// What a secret follows in commands, headers and files: how that begins, how it goes on up to the
+/// value, and how long the value is at least.
+const BEFORE: &[(&str, &str, usize)] = &[
+    (
+        "curl |wget |http ",
+        r#"(?:[^\n|;]{0,80}?\s)?(?:-u|--user|--proxy-user|-a)[ =]?["']?[^\s:"']{1,64}:"#,
+        6,
+    ),
+    (
+        "sshpass |mysql |mysqldump |mysqladmin |mariadb |mongosh |mongo |docker login |podman login \
+         |helm registry login |az login ",
+        r"(?:[^\n|;]{0,80}?\s)?-p[ =]?",
+        6,
+    ),
+    ("redis-cli ", r"(?:[^\n|;]{0,80}?\s)?-a\s+", 6),
+    (
+        "ldapsearch |ldapmodify |ldapadd ",
+        r"(?:[^\n|;]{0,80}?\s)?-w\s+",
+        6,
+    ),
+    ("login |machine ", r"\S{1,64}\s+password\s+", 6),
+    (
+        "\npassword| password|\tpassword",
+        r"[ \t]+[^\s=:]{6,64}[ \t]*(?:\r?\n|$)",
+        0,
+    ),
+    ("requirepass |masterauth ", "", 6),
+    ("pass:", "", 6),
+    (
+        "authorization",
+        r#"['"]?\s{0,4}[:=]?\s{0,4}['"]?(?:bearer|basic|token|apikey|api-key|digest)\s+"#,
+        10,
+    ),
+    ("bearer ", "", 16),
+    // A line of a `.pgpass`.
+    (
+        ":5432:|:5433:|:5434:|:5439:|:6432:|:6543:|:26257:|:*:",
+        r"[\w.*-]{1,64}:[\w.*-]{1,64}:",
+        6,
+    ),
+    ("jdbc:oracle:", r"\w+:\w+/", 6),
+    // A Docker configuration and an `.npmrc` hold a user name and a password in base64.
+    ("\"auth\"|_auth", r#"\s{0,4}[:=]\s{0,4}"?"#, 12),
+    (
+        "--",
+        r"(?:[\w-]{1,32}-)?(?:password|passwd|pass|passphrase)[ =]",
+        6,
+    ),
+    (
+        "--",
+        r"(?:[\w-]{1,32}-)?(?:secret|token|api-key|access-key|secret-key)[ =]",
+        10,
+    ),
+    ("password |passwd |passphrase ", r#"["'`]"#, 6),
 ];
 
-/// `curl -u user:value`, `sshpass -p value`
-fn in_command(line: &str) -> bool {
-    line.contains(" -")
-        && COMMANDS.iter().any(|(command, option, has_user)| {
-            let Some(at) = line.find(command) else {
-                return false;
-            };
-            let rest = line.get(at + command.len()..).unwrap_or_default();
-            let before = line.get(..at).unwrap_or_default();
-            let is_command = !before.ends_with(is_name_part) && rest.starts_with(' ');
-            let option = format!(" {option}");
-            is_command
-                && rest.match_indices(&option).any(|(at, _)| {
-                    let given = rest.get(at + option.len()..).unwrap_or_default();
-                    let given = value(given.trim_start_matches([' ', '=']));
-                    match has_user {
-                        true => given
-                            .split_once(':')
-                            .is_some_and(|(_, password)| is_secret(password, 6)),
-                        false => is_secret(given, 6),
-                    }
-                })
+/// The words at the end of names.
+const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|mdp|clave|sandi|\
+    passwort|kennwort|passe|d'acces|contrasena|contrasenas|senha|parola|wachtwoord|losenord|\
+    adgangskode|passord|salasana|heslo|haslo|geslo|lozinka|jelszo|sifre|khau|slaptazodis|parool|\
+    пароль|пароля|паролем|лозинка|парола|κωδικος|συνθηματικο|סיסמה|סיסמא|المرور|السر|عبور|पासवर्ड|\
+    รหัสผ่าน|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|secret|secrets|token|tokens|\
+    credential|credentials|jeton|токен|токена|令牌|トークン|토큰|key|schlussel|zugangsschlussel|api|ключ|密钥|\
+    キー|秘密鍵|키|auth|pat";
+
+/// The 40 characters of Amazon's secret access key, near words that speak of one.
+const AMAZON: (&str, &str) = (
+    "aws|amazon|secret|access key|s3",
+    r"[^\n]{0,64}?[^0-9A-Za-z./+\n-][A-Za-z0-9/+]{40}(?:[^0-9A-Za-z_/+]|$)",
+);
+
+/// `scheme://user:value@host`
+const URL: (&str, &str) = (
+    "://",
+    r#"[^\s"'`<>|\\,/:@]{0,64}:[^\s"'`<>|\\,/]{6,160}@[^\s"'`<>|\\,/:?@]{1,80}"#,
+);
+
+/// How much of a value is looked at, in bytes.
+const MAX_VALUE: usize = 128;
+/// How far before its last word a name may begin, in bytes, and how many words it has at most.
+const MAX_NAME: usize = 64;
+const NAME_WORDS: usize = 5;
+
+/// The table of places, and what a name stands for.
+struct Places {
+    table: Table,
+    password: Regex,
+    secret: Regex,
+    token: Regex,
+    public: Regex,
+    endings: Regex,
+}
+
+/// Where secrets are in a plain text, at places where they are expected.
+pub fn secrets(text: &str) -> Vec<usize> {
+    static PLACES: LazyLock<Option<Places>> = LazyLock::new(Places::new);
+    let Some(places) = PLACES.as_ref() else {
+        return Vec::new();
+    };
+    let found = places.table.find(text).into_iter();
+    let secrets = found.filter(|found| {
+        let matched = text.get(found.rest..found.end).unwrap_or_default();
+        match found.row {
+            0 | 1 => places.is_named(text, *found),
+            2 => is_of_amazon(matched),
+            3 => is_in_url(matched),
+            row => {
+                let least = BEFORE.get(row - 4).map_or(0, |(_, _, least)| *least);
+                match least {
+                    0 => is_secret(matched.trim(), 6),
+                    least => is_secret(value(text, found.end), least),
+                }
+            }
+        }
+    });
+    secrets.map(|found| found.end).collect()
+}
+
+impl Places {
+    fn new() -> Option<Self> {
+        let spaced = |words: String| pattern(&format!("(?ix) {words}"));
+        let apart = |words: &str| words.replace('_', r"\ ");
+        let ends = |words: &str| format!(r"(?: {} ) (?: \ (?: {ENDINGS} ) )* $", apart(words));
+        let row = |words: &str, rest: String| Row {
+            before: None,
+            words: words.split('|').map(str::to_owned).collect(),
+            inside: false,
+            rest,
+        };
+        let endings = format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*");
+        let named = |between: &str| Row {
+            inside: true,
+            ..row(LAST_WORDS, format!("(?x: {endings} {between} )"))
+        };
+        let others = BEFORE
+            .iter()
+            .map(|(words, rest, _)| row(words, (*rest).to_owned()));
+        let rows = [
+            named(ASSIGNED),
+            named(TOLD),
+            row(AMAZON.0, AMAZON.1.to_owned()),
+            Row {
+                before: Some("[A-Za-z0-9]".to_owned()),
+                ..row(URL.0, URL.1.to_owned())
+            },
+        ];
+        Some(Self {
+            table: Table::new(rows.into_iter().chain(others), true)?,
+            password: spaced(ends(PASSWORDS))?,
+            secret: spaced(ends("secrets?"))?,
+            token: spaced(ends(TOKENS))?,
+            public: spaced(apart(PUBLIC))?,
+            endings: spaced(format!("^ {endings}"))?,
         })
-}
-
-/// `machine host login user password value` of a `.netrc`, also on lines of their own; a
-/// `requirepass value` of Redis.
-fn in_machine_entry(line: &str) -> bool {
-    if !["password", "requirepass", "masterauth"]
-        .iter()
-        .any(|word| line.contains(word))
-    {
-        return false;
     }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let is_alone = words.len() == 2;
-    let is_entry = words.contains(&"login") || words.contains(&"machine");
-    words.windows(2).any(|pair| match pair {
-        ["password", given] => (is_alone || is_entry) && is_secret(value(given), 6),
-        ["requirepass" | "masterauth", given] => is_secret(value(given), 6),
-        _ => false,
-    })
+
+    /// Whether a name and what follows it are before a secret.
+    fn is_named(&self, text: &str, found: Found) -> bool {
+        let least = 6 + found.row;
+        let value = assigned_value(text, found.end);
+        let is_random_id = is_random_uuid(value);
+        if !is_random_id && !is_secret(value, least) {
+            return false;
+        }
+        let rest = text.get(found.rest..found.end).unwrap_or_default();
+        let end = found.rest + self.endings.find(rest).map_or(0, |endings| endings.end());
+        // `AWS secret access key`: words before belong to the name.
+        let from = text.floor_char_boundary(found.start.saturating_sub(MAX_NAME));
+        let before = text.get(from..found.start).unwrap_or_default();
+        let is_separate = |c: char| !c.is_alphanumeric() && !" \t_.-'".contains(c);
+        let name = before.rsplit(is_separate).next().unwrap_or_default();
+        // The address of a badge is public, and so is the token in it.
+        if before.ends_with(['?', '&']) && before.contains("badge") {
+            return false;
+        }
+        let least = self.least(text.get(found.start - name.len()..end).unwrap_or_default());
+        least.is_some_and(|least| is_random_id || value.len() >= least)
+    }
+
+    /// How long a value is at least if a name stands for a secret.
+    fn least(&self, name: &str) -> Option<usize> {
+        let words = words(name);
+        let near = words
+            .rmatch_indices(' ')
+            .nth(NAME_WORDS)
+            .map_or(0, |(at, _)| at);
+        let words = words.get(near..)?;
+        if self.public.is_match(words) {
+            return None;
+        }
+        let of_kind = [(&self.password, 6), (&self.secret, 8), (&self.token, 10)];
+        let found = of_kind.into_iter().find(|(kind, _)| kind.is_match(words));
+        found.map(|(_, least)| least)
+    }
 }
 
-/// Words before the secret in the header `Authorization`.
-const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "api-key", "digest"];
-
-/// How `username:`, `user:pass` and RFC 7617's `Aladdin:` begin in base64.
-const EXAMPLE_USERS: [&str; 3] = ["dXNlcm5hbWU6", "dXNlcjpwYXNz", "QWxhZGRpbjp"];
-
-/// `Authorization: Bearer value`, `Bearer value`
-fn in_header(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words.windows(3).any(|words| match words {
-        [header, scheme, given] => {
-            SCHEMES
-                .iter()
-                .any(|known| scheme.eq_ignore_ascii_case(known))
-                && header.to_ascii_lowercase().ends_with("authorization:")
-                && !EXAMPLE_USERS
-                    .iter()
-                    .any(|user| value(given).starts_with(user))
-                && is_secret(value(given), 10)
-        }
-        _ => false,
-    }) || words.windows(2).any(|words| match words {
-        [scheme, given] => {
-            let scheme = scheme.trim_start_matches(['"', '\'', '`', '(']);
-            scheme.eq_ignore_ascii_case("bearer") && is_secret(value(given), 16)
-        }
-        _ => false,
-    })
+/// Whether an authority, up to its host, holds a password.
+fn is_in_url(authority: &str) -> bool {
+    let parts = authority.rsplit_once('@');
+    let Some(((user, password), host)) =
+        parts.and_then(|(user, host)| Some((user.split_once(':')?, host)))
+    else {
+        return false;
+    };
+    let stem = password.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_user = !user.is_empty() && stem.eq_ignore_ascii_case(user);
+    // The reader has to fill in such a host.
+    let is_example = host.starts_with(['<', '$', '{']) || host.contains("example.");
+    !is_user && !is_example && is_secret(password, 6)
 }
 
-/// The 40 characters of Amazon's secret access key, in a line that speaks of one.
-fn of_amazon(line: &str) -> bool {
-    const LENGTH: usize = 40;
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '/' || c == '+';
-    let is_key = |word: &str| {
-        let count = |is: fn(&char) -> bool| word.chars().filter(is).count();
-        word.len() == LENGTH
-            && count(char::is_ascii_digit) >= 2
-            && count(char::is_ascii_uppercase) >= 5
-            && count(char::is_ascii_lowercase) >= 5
-            && is_secret(word, LENGTH)
+/// Whether the last 40 characters of what was found are random.
+fn is_of_amazon(found: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "/+".contains(c);
+    let key = found.trim_end_matches(|c| !is_part(c));
+    let key = key.get(key.len().saturating_sub(40)..).unwrap_or_default();
+    let count = |is: fn(&u8) -> bool| key.bytes().filter(is).count();
+    count(u8::is_ascii_digit) >= 2
+        && count(u8::is_ascii_uppercase) >= 5
+        && count(u8::is_ascii_lowercase) >= 5
+        && is_secret(key, 40)
+}
+
+/// The words of a name, in lower case: `apiToken`, `API_TOKEN` and `api-token` are `api token`.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 8);
+    let mut before = ' ';
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next_is_small = chars.peek().is_some_and(char::is_ascii_lowercase);
+        let begins = c.is_ascii_uppercase()
+            && (before.is_ascii_lowercase() || before.is_ascii_digit() || next_is_small);
+        if (begins || !c.is_alphanumeric()) && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        if c.is_alphanumeric() {
+            words.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.trim().to_owned()
+}
+
+/// The value at a position of a text, without its quotes. A quoted text with spaces is none.
+fn value(text: &str, at: usize) -> &str {
+    let rest = text
+        .get(at..text.floor_char_boundary(at + MAX_VALUE))
+        .unwrap_or_default();
+    let rest = rest.trim_start_matches([' ', '\t', '\\']);
+    let quote = rest.bytes().next().filter(|byte| b"\"'`".contains(byte));
+    let rest = rest.trim_start_matches(['"', '\'', '`']);
+    let ends = |byte: u8| match quote {
+        Some(quote) => byte == quote || matches!(byte, b'\\' | b'\n'),
+        None => {
+            byte <= b' '
+                || matches!(
+                    byte,
+                    b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'<' | b'>' | b'|' | b'\\'
+                )
+        }
     };
-    // A part of an address is none.
-    let is_separate = |word: &str| {
-        let at = word.as_ptr().addr() - line.as_ptr().addr();
-        !line
-            .get(..at)
-            .is_some_and(|before| before.ends_with(['.', '-', '_']))
-    };
-    let mut parts = line.split(|c| !is_part(c));
-    line.len() >= LENGTH && parts.any(|word| is_key(word) && is_separate(word)) && {
-        let lower = line.to_ascii_lowercase();
-        let speaks = ["aws", "amazon", "secret", "access key", "s3"];
-        speaks.iter().any(|word| lower.contains(word))
+    let end = rest.bytes().position(ends).unwrap_or(rest.len());
+    let value = rest.get(..end).unwrap_or_default();
+    let has_space = quote.is_some() && value.bytes().any(|byte| byte <= b' ');
+    if has_space {
+        value.get(..0).unwrap_or_default()
+    } else {
+        value
+    }
+}
+
+/// The value that is assigned at a position, also after a type: `token: string = "value"`.
+fn assigned_value(text: &str, at: usize) -> &str {
+    let given = value(text, at);
+    let start = given.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+    let rest = text
+        .get(start.wrapping_add(given.len())..)
+        .unwrap_or_default();
+    let rest = rest.trim_start_matches(' ');
+    match rest.strip_prefix("= ") {
+        Some(rest) if !given.is_empty() => value(rest, 0),
+        _ => given,
     }
 }

@@ -1,7 +1,6 @@
-use super::holds_secret;
+use super::{holds_secret, rows};
 
 const HEX: &str = "0123456789abcdef";
-const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -76,66 +75,96 @@ impl Maker {
             "conn.setPassword(\"{}\")",
             "psql --password {}",
             "const password: string = \"{}\";",
+            "Server=db,1433;User ID=app;Password={};Encrypt=True",
+            "jdbc:oracle:thin:scott/{}@//db:1521/x",
+            "db.corp.net:5432:ledger:app:{}",
+            "redis-cli -a {} ping",
+            "Das Passwort für die Datenbank lautet {}",
+            "le mot de passe du serveur est {}",
+            "mot de passe : {}",
+            "la contraseña del servidor es {}",
+            "a senha do banco é {}",
+            "la password del database è {}",
+            "wachtwoord: {}",
+            "hasło: {}",
+            "пароль: {}",
+            "şifre: {}",
+            "密码：{}",
+            "数据库密码是 {}",
+            "パスワードは「{}」です",
+            "비밀번호: {}",
+            "كلمة المرور: {}",
+            "पासवर्ड: {}",
+            "ｐａｓｓｗｏｒｄ：　{}",
+            "pаsswоrd: {}",
+            "pass\u{200d}word: {}",
         ] {
             texts.push(shape.replace("{}", &self.password()));
         }
         for (shape, alphabet, length) in [
             ("API_TOKEN=\"{}\"", LETTERS, 40),
             ("api_token: {}", LETTERS, 32),
-            ("SLACK_TOKEN={}", LETTERS, 32),
             ("SECRET_KEY='{}'", URL, 50),
             ("SECRET_KEY_BASE={}", HEX, 128),
             ("clientSecret: '{}'", URL, 36),
             ("x-api-key: {}", LETTERS, 32),
             ("PRIVATE-TOKEN: {}", URL, 24),
             ("our API key is {}", HEX, 32),
-            ("Authorization: Bearer {}", URL, 40),
+            ("API-Schlüssel: {}", LETTERS, 32),
+            ("API密钥：{}", LETTERS, 32),
             ("curl -H 'Authorization: Bearer {}' https://x", HEX, 40),
             ("Authorization: Basic {}==", LETTERS, 22),
-            ("AKIA{}", UPPER, 16),
             ("aws_secret_access_key = {}", BASE64, 40),
             ("the AWS secret of the bucket: {}", LETTERS, 40),
             ("aws configure set x {}", BASE64, 40),
-            ("key AIza{}", URL, 35),
-            ("sk_live_{}", LETTERS, 24),
-            ("rk_live_{}", LETTERS, 99),
             ("AccountName=x;AccountKey={}==;Endpoint=y", BASE64, 86),
-            ("ghp_{}", LETTERS, 36),
-            ("github_pat_{}", LETTERS, 82),
-            ("glpat-{}", URL, 20),
-            ("npm_{}", LETTERS, 36),
-            ("dckr_pat_{}", URL, 27),
-            ("hf_{}", LETTERS, 34),
-            ("hvs.{}", URL, 90),
-            ("dop_v1_{}", HEX, 64),
-            ("shpat_{}", HEX, 32),
-            ("twilio SK{}", HEX, 32),
-            ("bot 7123456789:AA{}", URL, 33),
-            ("AGE-SECRET-KEY-1{}", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
-            ("xoxb-123456789012-123456789012-{}", LETTERS, 24),
-            ("xapp-1-A0123-{}", LETTERS, 64),
-            ("sk-proj-{}", URL, 100),
-            ("sk-ant-api03-{}", URL, 95),
-            ("GOCSPX-{}", URL, 28),
-            ("tskey-auth-{}", LETTERS, 32),
-            (
-                "https://hooks.slack.com/services/T0123/B0123/{}",
-                LETTERS,
-                24,
-            ),
+            ("SharedAccessKeyName=root;SharedAccessKey={}=", BASE64, 43),
+            ("PrivateKey = {}8=", BASE64, 42),
+            ("//npm.corp.net/:_auth={}", LETTERS, 28),
+            ("\"auth\": \"{}\"", LETTERS, 28),
+            ("    token: {}", LETTERS, 48),
+            ("the token of the bot: {}", LETTERS, 40),
         ] {
             texts.push(shape.replace("{}", &self.of(alphabet, length)));
         }
-        let grid = format!("SG.{}.{}", self.of(URL, 22), self.of(URL, 43));
-        let signed = ["eyJhbGciOiJIUzI1NiJ9", "eyJ", "."];
-        let [head, begin, dot] = signed;
-        let web = format!(
-            "{head}{dot}{begin}{}{dot}{}",
-            self.of(URL, 40),
-            self.of(URL, 43)
-        );
-        texts.extend([grid, web]);
         texts
+    }
+}
+
+/// An example of the table: `·` is nothing, and `text×36` is the text repeated to 36 characters.
+fn written_out(example: &str) -> String {
+    let part = |part: &str| match part.split_once('×') {
+        Some((text, count)) => {
+            let count = count.parse().unwrap();
+            text.chars().cycle().take(count).collect()
+        }
+        None => part.to_owned(),
+    };
+    example.split('·').map(part).collect()
+}
+
+#[test]
+fn each_form_of_the_table_finds_its_first_example_and_not_its_second() {
+    for (row, found, fine) in rows() {
+        let before = match row.before.as_deref() {
+            Some("[?&;]") => "&".to_owned(),
+            Some("\\w") => "admin".to_owned(),
+            Some(digits) if digits.contains("0-9a-f") => "3fa94c17e0b28d65".repeat(2),
+            Some(digits) if digits.contains("0-9") => "612345678".to_owned(),
+            _ => "aZ3".to_owned(),
+        };
+        let before = if row.before.is_some() {
+            before
+        } else {
+            String::new()
+        };
+        for word in &row.words {
+            let text = |rest: &str| format!("see {before}{word}{}.", written_out(rest));
+            assert!(holds_secret(&text(found)), "{}", text(found));
+            assert!(!holds_secret(&text(fine)), "{}", text(fine));
+            let hidden: String = text(found).chars().flat_map(|c| [c, '\u{200b}']).collect();
+            assert!(holds_secret(&hidden), "{hidden}");
+        }
     }
 }
 
@@ -160,6 +189,12 @@ fn secrets_that_people_choose_are_found() {
         "export API_KEY=\"a1b2c3d4e5f6\"",
         "password = hunter2hunter2\u{202e}",
         "-----BEGIN RSA PRIVATE KEY-----",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+        "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
+        "PuTTY-User-Key-File-3: ssh-ed25519",
+        // `-----BEGIN EC PRIVATE KEY-----`, as in a kubeconfig
+        "client-key-data: LS0tLS1CRUdJTiBFQyBQUklWQVRFIEtFWS0tLS0tCk1IY0NBUUVF",
+        "SNYK_TOKEN=5fd2e8c2-cd4f-4926-a9ff-5b0d93593d86",
         "-----BEGIN OPENSSH PRIVATE KEY-----",
         "postgres://app:hunter2@db.internal/x",
     ] {
@@ -241,6 +276,13 @@ fn names_placeholders_and_hashes_are_not_secrets() {
         "https://host:8080/x@y",
         "git@github.com:ack/memory2.git",
         "AKIAIOSFODNN7EXAMPLE",
+        // `-----BEGIN CERTIFICATE-----`
+        "certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM=",
+        "Das Passwort steht im Tresor",
+        "mot de passe : au moins 12 caractères",
+        "la clave primaria es order_id_2",
+        "密码：请参阅 vault2",
+        "build:5432:latest:x:y",
         "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "sk-learn-is-a-library-for-machine-learning",
         "risk-based testing",

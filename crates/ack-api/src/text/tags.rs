@@ -192,7 +192,7 @@ fn plain(c: char) -> char {
 }
 
 /// Whether a reader cannot see a character.
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     is_combining_mark(c)
         || (c.is_control() && !c.is_whitespace())
         || matches!(

@@ -135,6 +135,28 @@ fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
 }
 
 #[test]
+fn a_file_whose_time_was_put_back_is_read_again() {
+    use std::os::unix::fs::MetadataExt;
+    let [mei, ana] = ["token-of-mei-0123456789", "token-of-ana-0123456789"];
+    let text = |token: &str| format!("[mei]\nhash = \"{}\"\n", hash(token));
+    let (file, tokens) = file(&text(mei));
+    let tokens = tokens.unwrap();
+    let metadata = || file.as_file().metadata().unwrap();
+    let before = metadata();
+    std::fs::write(file.path(), text(ana)).unwrap();
+    let put_back = || file.as_file().set_modified(before.modified().unwrap());
+    put_back().unwrap();
+    // The file system's clock is coarse.
+    while metadata().ctime_nsec() == before.ctime_nsec() {
+        put_back().unwrap();
+    }
+    assert_eq!(metadata().modified().unwrap(), before.modified().unwrap());
+    wait(&tokens);
+    assert!(tokens.refresh().is_some());
+    assert!(tokens.client(ana.as_bytes()).is_some() && tokens.client(mei.as_bytes()).is_none());
+}
+
+#[test]
 fn a_rate_limited_client_learns_when_to_retry() {
     let text = format!(
         "[mei]\nhash = \"{}\"\nrequests_per_minute = 6\nat_once = 2\n",

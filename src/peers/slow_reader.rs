@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::peers::Peer;
+use super::Peer;
 
 /// How slowly a client may read.
 #[derive(Debug, Clone, Copy)]

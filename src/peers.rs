@@ -1,4 +1,5 @@
-//! Tracks the open connections and decides which one to close when another needs its place.
+//! Tracks the open connections of a server and decides which one to close when another needs its
+//! place, or when its client does not read.
 //!
 //! A connection belongs to a stranger until one of its requests passes the gate and shows the
 //! token. Strangers have limits: in total, per address, and in time. The oldest stranger makes room
@@ -6,17 +7,35 @@
 //! place is taken, a stranger is closed first, then the connection that has been idle longest, then
 //! the one whose request has been waited for longest.
 
+mod slow_reader;
+
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+pub use self::slow_reader::ReadRate;
+use self::slow_reader::SlowReaderGuard;
+
 /// How often to look for an idle connection while every place is taken.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The largest head of a request, in bytes.
+const MAX_HEAD: usize = 64 << 10;
+
+/// A connection with the guard against clients that do not read.
+type Guarded<S> = http1::Connection<TokioIo<SlowReaderGuard<TcpStream>>, S>;
 
 /// How many connections are allowed.
 #[derive(Debug, Clone, Copy)]
@@ -201,6 +220,31 @@ impl PeerSlot {
             () = self.peer.must_close.notified() => {}
             () = too_long => {}
         }
+    }
+}
+
+impl PeerSlot {
+    /// Answers the requests of the connection. A client may take so long to send the head of a
+    /// request, and must read its answers at least so fast.
+    pub fn serve<S, B>(
+        &self,
+        stream: TcpStream,
+        head: Duration,
+        pace: ReadRate,
+        answer: S,
+    ) -> Guarded<S>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let _ = stream.set_nodelay(true);
+        let stream = SlowReaderGuard::new(stream, Arc::clone(&self.peer), pace);
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(head)
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(TokioIo::new(stream), answer)
     }
 }
 
