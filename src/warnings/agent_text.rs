@@ -28,7 +28,10 @@ const UNQUOTED: &str = r#"[^`'"]*?\w"#;
 
 /// What a text has both of if it plays both parts of a conversation.
 const DIALOGUES: [[&str; 2]; 2] = [
-    [r"(?:^|\s)Assistant:\s+\w", r"(?:^|\s)(?:Human|User):\s+\w"],
+    [
+        r"(?:^|\n|[.!?]\s+)Assistant:\s+\w",
+        r"(?:^|\n|[.!?]\s+)(?:Human|User):\s+\w",
+    ],
     [r"(?m)^#+ Instructions?:", r"(?m)^#+ (?:Response|Output):"],
 ];
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::values::{is_random_uuid, is_secret};
+use super::values::{is_random_uuid, is_secret, is_strong};
 use crate::warnings::plain::pattern;
 use crate::warnings::table::{Found, Row, Table};
 
@@ -22,7 +22,7 @@ const PASSWORDS: &str = r"passwords? | passwd | passphrase | passcode | requirep
 const TOKENS: &str = r"tokens? | credentials? | jeton | токен | токена | 令牌 | トークン | 토큰
     | (?: api | secret | private | access | auth | master | encryption | encrypt | signing
         | account | storage | service | app | admin | deploy | consumer | subscription | shared
-        | hmac | jwt | aes | sas | webhook | authorization | license | client ) _? key
+        | hmac | jwt | aes | sas | fernet | cookie | webhook | authorization | license | client ) _? key
     | api_?schlussel | zugangsschlussel | cle_(?:d')? api | clave_de_api
     | chave_(?:de_)? api | chiave_api | klucz_api | api_?ключ | ключ_api
     | api_?密钥 | 密钥 | api_?キー | 秘密鍵 | api_?키
@@ -30,7 +30,8 @@ const TOKENS: &str = r"tokens? | credentials? | jeton | токен | токен�
 
 /// Words after such a word that do not change what it stands for.
 const ENDINGS: &str = r"base | value | prod | production | staging | live | old | new | raw | plain
-    | main | dev | \d+";
+    | main | dev | admin\w* | root | user | server | serveur | servidor | db | database | datenbank
+    | login | account | wifi | secret[ao] | maestr[ao] | администратора | пользователя | базы | \d+";
 
 /// Words in a name that make its value public, short-lived, or the name of something else.
 const PUBLIC: &str = r"\b(?: public | pub | publishable | anon | csrf | xsrf | page | next
@@ -40,7 +41,8 @@ const PUBLIC: &str = r"\b(?: public | pub | publishable | anon | csrf | xsrf | p
     | (?: starting | change | purchase | confirmation | resume | paging )_token )\b";
 
 /// Between a name and the value that is assigned to it.
-const ASSIGNED: &str = r#"["'`*\\\]\ \t]{0,8} (?: :=|=>|={1,3}|[:|>]|[(] ["'] ) [*\ \t]*"#;
+const ASSIGNED: &str = r#"["'`*\\\]\ \t]{0,8} (?: :=|=>|={1,3}|[:|>]|[(] ["']
+    |["'] \ {1,4} value \ ? = ) [*\ \t]*"#;
 
 /// Between a name and its value in a sentence.
 const TOLD: &str = r#"(?: [\ \t]+ (?: for|of|on|to|in|at|fur|der|des|del|de|du|da|do|di|dla|od|van
@@ -76,6 +78,16 @@ const BEFORE: &[(&str, &str, usize)] = &[
         0,
     ),
     ("requirepass |masterauth ", "", 6),
+    (
+        "creds|credentials|zugangsdaten|identifiants|credenciales|credenciais|login",
+        r"(?: are| is|:|=)?\s{0,2}[\w.@-]{1,32}\s{0,2}[/:]\s{0,2}",
+        6,
+    ),
+    (
+        "pass |password |passwd |passwort |passphrase |pw ",
+        "",
+        STRONG,
+    ),
     ("pass:", "", 6),
     (
         "authorization",
@@ -104,6 +116,9 @@ const BEFORE: &[(&str, &str, usize)] = &[
     ),
     ("password |passwd |passphrase ", r#"["'`]"#, 6),
 ];
+
+/// In place of the least length: the value has small and capital letters and digits.
+const STRONG: usize = 1;
 
 /// The words at the end of names.
 const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|mdp|clave|sandi|\
@@ -158,6 +173,7 @@ pub fn secrets(text: &str) -> Vec<usize> {
             row => {
                 let least = BEFORE.get(row - 4).map_or(0, |(_, _, least)| *least);
                 match least {
+                    STRONG => is_strong(value(text, found.end)),
                     0 => is_secret(matched.trim(), 6),
                     least => is_secret(value(text, found.end), least),
                 }

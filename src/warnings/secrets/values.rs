@@ -24,7 +24,9 @@ const VARIABLE: &str = r"(?x) ^[$<{*.%\[@&\#!] | ^my[_-] | \$[({] | \$[A-Z_]{3,}
 /// What is no secret for other reasons.
 const OTHERS: &[&str] = &[
     // What everybody guesses.
-    r"(?i)^(?:abc(?:d(?:ef)?)?|admin|app|bar|baz|api|client|db|default|demo|dev|foo|guest|key|local|mysql|pass|mypass|postgres|pw|pwd|qwerty|redis|root|string|test(?:s|test)?|tok(?:en)?|user|value)[^a-z]*$",
+    r"(?ix)^(?: abc(?:d(?:ef)?)? | admin | app | bar | baz | api | client | db | default | demo | dev
+        | foo | guest | key | local | mysql | pass | mypass | postgres | pw | pwd | qwerty | redis
+        | root | string | test(?:s|test)? | tok(?:en)? | user | value ) [^a-z]*$",
     "(?i)^(?:abc123|abcd1234|123|abcdefghij).{0,34}$",
     // A path, a file, an expression.
     r"^[/~\\]|://",
@@ -32,7 +34,9 @@ const OTHERS: &[&str] = &[
     r"^[A-Za-z_]\w{0,23}(?:\.[A-Za-z_]\w{0,23})+$",
     r"[(\[{}\\]|::|->|&&|\|\||!=",
     // A format, a version, a number with a unit.
-    r"(?i)^(?:(?:aes|argon|ascii|base|bcrypt|blake|char|ecdsa|ed|ec|float|hmac|hs|http|int|ipv|md|oauth|pbkdf|pkcs|python|rs|rsa|scrypt|sha|str|uint|utf|uuidv|varchar|x)\d+[a-z]{0,3}\d*|\d+|[-_])+$",
+    r"(?ix)^(?: (?: aes | argon | ascii | base | bcrypt | blake | char | ecdsa | ed | ec | float | hmac
+        | hs | http | int | ipv | md | oauth | pbkdf | pkcs | python | rs | rsa | scrypt | sha | str
+        | uint | utf | uuidv | varchar | x ) \d+ [a-z]{0,3} \d* | \d+ | [-_] )+$",
     r"(?i)^[vr^~=>]*[\d._x-]+$",
     r"^[\d._:+-]+[a-z]{1,12}$",
     // A hash that says so, a time.
@@ -42,7 +46,8 @@ const OTHERS: &[&str] = &[
 
 static PLACEHOLDERS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(PLACEHOLDER));
 static VARIABLES: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(VARIABLE));
-static NO_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(&OTHERS.join("|")));
+static NO_SECRETS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(&format!("(?:{})", OTHERS.join(")|(?:"))));
 static UUIDS: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern("(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"));
 
@@ -61,6 +66,13 @@ pub fn is_secret(given: &str, least: usize) -> bool {
         && !is_slug(value)
         && !is_camel(value)
         && !matches(&UUIDS, value)
+}
+
+/// Whether a value, which nothing but its place calls a secret, has letters of both cases and digits.
+pub fn is_strong(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
+    let is_varied = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    is_varied && has(u8::is_ascii_digit) && is_secret(value, 8)
 }
 
 /// Whether a value is a UUID of random digits. Several vendors' keys are.
@@ -83,10 +95,11 @@ pub fn is_made_by_program(token: &str) -> bool {
 
 /// Whether letters and digits, or else small and capital letters, alternate as in random values.
 fn is_mixed(value: &str) -> bool {
-    let (mut has_digit, mut has_sign, mut changes) = (false, false, 0);
+    let (mut has_digit, mut has_letter, mut has_sign, mut changes) = (false, false, false, 0);
     let (mut small, mut capital, mut was_small) = (0, 0, None);
     for byte in value.bytes() {
         has_digit |= byte.is_ascii_digit();
+        has_letter |= byte.is_ascii_alphabetic();
         has_sign |= matches!(
             byte,
             b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'*' | b'+' | b'~'
@@ -103,7 +116,7 @@ fn is_mixed(value: &str) -> bool {
     let letters = small + capital;
     let alternates = letters >= 8 && changes * 5 >= letters * 2;
     let is_cased = small > 0 && capital > 0 && value.len() >= 8 && (has_sign || alternates);
-    is_cased || (letters > 0 && has_digit)
+    is_cased || (has_letter && has_digit)
 }
 
 /// Whether words and small numbers are joined as in names: `db-password-2`, `STAGING_KEY_1`.
@@ -122,32 +135,42 @@ fn is_slug(value: &str) -> bool {
 
 /// Whether a value is several words without a space between them, and a small number.
 fn is_camel(value: &str) -> bool {
-    static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("[A-Z]?[a-z]+|[A-Z]+|[0-9]+"));
-    if !value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return false;
-    }
-    let words = WORDS.iter().flat_map(|words| words.find_iter(value));
-    let (mut count, mut length, mut numbers) = (0, 0, 0);
-    for word in words {
+    static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("[A-Z]+[a-z]*|[a-z]+|[0-9]+"));
+    let (mut count, mut length, mut acronyms, mut numbers) = (0, 0, 0, 0);
+    for word in WORDS.iter().flat_map(|words| words.find_iter(value)) {
         let word = word.as_str();
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             numbers += 1;
             if numbers > 1 || word.len() > 4 {
                 return false;
             }
-        } else if !can_be_said(word) {
-            return false;
-        } else {
-            (count, length) = (count + 1, length + word.len());
+            continue;
         }
+        // In `HTTPServer`, the last capital letter begins the second word.
+        let capitals = word.bytes().filter(u8::is_ascii_uppercase).count();
+        let at = if capitals < word.len() {
+            capitals.saturating_sub(1)
+        } else {
+            0
+        };
+        let (acronym, word) = word.split_at(at);
+        if !can_be_said(acronym) || !can_be_said(word) {
+            return false;
+        }
+        (count, length, acronyms) = (count + 1, length + word.len(), acronyms + acronym.len());
     }
-    count > 1 && length >= count * 3
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain && length >= count * 3 && length > acronyms && count + acronyms.min(1) > 1
 }
 
 /// Whether a word has vowels as words of a language do.
 fn can_be_said(word: &str) -> bool {
-    let is_vowel = |c: char| "aeiouyAEIOUY".contains(c);
-    let longest = word.split(is_vowel).map(str::len).max().unwrap_or_default();
+    let between = |vowels: &str| {
+        let parts = word.split(|c: char| vowels.contains(c.to_ascii_lowercase()));
+        parts.map(str::len).max().unwrap_or_default()
+    };
     let is_acronym = word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    word.len() <= 2 || is_acronym || (longest <= 4 && word.contains(is_vowel))
+    let has_vowel = between("aeiou") < word.len();
+    let has_y = between("y") < word.len() && between("y") <= 3;
+    word.len() <= 2 || is_acronym || (between("aeiouy") <= 4 && (has_vowel || has_y))
 }
