@@ -8,6 +8,7 @@
 //! A note's own review status does not count: each note waits for review until a person decides,
 //! unless the owner names the reference whose files are approved (`reference`).
 
+mod blocks;
 mod codex;
 pub mod dialect;
 mod files;

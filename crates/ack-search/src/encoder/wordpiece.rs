@@ -92,8 +92,13 @@ impl Vocabulary {
         for chunk in text.split([' ', '\t', '\n', '\r']) {
             if chunk.is_ascii() {
                 self.ascii_chunk(chunk, &mut word, tokens);
-            } else {
-                pieces(chunk).for_each(|piece| self.unicode_chunk(piece, tokens));
+                continue;
+            }
+            for piece in pieces(chunk) {
+                match piece.is_ascii() {
+                    true => self.ascii_chunk(piece, &mut word, tokens),
+                    false => self.unicode_chunk(piece, tokens),
+                }
             }
         }
     }

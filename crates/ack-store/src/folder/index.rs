@@ -10,9 +10,10 @@ use ack_api::text;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::blocks::{Block, blocks};
 use super::links::{Target, linked_notes, links};
 use super::listing::is_markdown;
-use super::markdown::{Block, blocks, without_code};
+use super::markdown::without_code;
 use super::note::Note;
 use super::statements::statements;
 
@@ -49,7 +50,7 @@ fn add_blocks(blocks: Vec<Block>, depth: usize, found: &mut Vec<Block>) {
         if !is_entry(first) {
             found.push(block);
         } else if block.is_item && depth > 0 {
-            let inner = super::markdown::blocks(rest).into_iter();
+            let inner = super::blocks::blocks(rest).into_iter();
             let inner = inner.map(|inner| Block {
                 headings: block.headings.clone(),
                 lead: inner.lead.or_else(|| block.lead.clone()),

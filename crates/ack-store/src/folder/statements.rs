@@ -1,8 +1,9 @@
 //! What single lines of a note say: the statements and relations of basic-memory, and links to
 //! other notes by name, `[[name]]` or Serena's `mem:name`.
 
+use super::blocks::item;
 use super::links::{MAX_NAME_BYTES, MAX_NOTES, name_alone, note_name, note_names};
-use super::markdown::{item, lines, without_code};
+use super::markdown::{lines, without_code};
 
 /// How many statements of a note are read.
 const MAX_STATEMENTS: usize = 1_000;
