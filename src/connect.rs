@@ -13,6 +13,7 @@ mod backup;
 mod client;
 mod error;
 pub mod file;
+mod hooks;
 pub mod json;
 mod merge;
 pub mod ours;
