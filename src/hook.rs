@@ -231,6 +231,8 @@ fn compose(
     let notes = kind_of_notes(brief.unreviewed);
     let mut out = format!("ack-memory: {notes} about the project {project}. {QUOTATION_NOTICE}\n");
     let list = |out: &mut String, title: &str, memories: &[MemoryHit], elsewhere: bool| {
+        // What other projects learned takes no room from what this one did.
+        let level = if elsewhere { level.max(1) } else { level };
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{title}:");
             let shared = |memory: &MemoryHit| brief.shared_ids.contains(&memory.id);

@@ -42,6 +42,7 @@ use ack_api::{
 
 use self::context::about_files::{FilesBrief, FilesRequest};
 use self::context::brief::{Brief, BriefRequest};
+use self::context::listed::ListedMemory;
 pub use self::engine::Service;
 pub use self::error::Error;
 pub use self::nearest::NearMemory;
@@ -94,6 +95,14 @@ impl Service {
     /// A pinned scope that does not exist.
     pub(crate) fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
         resources::listed_scopes(self)
+    }
+
+    /// The memories that may be listed as resources: promoted ones and the project's newest.
+    ///
+    /// # Errors
+    /// There is no scope, or none can be read.
+    pub(crate) fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
+        context::listed::run(self)
     }
 
     /// The resource that lists the scopes: like [`Service::list_scopes`], but without private

@@ -14,8 +14,9 @@ use ack_api::memory::Status;
 use ack_api::number::count;
 use ack_api::text;
 use ack_api::{
-    ContextResponse, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit,
-    Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry, TimelineEntry,
+    ContextResponse, GetResponse, HealthState, IndexInfo, ListScopesResponse, MemoryDetail,
+    MemoryHit, Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry,
+    TimelineEntry,
 };
 
 /// An answer as Markdown. `whole` is the tool that shows a memory in full, if there is one.
@@ -264,6 +265,9 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     if let Some(updated) = &info.last_updated {
         let _ = write!(out, ", newest {updated}");
     }
+    if let Some(table) = &info.index {
+        let _ = write!(out, ", {}", vector_table(table));
+    }
     out.push('\n');
     if let Some(description) = &info.description {
         let _ = writeln!(out, "  {}", inline(description));
@@ -283,6 +287,16 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     let problems = info.health.problems.iter().map(Message::text);
     let problems: Vec<&str> = problems.collect();
     let _ = writeln!(out, "  {state}{}", inline(problems.join("; ")));
+}
+
+/// How much of a scope its vector table covers, and since when.
+fn vector_table(table: &IndexInfo) -> String {
+    let coverage = table.coverage.map_or_else(String::new, |share| {
+        format!(" of {:.0} %", (share * 100.0).floor())
+    });
+    let built = table.built_at.as_deref();
+    let built = built.map_or_else(String::new, |day| format!(" ({day})"));
+    format!("vector table{coverage}{built}")
 }
 
 fn pending(waiting: &Pending) -> String {

@@ -47,17 +47,26 @@ pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
 }
 
 impl Server {
-    /// The list of scopes, and each scope that may be listed.
+    /// The list of scopes, each scope that may be listed, and the memories that a person may want to
+    /// point at.
     pub(super) async fn resources(
         &self,
         request: Option<PaginatedRequestParams>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let is_first = cursor.is_none();
         let listed = self
-            .run_blocking("resources/list", Service::listed_scopes)
+            .run_blocking("resources/list", move |service| {
+                let scopes = service.listed_scopes()?;
+                // Without memories, or if no store can be read, the scopes say why.
+                let memories = is_first.then(|| service.listed_memories().unwrap_or_default());
+                Ok((scopes, memories.unwrap_or_default()))
+            })
             .await;
-        let mut scopes = listed.map_err(|error| self.protocol_error(&error, Place::Resource))?;
+        let (mut scopes, memories) =
+            listed.map_err(|error| self.protocol_error(&error, Place::Resource))?;
         let mut resources = Vec::new();
-        match request.and_then(|request| request.cursor) {
+        match cursor {
             // Scopes are ordered by name. A cursor is the last name of the previous page.
             Some(cursor) => scopes.retain(|scope| scope.name > cursor),
             None => resources.push(
@@ -81,6 +90,13 @@ impl Server {
             .with_title(format!("Scope {name}"))
             .with_description(description)
             .with_mime_type(JSON)
+        }));
+        resources.extend(memories.into_iter().map(|memory| {
+            let title = text::untagged(&memory.title).into_owned();
+            Resource::new(memory.uri, title.clone())
+                .with_title(title)
+                .with_description(text::untagged(&memory.description).into_owned())
+                .with_mime_type(JSON)
         }));
         let mut listed = ListResourcesResult::with_all_items(resources);
         listed.next_cursor = next;

@@ -35,9 +35,23 @@ pub struct Current {
     pub rule: Option<String>,
     /// Its rows in its own scope.
     own: ProjectRows,
+    /// Whether it has the rows of its scope that belong to no project in common with others.
+    shares_rows: bool,
 }
 
 impl Current {
+    /// Counts the rows of its scope without a project as its own: they belong to the scope, and so to
+    /// every project of it.
+    pub fn add_common_rows(&mut self) {
+        self.shares_rows = self.scope.is_some() && !self.own.unnamed;
+        self.own.unnamed |= self.shares_rows;
+    }
+
+    /// The project's scope, if [`Current::add_common_rows`] added rows.
+    pub fn common_scope(&self) -> Option<&Scope> {
+        self.scope.as_deref().filter(|_| self.shares_rows)
+    }
+
     /// The project's rows in a scope.
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
         if self
@@ -170,9 +184,10 @@ fn find_current(
         top: place.top,
         name: project.name,
         repository: place.repository,
+        own: project.rows,
+        shares_rows: false,
         rule: found.as_ref().map(|found| found.rule.clone()),
         scope: found.map(|found| found.scope),
-        own: project.rows,
     })
 }
 
@@ -536,5 +551,29 @@ fn not_found(scopes: &[Arc<Scope>], name: &str) -> ScopeError {
         projects: projects
             .map(|project| text::line(&project.name, 100))
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_full_search_for_the_current_scope_reads_stores() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("scopes/team");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("memory.db"), "no database").unwrap();
+        let config = Config::at(root.path()).unwrap().with_project("/srv/shop");
+        let scopes = Registry::new(&config).discover().scopes;
+        let is_read = || {
+            scopes
+                .iter()
+                .any(|scope| scope.recorded.lock().unwrap().is_some())
+        };
+        current_by_manifests(&config, &scopes, None).unwrap();
+        assert!(!is_read());
+        current(&config, &scopes, None).unwrap();
+        assert!(is_read());
     }
 }

@@ -20,6 +20,17 @@ pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
     keep_skipped(searched, MAX_SKIPPED);
 }
 
+/// Leaves out the skipped scopes whose reason a note gives, so that an agent reads it once.
+pub fn skip_once(searched: &mut Searched, notes: &[Note]) {
+    searched.skipped.retain(|skipped| {
+        let is_about = |note: &Note| note.scope.as_deref() == Some(skipped.scope.as_str());
+        let is_reason = |kind| matches!(kind, NoteKind::ScopeUnavailable | NoteKind::RemoteCold);
+        !notes
+            .iter()
+            .any(|note| is_reason(note.kind) && is_about(note))
+    });
+}
+
 /// If nothing was skipped, removes what an agent already knows or does not need: the names of the
 /// searched scopes, and which one is current.
 pub fn drop_default_fields(searched: &mut Searched) {

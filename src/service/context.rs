@@ -12,6 +12,7 @@ mod choose;
 mod evidence;
 mod files;
 mod focus;
+pub mod listed;
 mod manifests;
 pub(super) mod outline_cache;
 mod outlines;
@@ -28,6 +29,7 @@ use crate::config::absolute;
 use crate::scope::resolve::{Current, Selection};
 use crate::service::engine::Service;
 use crate::service::error::Error;
+use crate::service::open::overviews_withheld;
 use crate::service::validate::{check_length, max_tokens, number};
 use crate::service::{answer, bounds};
 use ack_api::memory::StatusFilter;
@@ -82,6 +84,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         mut own,
         others: mut cross,
         mut sessions,
+        no_others,
         pending,
         ..
     } = if focus.is_empty() {
@@ -101,6 +104,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         }
         notes.push(note);
     }
+    notes.extend(no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
     let mut response = ContextResponse {
         project: project_info(&selection.current),
         pending,
@@ -109,8 +113,11 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         ..ContextResponse::default()
     };
     let from = |name: &str| own.iter().chain(&cross).any(|hit| hit.scope == name);
-    bounds::limit_searched(&mut response.searched, from);
     bounds::limit_notes(&mut response.notes);
+    if request.by_agent {
+        bounds::skip_once(&mut response.searched, &response.notes);
+    }
+    bounds::limit_searched(&mut response.searched, from);
     if service.config.max_status.value.withholds(request.by_agent) {
         // `pending` has the number. A caller that may not ask for them does not need to know how.
         let is_about_status =
@@ -186,13 +193,14 @@ fn select(
         let folder = &config.project.value;
         absolute(Path::new(path), folder, config.home.as_deref())
     });
-    let selection = service.select(None, folder.as_deref())?;
+    let mut selection = service.select(None, folder.as_deref())?;
+    selection.current.add_common_rows();
     let top = &selection.current.top;
     let unknown = if top.as_os_str().is_empty() {
         "the working directory was removed, so no project is current"
     } else if top.parent().is_none() {
         "`/` is no project's folder"
-    } else if !top.is_dir() {
+    } else if given.is_some() && !top.is_dir() {
         "the project's path is not a folder on this machine; the project was recognised by its name only"
     } else {
         return Ok(selection);
@@ -210,10 +218,11 @@ fn select(
 }
 
 /// The newest sessions, each with the name of its scope. Their entries leave out memories that are
-/// already shown.
+/// already shown. Says which scopes do not show the overviews of theirs.
 fn newest_sessions(
     mut sessions: Vec<(&str, RecentSession)>,
     shown: &[&[MemoryHit]],
+    notes: &mut Vec<Note>,
 ) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
     let shown = |scope: &str, id: &str| {
@@ -223,7 +232,17 @@ fn newest_sessions(
             .flatten()
             .any(|hit| hit.scope == scope && hit.id == id)
     };
-    let sessions = sessions.into_iter().take(MAX_SESSIONS);
+    sessions.truncate(MAX_SESSIONS);
+    for (scope, _) in sessions
+        .iter()
+        .filter(|(_, session)| session.withholds_overview)
+    {
+        let note = overviews_withheld(scope);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let sessions = sessions.into_iter();
     sessions
         .map(|(scope, session)| session.into_entry(|id| shown(scope, id)))
         .collect()

@@ -21,6 +21,14 @@ pub fn without_scopes() -> Vec<Hint> {
     ]
 }
 
+/// What an agent is told that asks for memories which nobody reviewed.
+pub const UNREVIEWED_WITHHELD: &str = "unreviewed memories are not shown to agents here";
+
+/// Where a person sees those memories.
+pub fn review_shows() -> Hint {
+    Hint::command("review", "shows them")
+}
+
 /// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -321,9 +329,7 @@ impl Diagnostic for Error {
                 "`max_status = \"all\"` under `[serve]` in config.toml",
                 "lets agents read them",
             )],
-            Self::MemoryWithheld { .. } => vec![Hint::advice(
-                "agents are shown approved memories only; a person decides about the others",
-            )],
+            Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
             Self::UnknownStatus { .. } => vec![
                 Hint::advice("such memories are never served"),
                 Hint::Allowed {
@@ -344,7 +350,7 @@ impl Diagnostic for Error {
                 }),
                 see(&["staging", "all"], "to see it anyway"),
             ],
-            Self::MemoryNotServed { .. } => vec![see(&["approved", "all"], "to see it")],
+            Self::MemoryNotServed { .. } => vec![Hint::omit("status", "to see it")],
             Self::Store(error) => error.hints(),
             Self::Table { .. } => vec![
                 Hint::advice("searches work without it; fix the cause"),

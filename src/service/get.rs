@@ -11,15 +11,14 @@ use self::related::related;
 use self::timeline::{empty_reason, timeline};
 use super::answer;
 use super::engine::Service;
-use super::open::OpenScope;
-use super::open::OpenScopes;
+use super::open::{OpenScope, OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
 use super::stale::Staleness;
 use super::validate::{check_length, number};
 use crate::config::MaxStatus;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
-use crate::service::error::Error;
+use crate::service::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::number::count;
@@ -47,6 +46,8 @@ struct GetSpec {
     filter: StatusFilter,
     /// Whether the caller may not ask for memories that wait for review.
     withholds: bool,
+    /// The requested status, if the owner does not show such memories to agents.
+    withheld: Option<StatusFilter>,
     /// The number of neighbours before and after it, and the range to take them from.
     timeline: Option<(usize, usize, Option<Within>)>,
     /// The number of link steps, and the kinds of links; empty means all.
@@ -80,16 +81,22 @@ impl GetSpec {
             || request.after.is_some()
             || request.timeline_within.is_some();
         let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
+        let requested = request.status.unwrap_or_default();
+        let allowed = max_status.allowed(request.by_agent, requested);
         Ok(Self {
-            filter: max_status
-                .allowed(request.by_agent, request.status.unwrap_or_default())
-                .unwrap_or_default(),
+            filter: allowed.unwrap_or_default(),
+            withheld: (allowed != Some(requested)).then_some(requested),
             withholds: max_status.withholds(request.by_agent),
             timeline: timeline.then_some((before, after, request.timeline_within)),
             links: links.then(|| (u32::try_from(depth).unwrap_or(DEFAULT_LINK_DEPTH), kinds)),
             related: includes(Include::Related),
             history: includes(Include::History),
         })
+    }
+
+    /// Whether a memory with this status may be shown.
+    fn allows(&self, status: Status) -> bool {
+        self.filter.allows(status) && self.withheld != Some(StatusFilter::Staging)
     }
 
     /// Rejects a kind of link that no store of the request has.
@@ -235,7 +242,12 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             }) => {
                 let mut detail = *detail;
                 drop_known_overview(&mut detail, &overviews);
-                response.notes.extend(notes);
+                for note in notes {
+                    // Several memories may have the same to say about their scope.
+                    if !response.notes.contains(&note) {
+                        response.notes.push(note);
+                    }
+                }
                 if !others.is_empty() {
                     shared.push((memory.id.clone(), others));
                 }
@@ -264,6 +276,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             }
             Err(error) => return Err(error),
         }
+    }
+    if spec.withheld.is_some() {
+        let note = Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD);
+        response.notes.push(note.with(review_shows()));
     }
     response.notes.extend(same_id::note(&shared));
     response
@@ -368,7 +384,7 @@ fn find_memory(
             let Some(memory) = fetch(snapshot, index, id)? else {
                 return Ok(None);
             };
-            if !filter.allows(memory.status) {
+            if !spec.allows(memory.status) {
                 // A caller that may not ask for what waits does not need to know why it waits.
                 let is_changed = !spec.withholds
                     && snapshot
@@ -502,6 +518,11 @@ fn build_detail(
         links: Vec::new(),
         history: Vec::new(),
     };
+    let context = detail.session_context.as_ref();
+    let has_overview = context.is_some_and(|context| context.overview.is_some());
+    if !has_overview && snapshot.withholds_overview(&memory, filter)? {
+        notes.push(overviews_withheld(&scope.name));
+    }
     answer::hide_successor(&mut detail.memory, index, filter);
     let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
     let others = contradicted.into_iter().flat_map(|(_, others)| others);
@@ -539,6 +560,11 @@ fn build_detail(
             let narrow = [Given::any("kind"), Given::any("depth")];
             let note = Note::about(NoteKind::Cut, &scope.name, message);
             notes.push(note.with(Hint::pass(narrow, "to narrow them")));
+        }
+        if !walk.missing.is_empty() {
+            let missing = text::list(&walk.missing);
+            let message = format!("`{id}` has links to {missing}, which this scope does not have");
+            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
         }
         if walk.has_deeper_links {
             let further = if i64::from(depth) < MAX_DEPTH {

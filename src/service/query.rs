@@ -13,7 +13,7 @@ use super::search::{Page, Search};
 use super::validate::QuerySpec;
 use super::{answer, same_id};
 use crate::scope::resolve::Selection;
-use crate::service::error::Error;
+use crate::service::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
@@ -78,7 +78,8 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     search.notes(&selection, &page, &mut notes);
     opened.note_incomplete_reads(&mut notes);
     if page.hits.is_empty() && cursor.is_none() {
-        response.suggestions = search.suggestions(request, page.hidden.by_status > 0);
+        let has_hidden = page.hidden.by_status > 0 || spec.withheld == Some(StatusFilter::Staging);
+        response.suggestions = search.suggestions(request, has_hidden);
         cancel::check()?;
     } else if page.is_uncertain || page.lacks_words {
         response.suggestions.extend(search.other_language());
@@ -99,7 +100,12 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     };
     if spec.withholds {
         let wait = verb(number, "waits", "wait");
-        note(format!("{matching} {wait} for review"))
+        let message = match (number, spec.withheld) {
+            (_, None) => return note(format!("{matching} {wait} for review")),
+            (0, Some(_)) => UNREVIEWED_WITHHELD.to_owned(),
+            (_, Some(_)) => format!("{matching} {wait} for review; {UNREVIEWED_WITHHELD}"),
+        };
+        note(message).with(review_shows())
     } else if spec.filters.status == StatusFilter::Approved {
         let are = verb(number, "is", "are");
         note(format!("{matching} {are} not approved yet")).with(see(&["staging", "all"]))
@@ -198,13 +204,8 @@ impl Search<'_> {
             (true, withheld) => hits.is_empty() || withheld.is_some(),
             (false, _) => hits.is_empty() || (hidden >= 10 && status == StatusFilter::Approved),
         };
-        if hidden > 0 && must_mention {
+        if (hidden > 0 && must_mention) || self.spec.withheld.is_some() {
             notes.push(hidden_by_status(hidden, self.spec));
-        } else if self.spec.withheld.is_some() {
-            notes.push(Note::new(
-                NoteKind::HiddenByStatus,
-                "only approved memories are shown to agents here",
-            ));
         }
         // A caller that may not ask for what waits does not need to know why it waits.
         if !self.spec.withholds {

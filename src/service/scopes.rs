@@ -21,11 +21,11 @@ use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::number::{count, verb};
 use ack_api::text;
 use ack_api::time;
+use ack_api::{Given, Hint, Message, Tool};
 use ack_api::{
     Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending,
     ScopeInfo, TagCount,
 };
-use ack_api::{Hint, Message};
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
@@ -134,10 +134,15 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             ));
         }
         let folder = text::line(&current.folder.display().to_string(), 200);
-        response.notes.push(Note::new(
-            NoteKind::NoCurrentScope,
-            format!("no scope claims `{folder}`; every shared scope is searched"),
-        ));
+        let message = format!("no scope claims `{folder}`; every shared scope is searched");
+        let note = Note::new(NoteKind::NoCurrentScope, message);
+        let path = [Given::any("project_path")];
+        let ask = Hint::call_with(Tool::GetContext, path, "finds the scope of another folder");
+        let is_nowhere = current.folder.parent().is_none();
+        response.notes.push(match request.by_agent && is_nowhere {
+            true => note.with(ask),
+            false => note,
+        });
     }
     let passed_over = if service.config.pinned.is_some() {
         Vec::new()
@@ -159,10 +164,13 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     Ok(response)
 }
 
-/// Removes what only an operator needs and `doctor` shows: files, formats and tables. If agents may
-/// not read waiting memories, only their number stays.
+/// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
+/// agents may not read waiting memories, only their number stays.
 fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
-    (info.store, info.index, info.profile) = (None, None, None);
+    (info.store, info.profile) = (None, None);
+    if let Some(index) = &mut info.index {
+        index.embedder = None;
+    }
     info.health.opened = None;
     if matches!(info.health.state, HealthState::Ok) {
         info.health.problems.clear();

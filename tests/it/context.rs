@@ -151,7 +151,8 @@ fn a_project_gets_its_memories_its_sessions_and_cross_project_learnings() {
         json!([]),
         "being recent is no evidence"
     );
-    assert!(answer.get("notes").is_none(), "{answer}");
+    assert_eq!(answer["notes"].as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(answer["notes"][0]["kind"], "nothing_certain");
     let sessions: Vec<&str> = answer["recent_sessions"]
         .as_array()
         .unwrap()
@@ -411,7 +412,7 @@ fn a_project_without_a_scope_gets_certain_cross_project_learnings() {
         .iter()
         .map(|note| &note["kind"])
         .collect();
-    assert_eq!(kinds, ["no_current_scope"]);
+    assert_eq!(kinds, ["no_current_scope", "nothing_certain"]);
     let kept_elsewhere = context(&root, &project(&root, "kiosk", "main"), json!({}));
     assert_eq!(kept_elsewhere["project"]["scope"], "platform");
     assert_eq!(ids(&kept_elsewhere["recent_memories"]), ["other-sqlx"]);

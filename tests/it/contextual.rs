@@ -4,7 +4,7 @@
 use ack_memory::Service;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
+use crate::arguments::{call, call_as};
 use crate::cli::ack;
 use crate::query::bulk;
 use crate::support::{Root, memory, result_ids};
@@ -66,6 +66,17 @@ fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
         "{said}"
     );
     assert_eq!(embedder(&root), contextual(5));
+    // Agents learn whether there is a table and how fresh it is.
+    let listed = call_as(&root.service(), "list_scopes", json!({}), true).unwrap();
+    let table = &listed["scopes"][0]["index"];
+    assert_eq!(
+        (&table["rows"], &table["coverage"]),
+        (&json!(5), &json!(1.0))
+    );
+    assert!(
+        table["built_at"].is_string() && table.get("embedder").is_none(),
+        "{table}"
+    );
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     let said = index(&root, &["--encoder", "static"]);
     assert!(!said.contains("contextual"), "{said}");

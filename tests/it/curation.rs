@@ -816,7 +816,11 @@ pub fn inspect(
     let mut pending = Vec::new();
     strip(answer, question.caller, &mut pending);
     let text = answer.to_string().to_lowercase();
-    let unsaid = without_echo(&text, question.arguments);
+    let notes = missing_links(plan, held, answer);
+    let unsaid = notes
+        .iter()
+        .fold(text.clone(), |text, note| text.replace(note, "it"));
+    let unsaid = without_echo(&unsaid, question.arguments);
     // Those of a whole scope are among what these say.
     let tells_times_of_scopes = ["list_scopes", "get_context", CHOSEN].contains(&question.tool);
     for number in 0..plan.memories.len() {
@@ -908,6 +912,22 @@ pub fn inspect(
             "{question:?} shows the `{overview}`: {answer:#}"
         );
     }
+}
+
+/// The notes about links to ids that a scope does not have. They name no row of that scope.
+fn missing_links(plan: &Plan, held: &[StoredRow], answer: &Value) -> Vec<String> {
+    let notes = answer["notes"].as_array().into_iter().flatten();
+    let about_links = notes.filter_map(|note| {
+        let message = note["message"].as_str()?;
+        let named = message.strip_suffix(", which this scope does not have")?;
+        let (_, named) = named.split_once(" has links to ")?;
+        for (number, planned) in plan.memories.iter().enumerate() {
+            let is_here = note["scope"] == SCOPES[planned.scope] && !held[number].is_gone;
+            assert!(!is_here || !named.contains(&id(number)), "{message}");
+        }
+        Some(message.to_lowercase())
+    });
+    about_links.collect()
 }
 
 /// An answer without what belongs to an id, whichever row has it: links and the store's own log.

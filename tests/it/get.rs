@@ -909,3 +909,104 @@ fn related_memories_are_above_the_search_threshold() {
     assert_eq!(related("pool"), (vec![json!("pool-2")], 0));
     assert_eq!(related("font"), (Vec::new(), 1));
 }
+
+#[test]
+fn a_link_to_a_missing_id_is_named_and_one_to_a_hidden_memory_is_not() {
+    let root = Root::new();
+    let writer = bulk(
+        &root,
+        "alpha",
+        &[
+            memory("a", "First", json!({})),
+            memory("b", "Second", json!({})),
+            memory("waiting", "Third", json!({ "status": "staging" })),
+            memory("rejected", "Fourth", json!({ "status": "rejected" })),
+        ],
+    );
+    for to in ["b", "gone-1", "waiting", "rejected", "gone-2"] {
+        writer
+            .execute(
+                "INSERT INTO memory_links VALUES ('a', ?1, 'related', 'tool', 0.5)",
+                [to],
+            )
+            .unwrap();
+    }
+    let request = json!({ "id": "a", "include": ["links"] });
+    let answer = call(&root.service(), "get_memory", request).unwrap();
+    assert_eq!(answer["links"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        answer["notes"],
+        json!([{
+            "kind": "not_available",
+            "scope": "alpha",
+            "message": "`a` has links to `gone-1`, `gone-2`, which this scope does not have",
+        }])
+    );
+    let without = call(&root.service(), "get_memory", json!({ "id": "a" })).unwrap();
+    assert_eq!(without.get("notes"), None);
+}
+
+#[test]
+fn an_agent_that_asks_for_unreviewed_memories_is_told_where_a_person_sees_them() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("ok", "Approved zeppelin", json!({})),
+            memory("waits", "Waiting zeppelin", json!({ "status": "staging" })),
+        ],
+    );
+    let mut server = crate::mcp::Server::initialized(root.path());
+    let command = format!(
+        "`ack-memory --root {} review` shows them",
+        root.path().display()
+    );
+    let told = format!("unreviewed memories are not shown to agents here; for the user: {command}");
+    let mut asked = |tool: &'static str, arguments: Value| {
+        let answer = server.call(tool, arguments);
+        let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(!text.contains("Waiting zeppelin"), "{text}");
+        assert_eq!(text.matches(&told).count(), 1, "{tool}: {text}");
+        text
+    };
+    for status in ["staging", "all"] {
+        for query in ["zeppelin", ""] {
+            let text = asked(
+                "query_memories",
+                json!({ "query": query, "status": status }),
+            );
+            let waiting = "1 matching memory waits for review; unreviewed";
+            assert!(text.contains(waiting), "{text}");
+            assert_eq!(
+                text.contains("Approved zeppelin"),
+                status == "all",
+                "{text}"
+            );
+        }
+        let nothing = asked(
+            "query_memories",
+            json!({ "query": "quasar", "status": status }),
+        );
+        assert!(!nothing.contains("matching"), "{nothing}");
+        assert_eq!(
+            nothing.contains("list_scopes"),
+            status == "all",
+            "{nothing}"
+        );
+        asked("get_memory", json!({ "id": "waits", "status": status }));
+    }
+    let all = asked("get_memory", json!({ "id": "ok", "status": "all" }));
+    assert!(all.contains("Approved zeppelin"), "{all}");
+    // What is approved does not wait.
+    let staging = server.call("get_memory", json!({ "id": "ok", "status": "staging" }));
+    assert_eq!(staging["isError"], true, "{staging}");
+    let text = staging["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("is `approved`") && text.contains("leave `status` out"),
+        "{text}"
+    );
+    let several = json!({ "ids": ["ok", "waits"], "status": "staging" });
+    let several = server.call("get_memory", several);
+    let several = &several["structuredContent"];
+    assert_eq!(several["missing"].as_array().unwrap().len(), 2, "{several}");
+}

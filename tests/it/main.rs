@@ -50,6 +50,7 @@ mod context;
 #[cfg(feature = "table")]
 mod contextual;
 mod copies;
+mod cross_project;
 mod curate;
 mod curation;
 mod decision_text;

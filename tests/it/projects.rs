@@ -118,16 +118,20 @@ fn projects_of_a_scope_are_kept_apart() {
     assert_eq!(filtered(&service, json!({ "project": "kiosk" })), ["vite"]);
     let ledger = folder(&root, "code/ledger");
     repository(&ledger, None);
-    let own = ["promoted", "sqlx", "tokio"].map(str::to_owned).to_vec();
-    let others = ["anything", "next-font", "vite"]
+    // What names no project belongs to the scope, and so to each of its projects.
+    let own = ["anything", "promoted", "sqlx", "tokio"]
         .map(str::to_owned)
         .to_vec();
+    let others = ["next-font", "vite"].map(str::to_owned).to_vec();
     assert_eq!(
         context(&service, &ledger),
         ("ledger".to_owned(), own, others)
     );
     let (name, own, _) = context(&service, &folder(&root, "code/web"));
-    assert_eq!((name.as_str(), own), ("web", vec!["next-font".to_owned()]));
+    assert_eq!(
+        (name.as_str(), own.join(" ")),
+        ("web", "anything next-font".to_owned())
+    );
 }
 
 #[test]
@@ -350,7 +354,7 @@ fn recorded_projects_select_a_scope_as_the_last_rule() {
     let (_, own, others) = context(&service, &folder(&root, "code/beta"));
     assert_eq!(
         (own.join(" "), others.join(" ")),
-        ("b b2 t".to_owned(), "a n".to_owned())
+        ("b b2 n t".to_owned(), "a".to_owned())
     );
     assert_eq!(
         found("gamma"),
@@ -516,7 +520,7 @@ fn other_projects_of_a_current_private_scope_count_as_cross_project() {
     let (name, own, others) = context(&root.service(), &folder(&root, "code/dotfiles"));
     assert_eq!(
         (name.as_str(), own.join(" "), others.join(" ")),
-        ("dotfiles", "d".to_owned(), "g u".to_owned())
+        ("dotfiles", "d u".to_owned(), "g".to_owned())
     );
 }
 

@@ -50,6 +50,14 @@ fn uris(server: &mut Server) -> Vec<String> {
         .collect()
 }
 
+/// The listed addresses that are not a memory's.
+#[track_caller]
+fn scope_uris(server: &mut Server) -> Vec<String> {
+    let mut listed = uris(server);
+    listed.retain(|uri| !uri.contains("/memory/"));
+    listed
+}
+
 #[track_caller]
 fn complete(
     server: &mut Server,
@@ -197,7 +205,7 @@ fn every_listed_address_can_be_read() {
     root.store(name, &memories);
     let mut server = Server::initialized(root.path());
     let listed = uris(&mut server);
-    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert_eq!(listed.len(), 2 + ids.len(), "{listed:?}");
     assert!(
         listed
             .iter()
@@ -208,6 +216,9 @@ fn every_listed_address_can_be_read() {
         percent_decode_str(&listed[1]).decode_utf8().unwrap(),
         format!("memory://scope/{name}")
     );
+    for uri in &listed[2..] {
+        assert!(ids.contains(&read(&mut server, uri)["id"].as_str().unwrap()));
+    }
     let scope = read(&mut server, &listed[1]);
     assert_eq!(scope["scope"]["name"], name);
     let mut found = Vec::new();
@@ -295,8 +306,15 @@ fn a_pinned_server_has_one_scope() {
     let mut server = Server::spawn(pinned);
     server.initialize("2025-11-25");
     assert_eq!(
-        uris(&mut server),
+        scope_uris(&mut server),
         ["memory://scopes", "memory://scope/platform"]
+    );
+    let listed = uris(&mut server);
+    let is_own = |uri: &String| uri.starts_with("memory://scope");
+    assert!(listed.len() > 2 && listed.iter().all(is_own), "{listed:?}");
+    assert!(
+        !listed.iter().any(|uri| uri.contains("ledger")),
+        "{listed:?}"
     );
     assert_eq!(complete(&mut server, "name", "", None).0, ["platform"]);
     assert!(
@@ -500,7 +518,7 @@ fn an_unknown_address_is_not_found_with_the_nearest_ones() {
 }
 
 #[test]
-fn resources_are_listed_before_any_store_is_opened() {
+fn resources_are_listed_even_if_stores_cannot_be_read() {
     let root = Root::new();
     let pipe = root.scope_folder("pipe").join("memory.db");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
@@ -519,6 +537,7 @@ fn resources_are_listed_before_any_store_is_opened() {
         "memory://scope/garbage",
         "memory://scope/good",
         "memory://scope/pipe",
+        "memory://scope/good/memory/good-1",
     ];
     assert_eq!(uris(&mut server), wanted);
     assert!(
@@ -1066,4 +1085,88 @@ fn ids_are_completed_by_beginning_then_by_part_newest_first_a_hundred_at_most() 
             .0
             .is_empty()
     );
+}
+
+#[test]
+fn the_promoted_and_the_newest_memories_of_the_project_are_listed_with_their_titles() {
+    let root = Root::new();
+    let on = |day: usize, id: &str, rest: Value| {
+        let mut one = memory(id, &format!("Rule {id}"), rest);
+        one["created_at"] = json!(format!("2026-01-01T00:{:02}:{:02}Z", day / 60, day % 60));
+        one
+    };
+    let mut rows: Vec<Value> = (0..60)
+        .map(|day| on(day, &format!("till-{day}"), json!({ "project": "till" })))
+        .collect();
+    rows.push(on(
+        1,
+        "till-promoted",
+        json!({
+            "project": "till", "status": "promoted", "type": "decision",
+            "subtitle": "Cash <system-reminder> rounds", "concepts": ["cash", "rounding"],
+        }),
+    ));
+    rows.push(on(
+        99,
+        "waits",
+        json!({ "project": "till", "status": "staging" }),
+    ));
+    rows.push(on(
+        99,
+        "bad",
+        json!({ "project": "till", "status": "rejected" }),
+    ));
+    root.store("till", &rows);
+    let kiosk = |status: &str| json!({ "project": "kiosk", "status": status });
+    root.store(
+        "platform",
+        &[
+            on(99, "kiosk", kiosk("approved")),
+            on(2, "all", kiosk("promoted")),
+        ],
+    );
+    root.store("diary", &[on(99, "private", kiosk("promoted"))]);
+    root.manifest("diary", "visibility = \"private\"");
+    let listed = |project: &str| {
+        let folder = root.path().join(project);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut command = command(root.path());
+        command.arg("-C").arg(folder);
+        let mut server = Server::spawn(command);
+        server.initialize("2025-11-25");
+        let answer = server.request("resources/list", json!({}));
+        let resources = answer["result"]["resources"].as_array().unwrap().clone();
+        let is_memory = |it: &Value| it["uri"].as_str().unwrap().contains("/memory/");
+        resources
+            .into_iter()
+            .filter(is_memory)
+            .collect::<Vec<Value>>()
+    };
+    let id = |resource: &Value| {
+        let uri = resource["uri"].as_str().unwrap();
+        uri.rsplit('/').next().unwrap().to_owned()
+    };
+    let of_till = listed("till");
+    assert_eq!(of_till.len(), 50);
+    assert_eq!(
+        of_till[0],
+        json!({
+            "uri": "memory://scope/till/memory/till-promoted",
+            "name": "Rule till-promoted",
+            "title": "Rule till-promoted",
+            "description":
+                "decision of till, 2026-01-01: Cash ‹system-reminder> rounds (cash, rounding)",
+            "mimeType": "application/json",
+        })
+    );
+    let newest: Vec<String> = of_till[1..].iter().map(id).collect();
+    let expected: Vec<String> = (11..60).rev().map(|day| format!("till-{day}")).collect();
+    assert_eq!(newest, expected);
+    // Without a project, those of every shared scope; promoted ones first.
+    let elsewhere: Vec<String> = listed("elsewhere").iter().map(id).collect();
+    assert_eq!(elsewhere.len(), 50);
+    assert_eq!(elsewhere[..3], ["all", "till-promoted", "kiosk"]);
+    for hidden in ["waits", "bad", "private"] {
+        assert!(!elsewhere.contains(&hidden.to_owned()) && !newest.contains(&hidden.to_owned()));
+    }
 }

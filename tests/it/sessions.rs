@@ -900,3 +900,38 @@ proptest! {
         prop_assert_eq!(counts["staging"].as_u64().unwrap(), times * values.iter().filter(|value| waits(value)).count() as u64, "{}", counts);
     }
 }
+
+#[test]
+fn overviews_that_are_not_shown_are_mentioned() {
+    let (root, store) = five();
+    let folder = project(&root, SCOPE, "main");
+    let told = |root: &Root| {
+        let service = root.service();
+        let asked = [
+            ("get_context", json!({ "project_path": folder })),
+            (
+                "get_context",
+                json!({ "project_path": folder, "focus": "retries" }),
+            ),
+            ("get_memory", json!({ "ids": ["ok", "mixed"] })),
+        ];
+        asked.map(|(tool, arguments)| {
+            let answer = call(&service, tool, arguments).unwrap();
+            let shows = answer.to_string().contains("overview\":");
+            let notes = answer.get("notes").map(Value::to_string).unwrap_or_default();
+            let note = "overviews of its sessions are not shown while some of its memories are not \
+                        approved; for the user: `overviews = \\\"show\\\"` in its scope.toml shows them";
+            (shows, notes.matches(note).count())
+        })
+    };
+    assert_eq!(told(&root), [(false, 1); 3]);
+    root.manifest(SCOPE, "overviews = \"hide\"");
+    assert_eq!(told(&root), [(false, 0); 3], "the owner decided");
+    root.manifest(SCOPE, "overviews = \"show\"");
+    assert_eq!(told(&root), [(true, 0); 3]);
+    std::fs::remove_file(root.scope_folder(SCOPE).join("scope.toml")).unwrap();
+    store
+        .execute("UPDATE memories SET status = 'approved'", [])
+        .unwrap();
+    assert_eq!(told(&root), [(true, 0); 3]);
+}

@@ -388,6 +388,30 @@ fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page()
 }
 
 #[test]
+fn the_backlog_of_siftcoder_is_not_silently_empty_where_agents_may_not_see_it() {
+    let root = Root::new();
+    root.store(
+        "notes",
+        &[
+            memory("w", "Waits", json!({ "status": "staging" })),
+            memory("ok", "Approved", json!({})),
+        ],
+    );
+    let mut server = with_surface(root.path(), "siftcoder");
+    for arguments in [json!({}), json!({ "batch": 3, "scope": "notes" })] {
+        let answer = server.call("mem_drain", arguments);
+        assert_eq!(ids(&answer), [""; 0]);
+        let told = notes(&answer).join("\n");
+        let expected = "1 matching memory waits for review; unreviewed memories are not shown to \
+                        agents here; for the user: `ack-memory";
+        assert!(
+            told.contains(expected) && told.contains("review` shows them"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn an_agent_made_for_episodic_memory_finds_its_tools() {
     let root = numbered();
     let mut server = with_surface(root.path(), "episodic-memory");

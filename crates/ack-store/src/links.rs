@@ -31,6 +31,8 @@ const MAX_LINKS: usize = 100;
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
 /// The largest number of kinds beyond [`KINDS`].
 const MAX_OTHER_KINDS: usize = 50;
+/// How many ids that no row has are named.
+const MAX_MISSING: usize = 5;
 /// How many links of a kind are checked for one between allowed memories.
 const MAX_LINKS_PER_KIND: usize = 50;
 
@@ -54,6 +56,8 @@ pub struct LinkWalk {
     pub has_deeper_links: bool,
     /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
+    /// Ids that links lead to and no row has, at most [`MAX_MISSING`].
+    pub missing: Vec<String>,
 }
 
 /// A link as it is stored.
@@ -116,6 +120,12 @@ impl Snapshot<'_> {
                 }
                 let other_end = link.other_end(&current).to_owned();
                 let Some(title) = self.title(&other_end, query.filter, &mut titles)? else {
+                    if walk.missing.len() < MAX_MISSING
+                        && !walk.missing.contains(&other_end)
+                        && self.by_id(&other_end)?.is_none()
+                    {
+                        walk.missing.push(other_end);
+                    }
                     continue;
                 };
                 if !keys.insert(link.key()) {

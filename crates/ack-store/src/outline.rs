@@ -25,7 +25,7 @@ use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
+use ack_api::memory::{self, Memory, Status, StatusFilter, Successor, fold_name};
 use ack_api::queue::{Flow, pace_start};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
@@ -82,6 +82,8 @@ pub struct Outline {
     pub matches: WordMatches,
     /// Where it stands among memories of the same age.
     pub standing: Standing,
+    /// The hashes of its tags ([`tag_hash`]).
+    pub tags: Box<[u64]>,
 }
 
 impl Outline {
@@ -102,8 +104,41 @@ impl Outline {
                 .map_or(i64::MIN, Timestamp::as_millisecond),
             matches: matches_in_memory(memory, find_words),
             standing: Standing::Normal,
+            tags: hashes_of(&memory.concepts),
         }
     }
+}
+
+/// The longest tag, in bytes, that is folded without allocating.
+const SHORT_TAG_BYTES: usize = 64;
+
+/// The hash of a tag, the same in every spelling ([`fold_name`]).
+pub fn tag_hash(tag: &str) -> u64 {
+    let tag = tag.trim();
+    let mut folded = [0; SHORT_TAG_BYTES];
+    let Some(folded) = folded.get_mut(..tag.len()).filter(|_| tag.is_ascii()) else {
+        return xxh3_64(fold_name(tag).as_bytes());
+    };
+    for (to, byte) in folded.iter_mut().zip(tag.bytes()) {
+        *to = match byte {
+            b'_' | b' ' => b'-',
+            other => other.to_ascii_lowercase(),
+        };
+    }
+    xxh3_64(folded)
+}
+
+fn hashes_of(tags: &[String]) -> Box<[u64]> {
+    tags.iter().map(|tag| tag_hash(tag)).collect()
+}
+
+/// The hashes of a stored list of tags, without decoding it: JSON, or separated by commas.
+fn hashes_in_list(list: &[u8]) -> Box<[u64]> {
+    let parts = list.split(|byte| matches!(byte, b'[' | b']' | b'"' | b',' | b'\n'));
+    let tags = parts.map(<[u8]>::trim_ascii).filter(|tag| !tag.is_empty());
+    tags.filter_map(|tag| str::from_utf8(tag).ok())
+        .map(tag_hash)
+        .collect()
 }
 
 /// A store in outline.
@@ -174,7 +209,8 @@ impl Outlines {
 
     /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
-        let ids: usize = self.served.iter().map(|outline| outline.id.len()).sum();
+        let own = |outline: &Outline| outline.id.len() + size_of_val(&*outline.tags);
+        let ids: usize = self.served.iter().map(own).sum();
         let members = self.members.values().map(|members| members.len() + 1);
         ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
             + self.id_hashes.len() * 2 * size_of::<u64>()
@@ -310,6 +346,7 @@ impl OutlineScan<'_> {
                 created: i64::MIN,
                 matches: WordMatches::default(),
                 standing: Standing::Normal,
+                tags: Box::default(),
             };
             if status == Status::Rejected || outline.id.is_empty() {
                 found.push(OutlineRow {
@@ -341,9 +378,13 @@ impl OutlineScan<'_> {
                 if let ValueRef::Integer(number) = row.get_ref(Field::Standing.position())? {
                     outline.standing = Standing::from_column(number);
                 }
+                if let ValueRef::Text(list) = row.get_ref(Field::Concepts.position())? {
+                    outline.tags = hashes_in_list(list);
+                }
                 if decision.is_some_and(|decision| decision.edit.is_some()) {
                     let memory = record::memory(row, self.source, self.rule)?;
                     outline.matches = matches_in_memory(&memory, self.find_words);
+                    outline.tags = hashes_of(&memory.concepts);
                     outline.project = names.intern(&memory.project.unwrap_or_default());
                     outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
                 }
@@ -435,4 +476,22 @@ fn matches(
         title_or_tags,
         type_or_tags: tags | within(&[Field::Kind], &in_text)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_has_one_hash_in_every_spelling_and_list() {
+        let long = "Überlanger Tag ".repeat(9);
+        for tag in ["Dead_Lock", "dead lock ", "CAFÉ", &long] {
+            assert_eq!(tag_hash(tag), xxh3_64(fold_name(tag).as_bytes()), "{tag}");
+        }
+        let tags = ["dead-lock", "café", "ci"].map(str::to_owned);
+        for list in ["[\"Dead_Lock\", \"café\",\"CI\"]", "dead lock, café,ci"] {
+            assert_eq!(hashes_in_list(list.as_bytes()), hashes_of(&tags), "{list}");
+        }
+        assert_eq!(hashes_in_list(b"[]").len(), 0);
+    }
 }

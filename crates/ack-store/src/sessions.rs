@@ -57,6 +57,8 @@ pub struct RecentSession {
     entry: SessionEntry,
     /// The ids and titles of its memories, its summary first.
     headings: Vec<(String, String)>,
+    /// Whether it has an overview that is not shown, as [`Snapshot::withholds_overview`] says.
+    pub withholds_overview: bool,
 }
 
 /// A row of a table of sessions.
@@ -126,6 +128,21 @@ impl Snapshot<'_> {
             overview: overview.map(|overview| overview.text),
         };
         Ok((context != SessionContext::default()).then_some(context))
+    }
+
+    /// Whether the session of a memory has an overview that is not shown, because the owner has not
+    /// decided about overviews and some row of the store is not approved.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn withholds_overview(
+        &self,
+        memory: &Memory,
+        filter: StatusFilter,
+    ) -> Result<bool, StoreError> {
+        let names = [&memory.session, &memory.session_id].into_iter().flatten();
+        let names: Vec<String> = names.cloned().collect();
+        self.has_withheld_overview(&names, memory.project.as_deref(), filter)
     }
 
     /// The title of a memory's session, for a reviewer.
@@ -289,6 +306,8 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let overview = self.overview(&row.names, row.project.as_deref(), filter)?;
+        let withholds_overview = overview.is_none()
+            && self.has_withheld_overview(&row.names, row.project.as_deref(), filter)?;
         let unreviewed =
             row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
         let started = row
@@ -316,6 +335,7 @@ impl Snapshot<'_> {
                 unreviewed,
             },
             headings,
+            withholds_overview,
         }))
     }
 

@@ -97,7 +97,7 @@ pub fn pushed_out(
     scope: &str,
     memory: &Memory,
 ) -> Result<Option<Vec<MemoryHit>>, Error> {
-    let mut selection = service.select(None, None)?;
+    let mut selection = select(service, None, &mut Vec::new())?;
     let signals = Signals::of(&selection.current, &service.config);
     let limits = Limits {
         own: MEMORIES_AT_START,

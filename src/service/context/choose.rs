@@ -30,7 +30,7 @@ use ack_api::time;
 use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
 use ack_search::wording::Wording;
 use ack_store::folder::note::Standing;
-use ack_store::outline::Outline;
+use ack_store::outline::{Outline, Outlines};
 use ack_store::record::UNTITLED;
 
 const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
@@ -61,7 +61,9 @@ pub(super) struct ChosenMemories {
     pub own: Vec<MemoryHit>,
     pub others: Vec<MemoryHit>,
     pub sessions: Vec<SessionEntry>,
-    /// The memories that wait for review in the project's scope.
+    /// Why there are none of other projects, if there could be.
+    pub no_others: Option<&'static str>,
+    /// The memories that wait for review in the project's scope, or in every scope if it has none.
     pub pending: Option<Pending>,
     /// How many memories recently entered and left that queue, or all if nothing waits in it.
     pub flow: Flow,
@@ -103,6 +105,15 @@ pub(super) fn choose(
     let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
+    let no_others = (limits.others > 0 && others.is_empty()).then(|| {
+        match chooser.memories(false).is_empty() {
+            true => "no approved memory of another project is in the searched scopes",
+            false => {
+                "no memory of another project was promoted, or shares files, dependencies or tags \
+                 with this one"
+            }
+        }
+    });
     let holders = |id: &str| {
         let holding = read.iter().filter(|read| read.outlines.contains(id));
         holding.count()
@@ -140,9 +151,11 @@ pub(super) fn choose(
         sessions: newest_sessions(
             outlines::newest_sessions(&read, limits.timeout),
             &[&own, &others],
+            notes,
         ),
         own,
         others,
+        no_others,
         pending,
         unreviewed,
         shared_ids,
@@ -187,14 +200,20 @@ pub(super) fn choose_with(
     Ok([now, then])
 }
 
-/// The memories that wait for review in the project's scope.
+/// The memories that wait for review in the project's scope, or in every scope if it has none.
 fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
-    let own_scope = selection.current.scope.as_ref()?;
-    let read = read.iter().find(|read| read.scope.name == own_scope.name)?;
-    let oldest = read.outlines.oldest_pending;
+    let own_scope = selection.current.scope.as_ref();
+    let is_meant = |read: &&ScopeOutline| own_scope.is_none_or(|own| own.name == read.scope.name);
+    let meant: Vec<&Outlines> = read
+        .iter()
+        .filter(is_meant)
+        .map(|it| &*it.outlines)
+        .collect();
+    let count: u64 = meant.iter().map(|outlines| outlines.pending).sum();
+    let oldest = meant.iter().filter_map(|it| it.oldest_pending).min();
     let oldest = oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok());
-    (read.outlines.pending > 0).then(|| Pending {
-        count: read.outlines.pending,
+    (count > 0).then(|| Pending {
+        count,
         oldest: oldest.map(time::to_rfc3339),
         ids: Vec::new(),
         pace: None,
@@ -258,6 +277,9 @@ struct Chooser<'a> {
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
+    /// The position of the project's scope, if it has other projects too. Its rows without a
+    /// project come after the project's own.
+    common_scope: Option<usize>,
     /// What is in the answer already, so that nothing is shown twice in either list.
     shown: Shown,
 }
@@ -272,6 +294,10 @@ impl<'a> Chooser<'a> {
         Self {
             staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
             evidence: Evidence::new(terms, read),
+            common_scope: selection.current.common_scope().and_then(|common| {
+                let mut names = read.iter().map(|read| &read.scope.name);
+                names.position(|name| *name == common.name)
+            }),
             read,
             extra,
             timeout: limits.timeout,
@@ -291,6 +317,9 @@ impl<'a> Chooser<'a> {
             return Ok(Vec::new());
         }
         let mut memories = self.memories(own);
+        if !own {
+            self.evidence.weigh_tags(&self.memories(true), self.read);
+        }
         let mut known: HashSet<(usize, RowKey)> = HashSet::default();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         for reason in Reason::ALL {
@@ -366,16 +395,22 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Newest first, then by scope and id, so that the order is total. Among those of one day, what
-    /// says little comes last.
+    /// Newest first, those without a project last, then by scope and id, so that the order is total.
+    /// Among those of one day, what says little comes last.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
+        let is_common = |(scope, outline): (usize, &Outline)| {
+            Some(scope) == self.common_scope
+                && outline.project.is_empty()
+                && outline.alias.is_empty()
+        };
         let name = |scope: usize| {
             let read = self.read.get(scope);
             read.map_or("", |read| read.scope.name.as_str())
         };
         let day = |outline: &Outline| outline.created.div_euclid(MILLISECONDS_PER_DAY);
-        day(b.1)
-            .cmp(&day(a.1))
+        is_common(a)
+            .cmp(&is_common(b))
+            .then_with(|| day(b.1).cmp(&day(a.1)))
             .then_with(|| a.1.standing.cmp(&b.1.standing))
             .then_with(|| b.1.created.cmp(&a.1.created))
             .then_with(|| name(a.0).cmp(name(b.0)))
@@ -477,7 +512,10 @@ impl<'a> Chooser<'a> {
             hit.superseded_by = None;
             self.staleness
                 .mark(&mut hit, memory, &read.scope, others.clone());
-            hit.why = Some(candidate.why.clone());
+            let why = self
+                .evidence
+                .why_of(memory, candidate.reason, &candidate.why);
+            hit.why = Some(why);
             self.shown.add(wording, contained);
             match contained.and_then(|at| hits.get_mut(at - first)) {
                 Some(known) => *known = hit,

@@ -1,9 +1,12 @@
 //! The reasons for showing a memory at the start of a session, and their weight.
 //!
 //! A memory of the project itself needs no more than its date. A memory of another project needs
-//! evidence: it names a changed file, this project or a dependency, or words of the branch. Being
+//! evidence: it was promoted for every project, it names a changed file, this project or a
+//! dependency, or words of the branch, or it shares tags with the project's own memories. Being
 //! recent is not evidence. A folder's name that is an everyday word (`empty`) names no project,
 //! unless some memory was learned there; only a tag counts then.
+
+use rustc_hash::FxHashMap as HashMap;
 
 use super::branch;
 use super::files::ProjectRoots;
@@ -12,8 +15,9 @@ use super::outlines::ScopeOutline;
 use super::signals::{LASTING_TYPES, Signals, is_distinctive, names};
 use super::words::{WordKind, Words};
 use crate::scope::resolve::Current;
+use ack_api::memory::{Memory, Status};
 use ack_api::text;
-use ack_store::outline::Outline;
+use ack_store::outline::{Outline, tag_hash};
 
 /// A word counts for nothing if more than this share of the memories contain it, and more than
 /// [`MIN_COMMON_MEMORIES`] of them.
@@ -25,6 +29,22 @@ const PROMINENT_FACTOR: f64 = 2.0;
 /// The minimum length of a project name that memories of other projects can match.
 const MIN_NAME_CHARS: usize = 3;
 
+/// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
+/// have a subject in common.
+const KIND_TAGS: [&str; 9] = [
+    "bugfix",
+    "discovery",
+    "how-it-works",
+    "lesson",
+    "pattern",
+    "problem-solution",
+    "trade-off",
+    "what-changed",
+    "why-it-exists",
+];
+/// How many shared tags a reason names.
+const MAX_NAMED_TAGS: usize = 3;
+
 /// The reasons for a memory, in the order they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
@@ -32,20 +52,26 @@ pub(super) enum Reason {
     Changed,
     /// It contains words of the branch's name.
     Branch,
+    /// Its curator promoted it for every project.
+    Promoted,
     /// It names this project.
     NamesProject,
     /// It is about a language or a dependency.
     UsesDependency,
+    /// It shares tags with the project's own memories.
+    SharesTags,
     /// It is a decision or a gotcha.
     Lasting,
 }
 
 impl Reason {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Changed,
         Self::Branch,
+        Self::Promoted,
         Self::NamesProject,
         Self::UsesDependency,
+        Self::SharesTags,
         Self::Lasting,
     ];
 
@@ -54,8 +80,10 @@ impl Reason {
         match self {
             Self::Changed => "about changed files",
             Self::Branch => "matches the branch",
+            Self::Promoted => "promoted",
             Self::NamesProject => "names this project",
             Self::UsesDependency => "about what the project uses",
+            Self::SharesTags => "shares tags with this project",
             Self::Lasting => "of this project",
         }
     }
@@ -77,8 +105,10 @@ impl Reason {
         match (self, is_own) {
             (Self::Changed, _) => fifths(3),
             (Self::Branch, _) => fifths(4),
-            (Self::NamesProject, true) | (Self::Lasting, false) => so_far,
-            (Self::NamesProject | Self::UsesDependency, false) => max,
+            (Self::NamesProject | Self::Promoted | Self::SharesTags, true)
+            | (Self::Lasting, false) => so_far,
+            (Self::Promoted, false) => so_far + fifths(2),
+            (Self::NamesProject | Self::UsesDependency | Self::SharesTags, false) => max,
             (Self::UsesDependency, true) => fifths(4).min(so_far + fifths(1)),
             (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
         }
@@ -158,6 +188,8 @@ pub(super) struct Evidence<'a> {
     labels: u128,
     /// Words that only a few memories contain.
     distinctive: u128,
+    /// The tags of the project's own memories, with their weights.
+    own_tags: HashMap<u64, f64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -185,7 +217,46 @@ impl<'a> Evidence<'a> {
             dependencies: set(&terms.declared.dependencies),
             labels: set(&terms.declared.tools) | words.set(everyday),
             distinctive,
+            own_tags: HashMap::default(),
         }
+    }
+
+    /// Weighs the tags of the project's own memories. A tag that many memories have, or that only
+    /// says what kind of memory it is, counts nothing.
+    pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
+        let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
+        let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
+        for kind in LASTING_TYPES.iter().chain(&KIND_TAGS) {
+            counts.remove(&tag_hash(kind));
+        }
+        let served = || read.iter().flat_map(|read| &read.outlines.served);
+        for tag in served().flat_map(|outline| &outline.tags) {
+            if let Some(count) = counts.get_mut(tag) {
+                *count += 1;
+            }
+        }
+        let memories = served().count();
+        let weighed = counts
+            .into_iter()
+            .map(|(tag, count)| (tag, weight(count, memories)));
+        self.own_tags = weighed.filter(|(_, weight)| *weight > 0.0).collect();
+    }
+
+    /// The weight of the tags that a memory shares with the project's own memories.
+    fn shared_tags(&self, outline: &Outline) -> f64 {
+        let tags = outline.tags.iter();
+        tags.filter_map(|tag| self.own_tags.get(tag)).sum()
+    }
+
+    /// The reason in words, for a memory that was read.
+    pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
+        if reason != Some(Reason::SharesTags) {
+            return why.to_owned();
+        }
+        let tags = memory.concepts.iter();
+        let shared = tags.filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
+        let names: Vec<&str> = shared.take(MAX_NAMED_TAGS).map(String::as_str).collect();
+        text::line(&format!("{why}: {}", names.join(", ")), 120)
     }
 
     /// The words of a reason that a memory contains.
@@ -200,6 +271,7 @@ impl<'a> Evidence<'a> {
                 let counts = is_own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
                 if counts { found } else { 0 }
             }
+            Reason::Promoted | Reason::SharesTags => 0,
             Reason::NamesProject if is_own => 0,
             Reason::NamesProject => {
                 matches.title_or_tags & self.project | matches.type_or_tags & self.tag
@@ -224,8 +296,17 @@ impl<'a> Evidence<'a> {
     /// The score of a memory; `None` if nothing matches.
     pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
         let found = self.found(outline, reason, is_own);
-        if reason == Reason::Lasting {
-            return (found != 0).then_some(1.0);
+        match reason {
+            Reason::Lasting => return (found != 0).then_some(1.0),
+            Reason::Promoted => {
+                let is_promoted = outline.status == Status::Promoted && !is_own;
+                return is_promoted.then(|| 1.0 + self.shared_tags(outline));
+            }
+            Reason::SharesTags => {
+                let shared = self.shared_tags(outline);
+                return (shared > 0.0 && !is_own).then_some(shared);
+            }
+            _ => {}
         }
         let score = bits(found)
             .map(|number| {
@@ -248,7 +329,10 @@ impl<'a> Evidence<'a> {
             let label = labels.first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
-        if reason == Reason::NamesProject {
+        if matches!(
+            reason,
+            Reason::NamesProject | Reason::Promoted | Reason::SharesTags
+        ) {
             return reason.label().to_owned();
         }
         let weighted = bits(found).filter(|number| self.weight(*number) > 0.0);
@@ -273,6 +357,19 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     })
 }
 
+/// The weight of a word or tag that some of the memories have: rare ones count more, common ones
+/// count nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+fn weight(count: usize, memories: usize) -> f64 {
+    let share = count as f64 / memories.max(1) as f64;
+    let common = count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
+    if count == 0 || common {
+        0.0
+    } else {
+        (1.0 / share).ln_1p()
+    }
+}
+
 /// How many memories contain each word.
 struct Frequencies {
     counts: Vec<usize>,
@@ -294,19 +391,10 @@ impl Frequencies {
         Self { counts, memories }
     }
 
-    /// The weight of each word: rare words count more, common ones count nothing.
-    #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+    /// The weight of each word.
     fn weights(&self) -> Vec<f64> {
-        let weight = |count: &usize| {
-            let share = *count as f64 / self.memories.max(1) as f64;
-            let common = *count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
-            if *count == 0 || common {
-                0.0
-            } else {
-                (1.0 / share).ln_1p()
-            }
-        };
-        self.counts.iter().map(weight).collect()
+        let counts = self.counts.iter();
+        counts.map(|count| weight(*count, self.memories)).collect()
     }
 
     /// The words for which [`is_distinctive`] holds.

@@ -11,14 +11,14 @@ use super::newest_sessions;
 use crate::scope::resolve::Selection;
 use crate::service::engine::Service;
 use crate::service::error::Error;
-use crate::service::open::OpenScopes;
+use crate::service::open::{OpenScope, OpenScopes};
 use crate::service::scopes;
 use crate::service::search::Search;
 use crate::service::shown::{Overlap, Shown};
 use crate::service::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
+use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind, Pending};
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
@@ -54,9 +54,15 @@ pub(super) fn choose(
     search.take(None, true, limits.own, &mut own, notes)?;
     let mut others = Vec::new();
     search.take(Some(focus), false, limits.others, &mut others, notes)?;
-    let pending = selection.current.scope.as_ref().and_then(|scope| {
-        let index = opened.named(&scope.name)?.index()?;
-        Some(scopes::pending(index, 0)).filter(|pending| pending.count > 0)
+    let own_scope = selection.current.scope.as_ref();
+    let is_meant = |open: &&OpenScope| own_scope.is_none_or(|own| own.name == open.name());
+    let meant = opened.iter().filter(is_meant).filter_map(OpenScope::index);
+    let pending = meant.map(|index| scopes::pending(index, 0));
+    let pending = pending.filter(|pending| pending.count > 0);
+    let pending = pending.reduce(|all, one| Pending {
+        count: all.count + one.count,
+        oldest: [all.oldest, one.oldest].into_iter().flatten().min(),
+        ..all
     });
     if let (Some(_), Some(scope), true) = (&pending, &selection.current.scope, own.is_empty()) {
         opened.note_missing_status(|name| name == scope.name, notes);
@@ -64,7 +70,9 @@ pub(super) fn choose(
     }
     opened.note_incomplete_reads(notes);
     Ok(ChosenMemories {
-        sessions: newest_sessions(search.sessions(), &[&own, &others]),
+        sessions: newest_sessions(search.sessions(), &[&own, &others], notes),
+        no_others: (limits.others > 0 && others.is_empty())
+            .then_some("no memory of another project matches the focus"),
         own,
         others,
         pending,

@@ -39,7 +39,10 @@ impl ScopeOutline {
     /// Whether it has a memory of the current project.
     pub fn has_own(&self) -> bool {
         let mut served = self.outlines.served.iter();
-        served.any(|outline| self.own.contain(&outline.project, &outline.alias))
+        served.any(|outline| {
+            let names = (&*outline.project, &*outline.alias);
+            names != ("", "") && self.own.contain(names.0, names.1)
+        })
     }
 }
 

@@ -46,6 +46,10 @@ pub fn finish(
             };
             answer::fit_subtitles_and_facts(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
         }
+    }
+    bounds::limit_notes(&mut response.notes);
+    if search.spec.by_agent {
+        bounds::skip_once(&mut response.searched, &response.notes);
         if !search.is_narrowed {
             bounds::drop_default_fields(&mut response.searched);
         }
@@ -53,7 +57,6 @@ pub fn finish(
     bounds::limit_searched(&mut response.searched, |name| {
         page.hits.iter().any(|hit| hit.hit.scope == name)
     });
-    bounds::limit_notes(&mut response.notes);
     bounds::shorten_frame(&mut response, bound / 2);
     let finish = Finish {
         request,

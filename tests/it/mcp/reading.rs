@@ -48,14 +48,28 @@ fn tools_are_listed_before_any_store_is_touched() {
     let result = server.call("query_memories", json!({ "query": "deadlocks" }));
     let answer = &result["structuredContent"];
     assert_eq!(answer["results"][0]["id"], "good-1", "{result}");
-    let skipped: Vec<&str> = answer["searched"]["skipped"]
+    let mut named: Vec<&str> = answer["notes"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|skipped| skipped["scope"].as_str().unwrap())
+        .filter_map(|note| note["scope"].as_str())
         .collect();
-    for scope in ["pipe", "linked", "garbage", "empty", "broken"] {
-        assert!(skipped.contains(&scope), "{scope} is not among {skipped:?}");
+    named.sort_unstable();
+    assert_eq!(named, ["broken", "empty", "garbage", "linked", "pipe"]);
+    // Each is named once, there and in the text.
+    assert!(
+        answer
+            .get("searched")
+            .is_none_or(|it| it.get("skipped").is_none()),
+        "{answer}"
+    );
+    let text = result["content"][0]["text"].as_str().unwrap();
+    for scope in named {
+        assert_eq!(
+            text.matches(&format!("`{scope}`")).count().max(1),
+            1,
+            "{scope}: {text}"
+        );
     }
 }
 

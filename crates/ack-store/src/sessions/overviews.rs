@@ -43,17 +43,16 @@ impl Snapshot<'_> {
             .filter(|source| !source.content.is_empty())
         {
             for name in names {
+                let session = SessionRef { name, project };
                 let found = match source
                     .memories
                     .and_then(|number| self.layout.sources.get(number))
                 {
-                    Some(memories) => self.summary_overview(
-                        source,
-                        memories,
-                        SessionRef { name, project },
-                        filter,
-                    )?,
-                    None => self.recorded_overview(source, SessionRef { name, project }, filter)?,
+                    Some(memories) => self.summary_overview(source, memories, session, filter)?,
+                    None if self.may_show_overviews()? => self
+                        .recorded_overview(source, session, filter)?
+                        .map(|text| Overview { text, memory: None }),
+                    None => None,
                 };
                 if found.is_some() {
                     return Ok(found);
@@ -63,13 +62,36 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// An overview that is not a memory, if overviews may be shown.
+    /// Whether a session has an overview that is not shown, because the owner has not decided about
+    /// overviews and some row is not approved.
+    pub(super) fn has_withheld_overview(
+        &self,
+        names: &[String],
+        project: Option<&str>,
+        filter: StatusFilter,
+    ) -> Result<bool, StoreError> {
+        if self.overviews.is_some() || self.may_show_overviews()? {
+            return Ok(false);
+        }
+        let sources = self.layout.overviews.iter();
+        for source in sources.filter(|it| !it.content.is_empty() && it.memories.is_none()) {
+            for name in names {
+                let session = SessionRef { name, project };
+                if self.recorded_overview(source, session, filter)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The text of an overview that is not a memory.
     fn recorded_overview(
         &self,
         source: &OverviewSource,
         session: SessionRef<'_>,
         filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
+    ) -> Result<Option<String>, StoreError> {
         let status = source.status.as_deref();
         let mut statement = self.map_sqlite(
             self.connection
@@ -84,8 +106,7 @@ impl Snapshot<'_> {
                 continue;
             }
             if let Some(text) = self.map_sqlite(content(row, source, 1))? {
-                let overviews_shown = self.may_show_overviews()?;
-                return Ok(overviews_shown.then_some(Overview { text, memory: None }));
+                return Ok(Some(text));
             }
         }
         Ok(None)
