@@ -132,6 +132,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     let mut event = event.clone();
     if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
+        event.other_folders.clear();
     }
     if let Some(folder) = event
         .folder
@@ -140,6 +141,8 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         .filter(|folder| folder.is_absolute())
     {
         config.project.value = folder;
+        let others = event.other_folders.iter().map(PathBuf::from);
+        config.other_folders = others.filter(|folder| folder.is_absolute()).collect();
     }
     if another_answers(&config, &event, plugin) {
         return Ok(None);
@@ -151,6 +154,9 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         .then(|| Offer::load(&config, None, &|_| None));
     let surface = named_files.and_then(Result::ok).map(|offer| offer.toolset);
     let service = Service::new(config).without_bucket_wait().leak();
+    if !event.other_folders.is_empty() {
+        event.folder = service.project_folder().or(event.folder);
+    }
     let output = match event.moment {
         HookEvent::SessionStart => {
             hook::session_start(service, surface.as_ref(), &event, Timestamp::now())

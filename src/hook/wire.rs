@@ -95,6 +95,8 @@ pub struct Event {
     pub is_first: bool,
     /// The project's folder.
     pub folder: Option<String>,
+    /// The further folders of the host's workspace. One of them may be the project's.
+    pub other_folders: Vec<String>,
     /// The user's prompt.
     pub prompt: Option<String>,
     /// The session's id.
@@ -157,6 +159,7 @@ impl Event {
         ]
         .contains(&name);
         let unknown = Self::unknown(Some(host), moment);
+        let mut folders = folders(&sent).into_iter();
         Ok(Self {
             sender,
             origin: if is_subagent {
@@ -167,7 +170,8 @@ impl Event {
                 SessionOrigin::Fresh
             },
             is_first: !is_subagent && ["", "startup", "new"].contains(&source.as_str()),
-            folder: folder(&sent),
+            folder: folders.next(),
+            other_folders: folders.collect(),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
             // Copilot CLI and some versions of Droid use camel case.
             session: text("session_id")
@@ -209,6 +213,7 @@ impl Event {
             origin: SessionOrigin::Fresh,
             is_first: true,
             folder: None,
+            other_folders: Vec::new(),
             prompt: None,
             session: None,
             files: Vec::new(),
@@ -276,20 +281,18 @@ fn without_context(prompt: &str) -> &str {
     rest
 }
 
-/// The project's folder: the first workspace folder, or `cwd`. Ignores a value that is not a path.
-fn folder(sent: &Map<String, Value>) -> Option<String> {
-    let roots = sent
-        .get("workspace_roots")
-        .and_then(Value::as_array)
-        .and_then(|roots| roots.first());
-    [roots, sent.get("cwd")]
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .find(|path| {
-            !path.trim().is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0')
-        })
-        .map(str::to_owned)
+/// The folders of the workspace and `cwd`, each once. Ignores a value that is not a path.
+fn folders(sent: &Map<String, Value>) -> Vec<String> {
+    let roots = sent.get("workspace_roots").and_then(Value::as_array);
+    let paths = roots.into_iter().flatten().chain(sent.get("cwd"));
+    let mut folders: Vec<String> = Vec::new();
+    for path in paths.filter_map(Value::as_str) {
+        let is_path = !path.trim().is_empty() && !path.contains('\0');
+        if is_path && path.len() <= MAX_PATH_BYTES && !folders.iter().any(|known| known == path) {
+            folders.push(path.to_owned());
+        }
+    }
+    folders
 }
 
 #[cfg(test)]

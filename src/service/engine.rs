@@ -167,6 +167,12 @@ impl Service {
         }
     }
 
+    /// The folder of the current project: of several, the first that belongs to a scope.
+    pub(crate) fn project_folder(&self) -> Option<String> {
+        let current = self.select(None, None).ok()?.current;
+        current.folder.to_str().map(str::to_owned)
+    }
+
     pub(crate) fn select(
         &self,
         named: Option<&str>,

@@ -8,6 +8,7 @@ use ack_memory::internal::Setting;
 use serde_json::{Value, json};
 
 use crate::arguments::{call, call_as};
+use crate::cli::ack_with_input;
 use crate::context::project;
 use crate::store_support::binary;
 use crate::support::{Root, ids, memory};
@@ -253,4 +254,21 @@ fn a_server_started_nowhere_says_how_to_name_the_project() {
     let notes = answer["notes"].to_string();
     assert!(notes.contains("`/` is no project's folder"), "{notes}");
     assert!(notes.contains("pass `project_path`"), "{notes}");
+}
+
+#[test]
+fn a_hook_looks_at_every_folder_of_the_workspace() {
+    let root = till("", "till");
+    let [web, till] = ["web", "till"].map(|name| root.path().join("w").join(name));
+    for folder in [&web, &till] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let started = |folders: &[&PathBuf]| {
+        let sent = json!({ "hook_event_name": "sessionStart", "workspace_roots": folders });
+        let sent = sent.to_string();
+        ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes()).ok()
+    };
+    assert!(started(&[&web, &till]).contains("Round cash"));
+    assert!(started(&[&till, &web]).contains("Round cash"));
+    assert!(!started(&[&web]).contains("Round cash"));
 }
