@@ -20,6 +20,7 @@ mod prompts;
 mod raw_result;
 mod reader;
 mod resources;
+mod roots;
 pub mod signals;
 mod stdio;
 mod too_long;
@@ -45,6 +46,7 @@ use tokio::time::timeout;
 use self::client::Quirks;
 use self::raw_result::RawResultServer;
 use self::reader::{error_result, protocol_error};
+use self::roots::Roots;
 pub use self::trouble::Start;
 use self::trouble::Trouble;
 use crate::config::{Config, MaxStatus};
@@ -207,6 +209,8 @@ struct Server {
     is_shared: bool,
     /// Why nothing can be answered, if the settings cannot be used.
     trouble: Option<Arc<Trouble>>,
+    /// The folders of the client's workspace.
+    roots: Arc<Roots>,
 }
 
 impl Server {
@@ -219,6 +223,7 @@ impl Server {
             sends_notifications: channel && !offer.upstreams.is_empty(),
             is_shared: !channel,
             trouble: None,
+            roots: Arc::default(),
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
         }
     }

@@ -92,7 +92,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let server = match self.ready() {
+        let server = match self.ready_for(&context.peer).await {
             Ok(server) => server,
             Err(body) => return Ok(CallToolResponse::from(error_result(&body))),
         };
@@ -123,7 +123,14 @@ impl ServerHandler for Server {
         Ok(CallToolResponse::from(result))
     }
 
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        server.ask_roots_again(&context.peer);
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        server.ask_roots(&context.peer);
         if !self.sends_notifications {
             return;
         }
@@ -162,11 +169,11 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        match self.ready() {
+        match self.ready_for(&context.peer).await {
             Ok(server) => server.resources(request).await,
-            Err(_) => Ok(ListResourcesResult::default()),
+            Err(_) => Ok(ListResourcesResult::with_all_items(Vec::new())),
         }
     }
 
@@ -183,7 +190,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let server = self.ready_or_protocol_error()?;
+        let server = self.ready_or_protocol_error(&context.peer).await?;
         let answer = until_cancelled(&context, server.resource(request.uri)).await;
         answer.map(ReadResourceResponse::from)
     }
@@ -204,7 +211,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let server = self.ready_or_protocol_error()?;
+        let server = self.ready_or_protocol_error(&context.peer).await?;
         let answer = server.prompt(&request.name, request.arguments);
         let answer = until_cancelled(&context, answer).await;
         answer.map(GetPromptResponse::from)
@@ -213,8 +220,9 @@ impl ServerHandler for Server {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.ready_or_protocol_error()?.completions(request).await
+        let server = self.ready_or_protocol_error(&context.peer).await?;
+        server.completions(request).await
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
+use rmcp::service::{Peer, RoleServer};
 
 use super::Server;
 use crate::offer::Offer;
@@ -61,9 +62,23 @@ impl Server {
         }
     }
 
-    /// [`Server::ready`], for a request that has only the protocol's errors.
-    pub(super) fn ready_or_protocol_error(&self) -> Result<Cow<'_, Self>, ErrorData> {
-        self.ready().map_err(|body| {
+    /// The server that answers, for the client's workspace.
+    ///
+    /// # Errors
+    /// Why none can.
+    pub(super) async fn ready_for(
+        &self,
+        peer: &Peer<RoleServer>,
+    ) -> Result<Cow<'_, Self>, ErrorBody> {
+        Ok(Self::in_workspace(self.ready()?, peer).await)
+    }
+
+    /// [`Server::ready_for`], for a request that has only the protocol's errors.
+    pub(super) async fn ready_or_protocol_error(
+        &self,
+        peer: &Peer<RoleServer>,
+    ) -> Result<Cow<'_, Self>, ErrorData> {
+        self.ready_for(peer).await.map_err(|body| {
             let data = serde_json::to_value(&body).ok();
             ErrorData::internal_error(in_words(&body), data)
         })

@@ -1,0 +1,128 @@
+//! The folders of a client's workspace, which MCP calls roots. Some clients start servers in `/` or
+//! in the home folder, and their workspace says which project is open.
+//!
+//! Clients of the versions with a handshake can be asked. Nothing else waits for the answer than a
+//! call that may need it, and that only for a moment.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::service::{Peer, RoleServer};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::Server;
+
+/// How long after the question a call waits for the answer.
+const CALL_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long after the question an answer still counts.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What is known about the folders of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    NotAsked,
+    Asked(Instant),
+    Answered,
+}
+
+/// The folders of a client, and the server for them.
+pub(super) struct Roots {
+    progress: watch::Sender<Progress>,
+    there: Mutex<Option<(Vec<String>, Server)>>,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            progress: watch::Sender::new(Progress::NotAsked),
+            there: Mutex::default(),
+        }
+    }
+}
+
+impl Roots {
+    /// Waits for an answer that is due.
+    async fn settle(&self) {
+        let mut progress = self.progress.subscribe();
+        let asked = match *progress.borrow() {
+            Progress::Asked(since) => since,
+            Progress::NotAsked | Progress::Answered => return,
+        };
+        let left = CALL_TIMEOUT.saturating_sub(asked.elapsed());
+        let is_due = |progress: &Progress| matches!(progress, Progress::Asked(_));
+        let _ = timeout(left, progress.wait_for(|progress| !is_due(progress))).await;
+    }
+
+    fn there(&self) -> Option<Server> {
+        let there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
+        there.as_ref().map(|(_, server)| server.clone())
+    }
+}
+
+impl Server {
+    /// The same server where the client's workspace is.
+    pub(super) async fn in_workspace<'a>(
+        server: Cow<'a, Self>,
+        peer: &Peer<RoleServer>,
+    ) -> Cow<'a, Self> {
+        server.ask_roots(peer);
+        server.roots.settle().await;
+        match server.roots.there() {
+            Some(there) => Cow::Owned(there),
+            None => server,
+        }
+    }
+
+    /// Asks a client for its folders, once, if it offers them and nothing else says where the
+    /// project is.
+    pub(super) fn ask_roots(&self, peer: &Peer<RoleServer>) {
+        let offers = |peer: &Peer<RoleServer>| {
+            let client = peer.peer_info();
+            client.is_some_and(|client| client.capabilities.roots.is_some())
+        };
+        if self.is_shared || !self.service.config.wants_workspace() || !offers(peer) {
+            return;
+        }
+        let is_first = self.roots.progress.send_if_modified(|progress| {
+            let is_first = *progress == Progress::NotAsked;
+            if is_first {
+                *progress = Progress::Asked(Instant::now());
+            }
+            is_first
+        });
+        if is_first {
+            let (server, peer) = (self.clone(), peer.clone());
+            tokio::spawn(async move {
+                #[expect(deprecated, reason = "the clients that offer roots are older")]
+                let answer = timeout(ANSWER_TIMEOUT, peer.list_roots()).await;
+                if let Ok(Ok(answer)) = answer {
+                    server.follow(answer.roots.into_iter().map(|root| root.uri).collect());
+                }
+                server.roots.progress.send_replace(Progress::Answered);
+            });
+        }
+    }
+
+    /// Asks again, because the client's folders have changed.
+    pub(super) fn ask_roots_again(&self, peer: &Peer<RoleServer>) {
+        self.roots.progress.send_replace(Progress::NotAsked);
+        self.ask_roots(peer);
+    }
+
+    fn follow(&self, folders: Vec<String>) {
+        let there = self.roots.there.lock();
+        let mut there = there.unwrap_or_else(PoisonError::into_inner);
+        let known = there.as_ref().map(|(known, _)| known.as_slice());
+        if known.unwrap_or_default() == folders {
+            return;
+        }
+        let config = self.service.config.clone();
+        let server = Self {
+            roots: Arc::default(),
+            ..self.configured(config.with_workspace(folders.iter().cloned()))
+        };
+        *there = Some((folders, server));
+    }
+}
