@@ -61,6 +61,14 @@ impl Roots {
     }
 }
 
+/// The folders that a client names, if it answers in time.
+#[expect(deprecated, reason = "the clients that offer roots are older")]
+async fn folders(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
+    let answer = timeout(ANSWER_TIMEOUT, peer.list_roots()).await;
+    let roots = answer.ok()?.ok()?.roots;
+    Some(roots.into_iter().map(|root| root.uri).collect())
+}
+
 impl Server {
     /// The same server where the client's workspace is.
     pub(super) async fn in_workspace<'a>(
@@ -95,10 +103,8 @@ impl Server {
         if is_first {
             let (server, peer) = (self.clone(), peer.clone());
             tokio::spawn(async move {
-                #[expect(deprecated, reason = "the clients that offer roots are older")]
-                let answer = timeout(ANSWER_TIMEOUT, peer.list_roots()).await;
-                if let Ok(Ok(answer)) = answer {
-                    server.follow(answer.roots.into_iter().map(|root| root.uri).collect());
+                if let Some(folders) = folders(&peer).await {
+                    server.follow(folders);
                 }
                 server.roots.progress.send_replace(Progress::Answered);
             });

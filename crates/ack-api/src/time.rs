@@ -89,7 +89,8 @@ pub fn nearest_day(text: &str) -> Option<String> {
         .trim()
         .get(..10.min(text.trim().len()))?
         .split(['-', '/', '.']);
-    let year: i16 = parts.next()?.parse().ok()?;
+    let year = parts.next().filter(|year| year.len() == 4)?;
+    let year: i16 = year.parse().ok()?;
     let month: i8 = parts.next()?.parse().ok()?;
     let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
     let first = Date::new(year, month.clamp(1, 12), 1).ok()?;
@@ -141,5 +142,10 @@ mod tests {
         assert_eq!(day_bound("2026-02-30", false), None);
         assert_eq!(day_bound("20260228", false), None);
         assert_eq!(nearest_day("2026-02-30").as_deref(), Some("2026-02-28"));
+        assert_eq!(
+            nearest_day("31.01.2026"),
+            None,
+            "what comes first is not a year"
+        );
     }
 }

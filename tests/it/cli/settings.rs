@@ -319,6 +319,7 @@ fn the_environment_makes_a_scope_current_and_refuses_no_other() {
     );
     // It comes before the project's folder, and a pin before it.
     let project = root.path().join("ledger-api");
+    std::fs::create_dir(&project).unwrap();
     let project = project.to_str().unwrap();
     let answer = query("platform", &["-C", project]);
     assert_eq!(answer["searched"]["current_scope"], "platform");

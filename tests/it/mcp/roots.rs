@@ -69,7 +69,10 @@ fn the_clients_folders_say_which_project_is_open() {
     answer(&mut server, &id, &[&ledger]);
     expect_current(&mut server, "ledger-api");
     let context = server.call("get_context", json!({}));
-    assert_eq!(context["structuredContent"]["project"], "ledger-api");
+    assert_eq!(
+        context["structuredContent"]["project"]["name"],
+        "ledger-api"
+    );
     // Of several folders, the first that belongs to a scope.
     server.write(
         &json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }).to_string(),
