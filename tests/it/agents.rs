@@ -520,7 +520,7 @@ fn filters_accept_field_names_as_aliases() {
             "{arguments}: {result}"
         );
     }
-    let both = json!({ "tags": ["docker"], "concepts": ["docker"] });
+    let both = json!({ "tags": ["docker"], "concepts": ["podman"] });
     let refused = server.fail("query_memories", both);
     assert_eq!(refused.code, "invalid_argument");
     let listed = server.request("tools/list", json!({})).to_string();

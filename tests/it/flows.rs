@@ -353,6 +353,6 @@ fn sifs_search_then_find_related_in_both_generations() {
     }
     let whole = server.call("get_memory", json!({ "id": "m-1" }));
     assert_eq!(one(&whole), "m-1");
-    let twice = server.fail("search", json!({ "query": "x", "limit": 5, "top_k": 5 }));
+    let twice = server.fail("search", json!({ "query": "x", "limit": 5, "top_k": 6 }));
     assert!(twice.message.contains("say the same"), "{twice:?}");
 }

@@ -427,7 +427,11 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
             json!({ "querry": "deadlock" }),
             "unknown_argument",
         ),
-        ("query_memories", json!({ "query": 5 }), "invalid_argument"),
+        (
+            "query_memories",
+            json!({ "query": true }),
+            "invalid_argument",
+        ),
         (
             "query_memories",
             json!({ "query": "x", "limit": 51 }),
@@ -481,7 +485,7 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
         ),
         (
             "get_context",
-            json!({ "max_memories": 0 }),
+            json!({ "max_memories": 51 }),
             "invalid_argument",
         ),
     ] {
@@ -504,7 +508,7 @@ fn an_example_in_an_error_can_be_sent_unchanged() {
         ("query_memories", json!({ "max_tokens": 1 })),
         ("query_memories", json!({ "since": "2026-02-30" })),
         ("query_memories", json!({ "status": "aproved" })),
-        ("get_context", json!({ "max_memories": 0 })),
+        ("get_context", json!({ "max_memories": 51 })),
     ] {
         let body = server.fail(tool, arguments.clone());
         let Some(example) = body.example else {

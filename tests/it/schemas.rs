@@ -284,10 +284,10 @@ fn the_input_schemas_refuse_what_the_service_refuses() {
     for (name, arguments) in [
         ("query_memories.input", json!({ "querry": "x" })),
         ("query_memories.input", json!({ "limit": 51 })),
-        ("query_memories.input", json!({ "limit": 0 })),
-        ("query_memories.input", json!({ "limit": "10" })),
+        ("query_memories.input", json!({ "limit": -1 })),
+        ("query_memories.input", json!({ "limit": "ten" })),
         ("query_memories.input", json!({ "status": "rejected" })),
-        ("query_memories.input", json!({ "tags": 5 })),
+        ("query_memories.input", json!({ "tags": true })),
         ("get_memory.input", json!({ "include": ["everything"] })),
         (
             "get_memory.input",

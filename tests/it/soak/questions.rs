@@ -139,7 +139,7 @@ pub fn ask(
         ),
         18 => tool(
             "query_memories",
-            json!({ "query": dice.words(2), "limit": 0 }),
+            json!({ "query": dice.words(2), "limit": -1 }),
             Failure,
         ),
         19 => tool("query_memories", json!({ "qurey": "x" }), Failure),
