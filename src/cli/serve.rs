@@ -79,7 +79,7 @@ fn serve_in_trouble(
     let (args, global) = (args.clone(), global.clone());
     let start = move || {
         let (config, offer) =
-            settings(&args, &global).map_err(|error| error.body_for(&command::SHELL))?;
+            settings(&args, &global).map_err(|error| Box::new(error.body_for(&command::SHELL)))?;
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
         started.store(true, Ordering::Relaxed);

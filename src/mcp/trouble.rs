@@ -14,7 +14,7 @@ use ack_api::ErrorBody;
 use ack_gateway::server::{Report, Upstreams};
 
 /// Reads the settings again, and starts the service with them.
-pub type Start = dyn Fn() -> Result<(&'static Service, Offer), ErrorBody> + Send + Sync;
+pub type Start = dyn Fn() -> Result<(&'static Service, Offer), Box<ErrorBody>> + Send + Sync;
 
 /// What a server without usable settings needs to start after all.
 pub(super) struct Trouble {
@@ -33,7 +33,7 @@ impl Trouble {
     }
 
     /// The server with the settings of now.
-    fn server(&self) -> Result<Server, ErrorBody> {
+    fn server(&self) -> Result<Server, Box<ErrorBody>> {
         let mut mended = self.mended.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = &*mended {
             return Ok(server.clone());
@@ -55,7 +55,7 @@ impl Server {
     ///
     /// # Errors
     /// Why they cannot.
-    pub(super) fn ready(&self) -> Result<Cow<'_, Self>, ErrorBody> {
+    pub(super) fn ready(&self) -> Result<Cow<'_, Self>, Box<ErrorBody>> {
         match &self.trouble {
             None => Ok(Cow::Borrowed(self)),
             Some(trouble) => trouble.server().map(Cow::Owned),
@@ -69,7 +69,7 @@ impl Server {
     pub(super) async fn ready_for(
         &self,
         peer: &Peer<RoleServer>,
-    ) -> Result<Cow<'_, Self>, ErrorBody> {
+    ) -> Result<Cow<'_, Self>, Box<ErrorBody>> {
         Ok(Self::in_workspace(self.ready()?, peer).await)
     }
 
