@@ -3,10 +3,10 @@
 //! Other users of the machine can read the command line of every process, also a browser's. So the
 //! browser is given a file that leads to the address, and only this user can read the file.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{Error, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -124,6 +124,7 @@ fn write_file(address: &str, below: &Path) -> std::io::Result<(TempDir, PathBuf)
     // Only this user can enter the folder.
     let folder = tempfile::Builder::new()
         .prefix("ack-memory-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(below)?;
     let path = folder.path().join(FILE);
     let page = format!(

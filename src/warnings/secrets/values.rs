@@ -160,7 +160,9 @@ fn is_camel(value: &str) -> bool {
         (count, length, acronyms) = (count + 1, length + word.len(), acronyms + acronym.len());
     }
     let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_plain && length >= count * 3 && length > acronyms && count + acronyms.min(1) > 1
+    let is_cased = value.bytes().any(|byte| byte.is_ascii_uppercase())
+        && value.bytes().any(|byte| byte.is_ascii_lowercase());
+    is_plain && is_cased && length >= count * 3 && length > acronyms && count + acronyms.min(1) > 1
 }
 
 /// Whether a word has vowels as words of a language do.
