@@ -13,7 +13,7 @@ use ack_api::Warning;
 use ack_api::memory::Memory;
 use ack_store::read::CuratedMemory;
 
-use self::agent_text::addresses_agent;
+use self::agent_text::agent_lines;
 use self::plain::Plain;
 use self::secrets::{holds_secret, secret_lines};
 
@@ -33,15 +33,15 @@ pub fn about(curated: &CuratedMemory) -> Vec<Warning> {
 }
 
 fn of(memory: &Memory) -> Vec<Warning> {
-    let mut texts: Vec<&str> = vec![&memory.title];
-    texts.extend(memory.subtitle.as_deref());
-    texts.extend(memory.facts.iter().map(String::as_str));
-    texts.extend(memory.narrative.as_deref());
+    let mut texts = vec![Plain::of(&memory.title)];
+    texts.extend(memory.subtitle.as_deref().map(Plain::of));
+    texts.extend(memory.facts.iter().map(|fact| Plain::of(fact)));
+    texts.extend(memory.narrative.as_deref().map(Plain::of));
     let mut warnings = Vec::new();
-    if texts.iter().any(|text| holds_secret(text)) {
+    if texts.iter().any(|text| !secret_lines(text).is_empty()) {
         warnings.push(Warning::Secret);
     }
-    if texts.iter().any(|text| addresses_agent(text)) {
+    if texts.iter().any(|text| !agent_lines(text).is_empty()) {
         warnings.push(Warning::AddressesAgent);
     }
     if !memory.repaired.is_empty() {

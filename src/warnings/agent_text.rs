@@ -104,11 +104,6 @@ impl Patterns {
     }
 }
 
-/// Whether a text gives the agent that reads it instructions.
-pub fn addresses_agent(text: &str) -> bool {
-    !agent_lines(&Plain::of(text)).is_empty()
-}
-
 /// The lines in which a text gives the agent that reads it instructions, from 1.
 pub fn agent_lines(text: &Plain<'_>) -> Vec<usize> {
     static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(Patterns::new);

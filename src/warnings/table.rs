@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use regex::Regex;
 
 use super::plain::plain;
@@ -72,7 +72,9 @@ impl Table {
             }
         }
         let mut builder = AhoCorasickBuilder::new();
-        builder.ascii_case_insensitive(ignores_case);
+        builder
+            .kind(Some(AhoCorasickKind::DFA))
+            .ascii_case_insensitive(ignores_case);
         Some(Self {
             words: builder.build(words).ok()?,
             pattern_of,

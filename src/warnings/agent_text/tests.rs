@@ -1,4 +1,9 @@
-use super::addresses_agent;
+use super::agent_lines;
+use crate::warnings::plain::Plain;
+
+fn addresses_agent(text: &str) -> bool {
+    !agent_lines(&Plain::of(text)).is_empty()
+}
 
 #[test]
 fn orders_to_whoever_reads_the_text_are_found() {
