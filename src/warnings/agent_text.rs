@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::plain::{Plain, pattern, plain};
-use super::table::{Row, Table};
+use super::table::{Row, Table, columns};
 
 /// What directs an agent.
 const FORMS: &str = include_str!("agent_text.txt");
@@ -43,10 +43,9 @@ struct Patterns {
 
 impl Patterns {
     fn new() -> Option<Self> {
-        let lines = FORMS.lines().filter(|line| !line.starts_with('#'));
         let mut parts: Vec<(&str, String)> = Vec::new();
         let mut forms = Vec::new();
-        for (words, rest) in lines.filter_map(|line| line.split_once('\t')) {
+        for [words, rest] in columns(FORMS) {
             let filled = |text: &str| {
                 let parts = parts.iter();
                 parts.fold(text.to_owned(), |text, (name, part)| {
@@ -63,9 +62,7 @@ impl Patterns {
             let words = words.trim_start_matches("(?:").trim_end_matches(')');
             forms.push(Row {
                 before: order.map(|_| filled("{begin}")),
-                words: words.split('|').map(str::to_owned).collect(),
-                inside: false,
-                rest: rest.replace(' ', r"\s+"),
+                ..Row::new(words, rest.replace(' ', r"\s+"))
             });
         }
         let tags = TAGS

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::plain::{Plain, pattern};
-use super::table::{Row, Table};
+use super::table::{Row, Table, columns};
 
 /// The forms of tokens, each with its examples.
 const FORMS: &str = include_str!("secrets.txt");
@@ -32,30 +32,13 @@ pub fn secret_lines(text: &Plain<'_>) -> Vec<usize> {
     text.lines_of(found)
 }
 
-/// The rows of the table, each with its two examples.
-fn rows() -> impl Iterator<Item = (Row, &'static str, &'static str)> {
-    let lines = FORMS.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| {
-        let mut columns = line.split_whitespace();
-        let words = columns.next()?;
-        let (before, words) = match words.split_once('…') {
-            Some((before, words)) => (Some(before.to_owned()), words),
-            None => (None, words),
-        };
-        let row = Row {
-            before,
-            words: words.split('|').map(str::to_owned).collect(),
-            inside: false,
-            rest: format!("(?-u:{})(?:[^0-9A-Za-z]|$)", columns.next()?),
-        };
-        Some((row, columns.next()?, columns.next()?))
-    })
-}
-
 /// Where tokens of a known form are.
 fn tokens(text: &str) -> Vec<usize> {
-    static TABLE: LazyLock<Option<Table>> =
-        LazyLock::new(|| Table::new(rows().map(|(row, ..)| row), false));
+    static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| {
+        let ends = "(?:[^0-9A-Za-z]|$)";
+        let row = |[words, rest]: [&str; 2]| Row::new(words, format!("(?-u:{rest}){ends}"));
+        Table::new(columns(FORMS).map(row), false)
+    });
     let found = TABLE.iter().flat_map(|table| table.find(text));
     let tokens = found.filter(|found| {
         let rest = text.get(found.rest..found.end).unwrap_or_default();

@@ -26,6 +26,31 @@ pub struct Row {
     pub rest: String,
 }
 
+impl Row {
+    /// A row of a file: words between `|`, after `…` if something has to be before them.
+    pub fn new(words: &str, rest: String) -> Self {
+        let (before, words) = match words.split_once('…') {
+            Some((before, words)) => (Some(before.to_owned()), words),
+            None => (None, words),
+        };
+        Self {
+            before,
+            words: words.split('|').map(str::to_owned).collect(),
+            inside: false,
+            rest,
+        }
+    }
+}
+
+/// The first columns of the rows of a file, which are between tabs.
+pub fn columns<const N: usize>(file: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    let rows = file.lines().filter(|line| !line.starts_with('#'));
+    rows.filter_map(|row| {
+        let columns: Vec<&str> = row.split('\t').take(N).collect();
+        columns.try_into().ok()
+    })
+}
+
 /// Where a pattern is in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {

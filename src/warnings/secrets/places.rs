@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::values::{is_random_uuid, is_secret, is_strong};
 use crate::warnings::plain::pattern;
-use crate::warnings::table::{Found, Row, Table};
+use crate::warnings::table::{Found, Row, Table, columns};
 
 /// Words for what a person chose; `_` joins words. Short ones stand alone or at the end of a name.
 const PASSWORDS: &str = r"passwords? | passwd | passphrase | passcode | requirepass
@@ -51,74 +51,8 @@ const TOLD: &str = r#"(?: [\ \t]+ (?: for|of|on|to|in|at|fur|der|des|del|de|du|d
         | :\ | \ ?(?: 是|为|爲|は|が|는|은|이|가 ) )
     (?: \ * (?: now|still|currently|set\ to|just )\  )? [\ \t]*"#;
 
-/// What a secret follows in commands, headers and files: how that begins, how it goes on up to the
-/// value, and how long the value is at least.
-const BEFORE: &[(&str, &str, usize)] = &[
-    (
-        "curl |wget |http ",
-        r#"(?:[^\n|;]{0,80}?\s)?(?:-u|--user|--proxy-user|-a)[ =]?["']?[^\s:"']{1,64}:"#,
-        6,
-    ),
-    (
-        "sshpass |mysql |mysqldump |mysqladmin |mariadb |mongosh |mongo |docker login |podman login \
-         |helm registry login |az login ",
-        r"(?:[^\n|;]{0,80}?\s)?-p[ =]?",
-        6,
-    ),
-    ("redis-cli ", r"(?:[^\n|;]{0,80}?\s)?-a\s+", 6),
-    (
-        "ldapsearch |ldapmodify |ldapadd ",
-        r"(?:[^\n|;]{0,80}?\s)?-w\s+",
-        6,
-    ),
-    ("login |machine ", r"\S{1,64}\s+password\s+", 6),
-    (
-        "\npassword| password|\tpassword",
-        r"[ \t]+[^\s=:]{6,64}[ \t]*(?:\r?\n|$)",
-        0,
-    ),
-    ("requirepass |masterauth ", "", 6),
-    (
-        "creds|credentials|zugangsdaten|identifiants|credenciales|credenciais|login",
-        r"(?: are| is|:|=)?\s{0,2}[\w.@-]{1,32}\s{0,2}[/:]\s{0,2}",
-        6,
-    ),
-    (
-        "pass |password |passwd |passwort |passphrase |pw ",
-        "",
-        STRONG,
-    ),
-    ("pass:", "", 6),
-    (
-        "authorization",
-        r#"['"]?\s{0,4}[:=]?\s{0,4}['"]?(?:bearer|basic|token|apikey|api-key|digest)\s+"#,
-        10,
-    ),
-    ("bearer ", "", 16),
-    // A line of a `.pgpass`.
-    (
-        ":5432:|:5433:|:5434:|:5439:|:6432:|:6543:|:26257:|:*:",
-        r"[\w.*-]{1,64}:[\w.*-]{1,64}:",
-        6,
-    ),
-    ("jdbc:oracle:", r"\w+:\w+/", 6),
-    // A Docker configuration and an `.npmrc` hold a user name and a password in base64.
-    ("\"auth\"|_auth", r#"\s{0,4}[:=]\s{0,4}"?"#, 12),
-    (
-        "--",
-        r"(?:[\w-]{1,32}-)?(?:password|passwd|pass|passphrase)[ =]",
-        6,
-    ),
-    (
-        "--",
-        r"(?:[\w-]{1,32}-)?(?:secret|token|api-key|access-key|secret-key)[ =]",
-        10,
-    ),
-    ("password |passwd |passphrase ", r#"["'`]"#, 6),
-];
-
-/// In place of the least length: the value has small and capital letters and digits.
-const STRONG: usize = 1;
+/// The other places, each with its examples.
+pub const PLACES: &str = include_str!("places.txt");
 
 /// The words at the end of names.
 const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|mdp|clave|sandi|\
@@ -129,27 +63,45 @@ const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|md
     credential|credentials|jeton|токен|токена|令牌|トークン|토큰|key|schlussel|zugangsschlussel|api|ключ|密钥|\
     キー|秘密鍵|키|auth|pat";
 
-/// The 40 characters of Amazon's secret access key, near words that speak of one.
-const AMAZON: (&str, &str) = (
-    "aws|amazon|secret|access key|s3",
-    r"[^\n]{0,64}?[^0-9A-Za-z./+\n-][A-Za-z0-9/+]{40}(?:[^0-9A-Za-z_/+]|$)",
-);
-
-/// `scheme://user:value@host`
-const URL: (&str, &str) = (
-    "://",
-    r#"[^\s"'`<>|\\,/:@]{0,64}:[^\s"'`<>|\\,/]{6,160}@[^\s"'`<>|\\,/:?@]{1,80}"#,
-);
-
 /// How much of a value is looked at, in bytes.
 const MAX_VALUE: usize = 128;
 /// How far before its last word a name may begin, in bytes, and how many words it has at most.
 const MAX_NAME: usize = 64;
 const NAME_WORDS: usize = 5;
 
+/// What is asked of a value at a place.
+#[derive(Debug, Clone, Copy)]
+enum Test {
+    /// A name before it stands for a secret. It is at least this long.
+    Named(usize),
+    /// It is at least this long.
+    Long(usize),
+    /// Nothing but its place says that it is one.
+    Strong,
+    /// It is all of what was found.
+    Whole,
+    /// It is the password of an authority.
+    Url,
+    /// It is the 40 characters of Amazon's secret access key.
+    Amazon,
+}
+
+impl Test {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "strong" => Self::Strong,
+            "whole" => Self::Whole,
+            "url" => Self::Url,
+            "amazon" => Self::Amazon,
+            least => Self::Long(least.parse().ok()?),
+        })
+    }
+}
+
 /// The table of places, and what a name stands for.
 struct Places {
     table: Table,
+    tests: Vec<Test>,
     password: Regex,
     secret: Regex,
     token: Regex,
@@ -164,22 +116,7 @@ pub fn secrets(text: &str) -> Vec<usize> {
         return Vec::new();
     };
     let found = places.table.find(text).into_iter();
-    let secrets = found.filter(|found| {
-        let matched = text.get(found.rest..found.end).unwrap_or_default();
-        match found.row {
-            0 | 1 => places.is_named(text, *found),
-            2 => is_of_amazon(matched),
-            3 => is_in_url(matched),
-            row => {
-                let least = BEFORE.get(row - 4).map_or(0, |(_, _, least)| *least);
-                match least {
-                    STRONG => is_strong(value(text, found.end)),
-                    0 => is_secret(matched.trim(), 6),
-                    least => is_secret(value(text, found.end), least),
-                }
-            }
-        }
-    });
+    let secrets = found.filter(|found| places.is_secret(text, *found));
     secrets.map(|found| found.end).collect()
 }
 
@@ -188,31 +125,20 @@ impl Places {
         let spaced = |words: String| pattern(&format!("(?ix) {words}"));
         let apart = |words: &str| words.replace('_', r"\ ");
         let ends = |words: &str| format!(r"(?: {} ) (?: \ (?: {ENDINGS} ) )* $", apart(words));
-        let row = |words: &str, rest: String| Row {
-            before: None,
-            words: words.split('|').map(str::to_owned).collect(),
-            inside: false,
-            rest,
-        };
         let endings = format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*");
         let named = |between: &str| Row {
             inside: true,
-            ..row(LAST_WORDS, format!("(?x: {endings} {between} )"))
+            ..Row::new(LAST_WORDS, format!("(?x: {endings} {between} )"))
         };
-        let others = BEFORE
-            .iter()
-            .map(|(words, rest, _)| row(words, (*rest).to_owned()));
-        let rows = [
-            named(ASSIGNED),
-            named(TOLD),
-            row(AMAZON.0, AMAZON.1.to_owned()),
-            Row {
-                before: Some("[A-Za-z0-9]".to_owned()),
-                ..row(URL.0, URL.1.to_owned())
-            },
-        ];
+        let mut rows = vec![named(ASSIGNED), named(TOLD)];
+        let mut tests = vec![Test::Named(6), Test::Named(7)];
+        for [words, rest, test] in columns(PLACES) {
+            rows.push(Row::new(words, rest.to_owned()));
+            tests.push(Test::parse(test)?);
+        }
         Some(Self {
-            table: Table::new(rows.into_iter().chain(others), true)?,
+            table: Table::new(rows.into_iter(), true)?,
+            tests,
             password: spaced(ends(PASSWORDS))?,
             secret: spaced(ends("secrets?"))?,
             token: spaced(ends(TOKENS))?,
@@ -221,9 +147,21 @@ impl Places {
         })
     }
 
+    /// Whether a secret follows what was found, or is in it.
+    fn is_secret(&self, text: &str, found: Found) -> bool {
+        let matched = text.get(found.rest..found.end).unwrap_or_default();
+        self.tests.get(found.row).is_some_and(|test| match *test {
+            Test::Named(least) => self.is_named(text, found, least),
+            Test::Long(least) => is_secret(value(text, found.end), least),
+            Test::Strong => is_strong(value(text, found.end)),
+            Test::Whole => is_secret(matched.trim(), 6),
+            Test::Url => is_in_url(matched),
+            Test::Amazon => is_of_amazon(matched),
+        })
+    }
+
     /// Whether a name and what follows it are before a secret.
-    fn is_named(&self, text: &str, found: Found) -> bool {
-        let least = 6 + found.row;
+    fn is_named(&self, text: &str, found: Found, least: usize) -> bool {
         let value = assigned_value(text, found.end);
         let is_random_id = is_random_uuid(value);
         if !is_random_id && !is_secret(value, least) {

@@ -1,4 +1,6 @@
-use super::{holds_secret, rows};
+use super::places::PLACES;
+use super::{FORMS, holds_secret};
+use crate::warnings::table::columns;
 
 const HEX: &str = "0123456789abcdef";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -6,6 +8,67 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const SIGNS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#%^*+~";
+
+/// Where a password is.
+const PASSWORD_AFTER: &[&str] = &[
+    "the job uses postgres://admin:{}@db.internal:5432/ledger",
+    "clone with https://deploy:{}@git.corp.net/x.git",
+    "db_pass: {}",
+    "password: {}",
+    "**Password:** `{}`",
+    "| password | {} |",
+    "DB_PASSWORD='{}'",
+    "export PGPASSWORD={} && psql",
+    "{\"password\": \"{}\"}",
+    "\"narrative\": \"password = \\\"{}\\\"\"",
+    "The database password is {}",
+    "The password for the staging database is {}.",
+    "the password of the admin account was `{}`",
+    "<password>{}</password>",
+    "conn.setPassword(\"{}\")",
+    "const password: string = \"{}\";",
+    "Server=db,1433;User ID=app;Password={};Encrypt=True",
+    "Das Passwort für die Datenbank lautet {}",
+    "le mot de passe du serveur est {}",
+    "mot de passe : {}",
+    "la contraseña del servidor es {}",
+    "a senha do banco é {}",
+    "la password del database è {}",
+    "wachtwoord: {}",
+    "hasło: {}",
+    "пароль: {}",
+    "şifre: {}",
+    "密码：{}",
+    "数据库密码是 {}",
+    "パスワードは「{}」です",
+    "비밀번호: {}",
+    "كلمة المرور: {}",
+    "पासवर्ड: {}",
+    "ｐａｓｓｗｏｒｄ：　{}",
+    "pаsswоrd: {}",
+    "pass\u{200d}word: {}",
+];
+
+/// Where a token is, with its letters and length.
+const TOKEN_AFTER: &[(&str, &str, usize)] = &[
+    ("API_TOKEN=\"{}\"", LETTERS, 40),
+    ("api_token: {}", LETTERS, 32),
+    ("SECRET_KEY='{}'", URL, 50),
+    ("SECRET_KEY_BASE={}", HEX, 128),
+    ("clientSecret: '{}'", URL, 36),
+    ("x-api-key: {}", LETTERS, 32),
+    ("PRIVATE-TOKEN: {}", URL, 24),
+    ("our API key is {}", HEX, 32),
+    ("API-Schlüssel: {}", LETTERS, 32),
+    ("API密钥：{}", LETTERS, 32),
+    ("aws_secret_access_key = {}", BASE64, 40),
+    ("the AWS secret of the bucket: {}", LETTERS, 40),
+    ("AccountName=x;AccountKey={}==;Endpoint=y", BASE64, 86),
+    ("SharedAccessKeyName=root;SharedAccessKey={}=", BASE64, 43),
+    ("PrivateKey = {}8=", BASE64, 42),
+    ("    token: {}", LETTERS, 48),
+    ("the token of the bot: {}", LETTERS, 40),
+];
 
 /// Makes secrets when the test runs, so that no file holds one.
 struct Maker(u64);
@@ -45,88 +108,15 @@ impl Maker {
 
     /// A text of every shape, each with a new secret.
     fn texts(&mut self) -> Vec<String> {
-        let mut texts = Vec::new();
-        for shape in [
-            "the job uses postgres://admin:{}@db.internal:5432/ledger",
-            "clone with https://deploy:{}@git.corp.net/x.git",
-            "cache: redis://:{}@cache-1:6379/0",
-            "mongodb+srv://svc:{}@cluster0.ab1cd.mongodb.net/prod?retryWrites=true",
-            "amqps://ci:{}@queue.internal/",
-            "db_pass: {}",
-            "password: {}",
-            "**Password:** `{}`",
-            "| password | {} |",
-            "DB_PASSWORD='{}'",
-            "export PGPASSWORD={} && psql",
-            "{\"password\": \"{}\"}",
-            "\"narrative\": \"password = \\\"{}\\\"\"",
-            "curl -u ci:{} https://ci.corp.net/job",
-            "sshpass -p {} ssh deploy@build-1",
-            "sshpass -p '{}' ssh deploy@build-1",
-            "mysql -uroot -p{} ledger",
-            "docker login -u ci -p {} registry.corp.net",
-            "machine git.corp.net login ci password {}",
-            "  password {}",
-            "requirepass {}",
-            "The database password is {}",
-            "The password for the staging database is {}.",
-            "the password of the admin account was `{}`",
-            "<password>{}</password>",
-            "conn.setPassword(\"{}\")",
-            "psql --password {}",
-            "const password: string = \"{}\";",
-            "Server=db,1433;User ID=app;Password={};Encrypt=True",
-            "jdbc:oracle:thin:scott/{}@//db:1521/x",
-            "db.corp.net:5432:ledger:app:{}",
-            "redis-cli -a {} ping",
-            "Das Passwort für die Datenbank lautet {}",
-            "le mot de passe du serveur est {}",
-            "mot de passe : {}",
-            "la contraseña del servidor es {}",
-            "a senha do banco é {}",
-            "la password del database è {}",
-            "wachtwoord: {}",
-            "hasło: {}",
-            "пароль: {}",
-            "şifre: {}",
-            "密码：{}",
-            "数据库密码是 {}",
-            "パスワードは「{}」です",
-            "비밀번호: {}",
-            "كلمة المرور: {}",
-            "पासवर्ड: {}",
-            "ｐａｓｓｗｏｒｄ：　{}",
-            "pаsswоrd: {}",
-            "pass\u{200d}word: {}",
-        ] {
-            texts.push(shape.replace("{}", &self.password()));
-        }
-        for (shape, alphabet, length) in [
-            ("API_TOKEN=\"{}\"", LETTERS, 40),
-            ("api_token: {}", LETTERS, 32),
-            ("SECRET_KEY='{}'", URL, 50),
-            ("SECRET_KEY_BASE={}", HEX, 128),
-            ("clientSecret: '{}'", URL, 36),
-            ("x-api-key: {}", LETTERS, 32),
-            ("PRIVATE-TOKEN: {}", URL, 24),
-            ("our API key is {}", HEX, 32),
-            ("API-Schlüssel: {}", LETTERS, 32),
-            ("API密钥：{}", LETTERS, 32),
-            ("curl -H 'Authorization: Bearer {}' https://x", HEX, 40),
-            ("Authorization: Basic {}==", LETTERS, 22),
-            ("aws_secret_access_key = {}", BASE64, 40),
-            ("the AWS secret of the bucket: {}", LETTERS, 40),
-            ("aws configure set x {}", BASE64, 40),
-            ("AccountName=x;AccountKey={}==;Endpoint=y", BASE64, 86),
-            ("SharedAccessKeyName=root;SharedAccessKey={}=", BASE64, 43),
-            ("PrivateKey = {}8=", BASE64, 42),
-            ("//npm.corp.net/:_auth={}", LETTERS, 28),
-            ("\"auth\": \"{}\"", LETTERS, 28),
-            ("    token: {}", LETTERS, 48),
-            ("the token of the bot: {}", LETTERS, 40),
-        ] {
-            texts.push(shape.replace("{}", &self.of(alphabet, length)));
-        }
+        let with_password = PASSWORD_AFTER.iter();
+        let mut texts: Vec<String> = with_password
+            .map(|shape| shape.replace("{}", &self.password()))
+            .collect();
+        let with_token = TOKEN_AFTER.iter();
+        texts.extend(
+            with_token
+                .map(|(shape, alphabet, length)| shape.replace("{}", &self.of(alphabet, *length))),
+        );
         texts
     }
 }
@@ -144,27 +134,31 @@ fn written_out(example: &str) -> String {
 }
 
 #[test]
-fn each_form_of_the_table_finds_its_first_example_and_not_its_second() {
-    for (row, found, fine) in rows() {
-        let before = match row.before.as_deref() {
-            Some("[?&;]") => "&".to_owned(),
-            Some("\\w") => "admin".to_owned(),
-            Some(digits) if digits.contains("0-9a-f") => "3fa94c17e0b28d65".repeat(2),
-            Some(digits) if digits.contains("0-9") => "612345678".to_owned(),
-            _ => "aZ3".to_owned(),
+fn each_form_of_a_token_finds_its_first_example_and_not_its_second() {
+    for [words, _, found, fine] in columns(FORMS) {
+        let (before, words) = match words.split_once('…') {
+            Some(("[?&;]", words)) => ("&", words),
+            Some((_, words)) if words.starts_with(":AA") => ("612345678", words),
+            Some((_, words)) if words == "-us" => ("3fa94c17e0b28d653fa94c17e0b28d65", words),
+            Some((_, words)) => ("admin", words),
+            None => ("", words),
         };
-        let before = if row.before.is_some() {
-            before
-        } else {
-            String::new()
-        };
-        for word in &row.words {
+        for word in words.split('|') {
             let text = |rest: &str| format!("see {before}{word}{}.", written_out(rest));
             assert!(holds_secret(&text(found)), "{}", text(found));
             assert!(!holds_secret(&text(fine)), "{}", text(fine));
             let hidden: String = text(found).chars().flat_map(|c| [c, '\u{200b}']).collect();
             assert!(holds_secret(&hidden), "{hidden}");
         }
+    }
+}
+
+#[test]
+fn each_place_finds_its_first_example_and_not_its_second() {
+    for [_, _, _, found, fine] in columns(PLACES) {
+        let found = found.replace('§', "kT5vW9yB2mX7cR4pL1n");
+        assert!(holds_secret(&found), "{found}");
+        assert!(!holds_secret(fine), "{fine}");
     }
 }
 
