@@ -9,7 +9,7 @@ use ack_api::text::is_invisible;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 
@@ -52,6 +52,33 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// A text with a sign in place of `\n` in JSON and of the codes that colour it at a terminal, and with
+/// characters in place of the numbers by which JSON, programs and pages write them.
+fn written_out(text: &str) -> Cow<'_, str> {
+    static CODES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        pattern(
+            r"(?:\x1b|\\(?:e|x1b|033|u001b))?\[[0-9;]{1,12}m|\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})|&#[xX]([0-9a-fA-F]{2,5});|&#([0-9]{2,6});|\\[nrt]",
+        )
+    });
+    let character = |parts: &Captures<'_>| {
+        let written = (1..=4).find_map(|group| Some((group, parts.get(group)?.as_str())));
+        let Some((group, digits)) = written else {
+            // A word can begin after it, as after a line's end or a colour.
+            return "⏎".to_owned();
+        };
+        let number = u32::from_str_radix(digits, if group == 4 { 10 } else { 16 });
+        let character = number.ok().and_then(char::from_u32);
+        // Lines stay as they are.
+        character
+            .filter(|c| !c.is_control())
+            .map_or_else(String::new, String::from)
+    };
+    let codes = CODES.as_ref();
+    codes.map_or(Cow::Borrowed(text), |codes| {
+        codes.replace_all(text, character)
+    })
+}
+
 fn look_alike(c: char) -> char {
     if c.is_ascii() {
         return c;
@@ -89,15 +116,9 @@ pub struct Plain<'t> {
 impl<'t> Plain<'t> {
     /// The plain form of a text.
     pub fn of(text: &'t str) -> Self {
-        static COLOURS: LazyLock<Option<Regex>> =
-            LazyLock::new(|| pattern(r"(?:\x1b|\\(?:e|x1b|033|u001b))?\[[0-9;]{1,12}m"));
-        // The codes that colour a text at a terminal are no part of its words.
-        let text = match COLOURS
-            .as_ref()
-            .map(|colours| colours.replace_all(text, "|"))
-        {
-            Some(Cow::Owned(text)) => Cow::Owned(plain(&text).into_owned()),
-            _ => plain(text),
+        let text = match written_out(text) {
+            Cow::Owned(text) => Cow::Owned(plain(&text).into_owned()),
+            Cow::Borrowed(text) => plain(text),
         };
         Self {
             decoded: decoded(&text),

@@ -160,8 +160,8 @@ impl Table {
     }
 }
 
-/// Whether a word can begin at a position: after no ASCII letter or digit, but those of an escape
-/// sequence.
+/// Whether a word can begin at a position: after no ASCII letter or digit, but those of `%20` and the
+/// like.
 fn begins_word(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     if !bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
@@ -169,7 +169,6 @@ fn begins_word(text: &str, at: usize) -> bool {
     }
     let mut last = bytes.get(..at).unwrap_or_default().iter().rev();
     match (last.next(), last.next(), last.next()) {
-        (Some(b'n' | b't' | b'r'), Some(b'\\'), _) => true,
         (Some(digit), Some(second), Some(b'%')) => {
             digit.is_ascii_hexdigit() && second.is_ascii_hexdigit()
         }
