@@ -9,7 +9,7 @@ use ack_api::text::is_invisible;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 
@@ -57,26 +57,40 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 fn written_out(text: &str) -> Cow<'_, str> {
     static CODES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         pattern(
-            r"(?:\x1b|\\(?:e|x1b|033|u001b))?\[[0-9;]{1,12}m|\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})|&#[xX]([0-9a-fA-F]{2,5});|&#([0-9]{2,6});|\\[nrt]",
+            r"(?x) (?: \x1b | \\(?: e | x1b | 033 | u001b ) )? \[[0-9;]{1,12}m
+            | \\u\{?[0-9a-fA-F]{4,6}\}? | \\x[0-9a-fA-F]{2} | &\#[xX][0-9a-fA-F]{2,5}; | &\#[0-9]{2,6};
+            | \\[nrt]",
         )
     });
-    let character = |parts: &Captures<'_>| {
-        let written = (1..=4).find_map(|group| Some((group, parts.get(group)?.as_str())));
-        let Some((group, digits)) = written else {
-            // A word can begin after it, as after a line's end or a colour.
-            return "⏎".to_owned();
-        };
-        let number = u32::from_str_radix(digits, if group == 4 { 10 } else { 16 });
-        let character = number.ok().and_then(char::from_u32);
-        // Lines stay as they are.
-        character
-            .filter(|c| !c.is_control())
-            .map_or_else(String::new, String::from)
-    };
-    let codes = CODES.as_ref();
-    codes.map_or(Cow::Borrowed(text), |codes| {
-        codes.replace_all(text, character)
-    })
+    let (mut written, mut copied) = (String::new(), 0);
+    for code in CODES.iter().flat_map(|codes| codes.find_iter(text)) {
+        written += text.get(copied..code.start()).unwrap_or_default();
+        written.extend(character(code.as_str()));
+        copied = code.end();
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(written + text.get(copied..).unwrap_or_default())
+}
+
+/// What a code stands for; no control character, so that lines stay as they are.
+fn character(code: &str) -> Option<char> {
+    let number = ["\\u", "\\x", "&#x", "&#X", "&#"].iter().find_map(|start| {
+        let radix = if *start == "&#" { 10 } else { 16 };
+        Some((code.strip_prefix(start)?, radix))
+    });
+    match number.filter(|_| !code.contains('[')) {
+        Some((digits, radix)) => {
+            let digits = digits.trim_matches(['{', '}', ';']);
+            let character = u32::from_str_radix(digits, radix)
+                .ok()
+                .and_then(char::from_u32);
+            character.filter(|c| !c.is_control())
+        }
+        // A word can begin after it, as after a line's end or a colour.
+        None => Some('⏎'),
+    }
 }
 
 fn look_alike(c: char) -> char {
