@@ -84,10 +84,13 @@ pub fn problems_by_line(text: &str) -> Vec<(usize, SharingProblem)> {
     let plain = Plain::of(text);
     let secrets = secret_lines(&plain).into_iter();
     let orders = agent_lines(&plain).into_iter();
-    let lines = || (1..).zip(text.lines());
-    let homes = lines()
+    // Most texts have neither, and long ones have many lines.
+    let lines = |has_any: bool| (1..).zip(text.lines()).take_while(move |_| has_any);
+    let homes = lines(HOME_PREFIXES.iter().any(|home| text.contains(home)));
+    let homes = homes
         .filter_map(|(number, line)| Some((number, SharingProblem::HomePath(home_path(line)?))));
-    let hidden = lines().filter(|(_, line)| {
+    let is_shown = |byte: u8| byte.is_ascii_graphic() || b" \n\r\t".contains(&byte);
+    let hidden = lines(!text.bytes().all(is_shown)).filter(|(_, line)| {
         let line = line.replace('\t', " ");
         text::safe(&line) != line
     });
