@@ -316,12 +316,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         #[cfg(feature = "table")]
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
         #[cfg(not(feature = "table"))]
-        Command::Index(_) => Err(CliError::NotBuilt {
-            part: "vector tables",
-            code: ack_api::ErrorCode::IndexFailed,
-            hint: "searches work without one; a build with the default features can build \
-                   it",
-        }),
+        Command::Index(_) => Err(CliError::NotBuilt),
         Command::Here => overview::run(&cli.global),
         Command::Config(args) => config_file::run(&cli.global, &args.command),
         Command::Doctor(args) => {

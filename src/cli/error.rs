@@ -119,16 +119,10 @@ pub enum CliError {
         /// What to do instead.
         hint: &'static str,
     },
-    /// This build lacks a part that the command needs.
-    #[error("this build of ack-memory has no {part}")]
-    NotBuilt {
-        /// The part.
-        part: &'static str,
-        /// The error code.
-        code: ErrorCode,
-        /// What works without it, and how to get it.
-        hint: &'static str,
-    },
+    /// This build has no LanceDB.
+    #[cfg(not(feature = "table"))]
+    #[error("this build of ack-memory has no vector tables")]
+    NotBuilt,
     /// The edited file is invalid.
     #[error("config.toml was not changed")]
     ConfigNotChanged,
@@ -288,7 +282,8 @@ impl Diagnostic for CliError {
             | Self::Usage { .. } => ErrorCode::InvalidArgument,
             Self::NothingReadable => ErrorCode::StoreUnreadable,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
-            Self::NotBuilt { code, .. } => *code,
+            #[cfg(not(feature = "table"))]
+            Self::NotBuilt => ErrorCode::IndexFailed,
             _ => ErrorCode::IoError,
         }
     }
@@ -317,7 +312,10 @@ impl Diagnostic for CliError {
             Self::ConfigNotChanged => return vec![Hint::command("config edit", "starts over")],
             Self::LastPage => return vec![Hint::command("query WORDS", "searches again")],
             Self::Offline { hint, .. } => hint,
-            Self::NotBuilt { hint, .. } => hint,
+            #[cfg(not(feature = "table"))]
+            Self::NotBuilt => {
+                "searches work without one; a build with the default features can build it"
+            }
             Self::NoStore { .. } => "name an existing database or folder of notes",
             Self::Editor { .. } => "set VISUAL or EDITOR to another one",
             Self::NoSuchNumber { known: true, .. } => {
