@@ -114,7 +114,9 @@ impl Pair<'_> {
             (false, true) => (self.older, self.newer),
             _ => return false,
         };
+        // A title of one word says nothing that could be denied.
         self.share >= MIN_SHARE
+            && positive.words.len() > 1
             && !negative.denied.is_empty()
             && negative.denied.is_subset(&positive.words)
     }
