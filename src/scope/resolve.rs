@@ -563,7 +563,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("scopes/team");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("memory.db"), "no database").unwrap();
+        let store = rusqlite::Connection::open(folder.join("memory.db")).unwrap();
+        store.execute_batch("CREATE TABLE notes (text)").unwrap();
         let config = Config::at(root.path()).unwrap().with_project("/srv/shop");
         let scopes = Registry::new(&config).discover().scopes;
         let is_read = || {
