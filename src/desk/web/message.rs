@@ -1,12 +1,16 @@
 //! The requests of the page and the answers.
 
+use ack_api::text;
 use serde::{Deserialize, Serialize};
 
-use crate::desk::Recent;
-use crate::desk::card::Card;
+use crate::desk::card::{self, Card};
 use crate::desk::choice::{Choice, Preview};
 use crate::desk::nearest::Near;
-use crate::desk::queue::{Head, QueueKind, QueueView};
+use crate::desk::queue::{Head, QueueItem, QueueKind, QueueView};
+use crate::desk::{Desk, Recent};
+
+/// The most memories in a window.
+const MAX_WINDOW: usize = 200;
 
 /// `enter`.
 #[derive(Debug, Deserialize)]
@@ -87,6 +91,22 @@ pub struct ListEntry {
     pub marked: bool,
 }
 
+impl ListEntry {
+    /// The entry of a memory.
+    pub fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
+        let memory = item.candidate.memory();
+        let scope = &item.candidate.scope.name;
+        Self {
+            number,
+            title: text::line(&memory.title, 160),
+            place: memory.project.as_ref().unwrap_or(scope).clone(),
+            kind: memory.kind.clone(),
+            age_days: card::age_in_days(memory, desk.now()),
+            marked: item.is_risky(),
+        }
+    }
+}
+
 /// A window of the queue.
 #[derive(Debug, Serialize)]
 pub struct Window {
@@ -96,6 +116,29 @@ pub struct Window {
     pub from: usize,
     /// The memories.
     pub entries: Vec<ListEntry>,
+}
+
+impl Window {
+    /// The window that a request asks for.
+    pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
+        let numbers = request.view.of(desk.items());
+        let count = request.count.min(MAX_WINDOW);
+        let around = request
+            .around
+            .and_then(|around| numbers.iter().position(|number| *number == around));
+        let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
+        let from = from.min(numbers.len().saturating_sub(count));
+        let entries = numbers.iter().skip(from).take(count);
+        let entries = entries.filter_map(|number| {
+            let item = desk.items().get(*number)?;
+            Some(ListEntry::of(*number, item, desk))
+        });
+        Self {
+            total: numbers.len(),
+            from,
+            entries: entries.collect(),
+        }
+    }
 }
 
 /// A possible action for a memory.

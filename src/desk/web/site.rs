@@ -33,13 +33,11 @@ use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
 use crate::desk::nearest::neighbours;
-use crate::desk::queue::{ItemState, QueueItem, QueueKind};
-use crate::desk::{Desk, card, groups_of};
+use crate::desk::queue::{ItemState, QueueKind};
+use crate::desk::{Desk, groups_of};
 use crate::gate::{Gate, Refusal};
 use crate::peers::{Peer, ReadingGuard};
 
-/// The most memories in a window.
-const MAX_WINDOW: usize = 200;
 /// The most other memories of a session.
 const MAX_SESSION: usize = 8;
 
@@ -290,7 +288,7 @@ impl ReviewSite {
             "/enter" => self.enter(&parse(body)?),
             "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
             "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
-            "/queue" => Ok(to_json(&window(&self.desk.lock(), &parse(body)?))),
+            "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
@@ -385,7 +383,7 @@ impl ReviewSite {
         let others = others.take(MAX_SESSION);
         let group = desk.group(request.number).into_iter().filter_map(|number| {
             let item = desk.items().get(number)?;
-            Some(entry(number, item, &desk))
+            Some(ListEntry::of(number, item, &desk))
         });
         Ok(to_json(&Shown {
             number: request.number,
@@ -407,7 +405,7 @@ impl ReviewSite {
             },
             group: group.collect(),
             session: others
-                .map(|(number, item)| entry(number, item, &desk))
+                .map(|(number, item)| ListEntry::of(number, item, &desk))
                 .collect(),
             card,
         }))
@@ -552,40 +550,6 @@ impl ReviewSite {
         }
         self.finished.notify_one();
         Ok(json!({}))
-    }
-}
-
-/// A part of the queue.
-fn window(desk: &Desk, request: &QueueRequest) -> Window {
-    let numbers = request.view.of(desk.items());
-    let count = request.count.min(MAX_WINDOW);
-    let around = request
-        .around
-        .and_then(|around| numbers.iter().position(|number| *number == around));
-    let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
-    let from = from.min(numbers.len().saturating_sub(count));
-    let entries = numbers.iter().skip(from).take(count);
-    let entries = entries.filter_map(|number| {
-        let item = desk.items().get(*number)?;
-        Some(entry(*number, item, desk))
-    });
-    Window {
-        total: numbers.len(),
-        from,
-        entries: entries.collect(),
-    }
-}
-
-fn entry(number: usize, item: &QueueItem, desk: &Desk) -> ListEntry {
-    let memory = item.candidate.memory();
-    let scope = &item.candidate.scope.name;
-    ListEntry {
-        number,
-        title: text::line(&memory.title, 160),
-        place: memory.project.as_ref().unwrap_or(scope).clone(),
-        kind: memory.kind.clone(),
-        age_days: card::age_in_days(memory, desk.now()),
-        marked: item.is_risky(),
     }
 }
 
