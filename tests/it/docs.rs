@@ -16,8 +16,6 @@ const COMMAND_LINE: &str = "docs/cli.md";
 
 /// Most bytes of the README.
 const README_BYTES: usize = 9_000;
-/// Most lines of a source file.
-const SOURCE_LINES: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -135,29 +133,6 @@ fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
         page.path.display()
     );
     blocks
-}
-
-#[test]
-fn source_files_are_short() {
-    let files = ["src", "crates"].into_iter().flat_map(|folder| {
-        walkdir::WalkDir::new(root().join(folder))
-            .into_iter()
-            .map(Result::unwrap)
-    });
-    let files = files.filter(|file| {
-        let is_source = file.path().extension().is_some_and(|end| end == "rs");
-        is_source
-            && !file
-                .path()
-                .components()
-                .any(|part| part.as_os_str() == "tests")
-    });
-    let long: Vec<String> = files
-        .map(|file| (read(file.path()).lines().count(), file))
-        .filter(|(lines, _)| *lines > SOURCE_LINES)
-        .map(|(lines, file)| format!("{}: {lines}", file.path().display()))
-        .collect();
-    assert!(long.is_empty(), "more than {SOURCE_LINES} lines: {long:?}");
 }
 
 #[test]
