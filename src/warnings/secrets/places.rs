@@ -41,7 +41,7 @@ const PUBLIC: &str = r"\b(?: public | pub | publishable | anon | csrf | xsrf | p
     | (?: starting | change | purchase | confirmation | resume | paging )_token )\b";
 
 /// Between a name and the value that is assigned to it.
-const ASSIGNED: &str = r#"["'`*\\\]\ \t]{0,8} (?: :=|=>|={1,3}|[:|>]|[(] ["']
+const ASSIGNED: &str = r#"["'`*\\\]\ \t]{0,8} (?: :=|=>|->|={1,3}|[:|>]|[(] ["']
     |["'] \ {1,4} value \ ? = ) [*\ \t]*"#;
 
 /// Between a name and its value in a sentence.
