@@ -269,7 +269,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         )
 }
 
-/// Letters only, so that near-duplicates may be folded.
+/// Letters only, so that equal ones may be folded.
 pub fn marker(number: usize) -> String {
     let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
     format!("mkq{}{}z", letter(number / 26), letter(number))

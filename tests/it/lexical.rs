@@ -10,7 +10,7 @@ use crate::arguments::call;
 use crate::query::bulk;
 use crate::support::{Root, ids, memory};
 
-/// The ids found, best first, near-duplicates behind their hit.
+/// The ids found, best first, what it contains behind its hit.
 fn found(service: &Service, words: &str) -> Vec<String> {
     let answer = call(
         service,

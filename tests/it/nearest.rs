@@ -1,5 +1,5 @@
 //! What is shown next to a waiting memory: the nearest approved ones, how it relates to them, and
-//! its near-duplicates.
+//! those that are much like it.
 
 use std::time::{Duration, Instant};
 

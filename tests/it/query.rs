@@ -39,7 +39,7 @@ fn query(service: &Service, arguments: Value) -> Value {
     }
 }
 
-/// Scope and id of everything a page shows, folded near-duplicates too.
+/// Scope and id of everything a page shows, folded ones too.
 fn shown_keys(answer: &Value) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     for hit in answer["results"].as_array().unwrap() {
@@ -97,7 +97,7 @@ const WORDS: [&str; 12] = [
     "schema",
 ];
 
-/// `count` memories in two scopes with different words, some of them near-duplicates.
+/// `count` memories in two scopes with different words, some of them equal.
 fn varied(count: usize) -> Vec<(&'static str, Value)> {
     (0..count)
         .map(|n| {

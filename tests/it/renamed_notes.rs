@@ -221,7 +221,7 @@ fn of_two_files_with_one_text_the_one_that_takes_the_others_place_stays() {
         "ref = 'HEAD'",
         &[("by-hand.md", PLAIN), ("manual.md", PLAIN)],
     );
-    assert_eq!(scene.ids("approved").len(), 2, "near-duplicates are folded");
+    assert_eq!(scene.ids("approved").len(), 2, "equal ones are folded");
     scene.decide(&["merge", "by-hand", "--into", "manual"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
     // A third one adds nothing.

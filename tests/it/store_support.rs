@@ -102,7 +102,7 @@ pub fn hits(service: &Service, request: &QueryRequest) -> Vec<MemoryHit> {
         .collect()
 }
 
-/// The ids of a page, near-duplicates that were folded in too.
+/// The ids of a page, those that were folded in too.
 pub fn ids(response: &QueryResponse) -> Vec<String> {
     let own = response.results.iter().map(|hit| hit.id.clone());
     own.chain(
