@@ -11,6 +11,7 @@
 pub mod argument;
 pub mod build;
 pub mod call;
+mod day;
 mod instructions;
 mod reader;
 mod reading;

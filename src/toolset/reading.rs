@@ -7,17 +7,16 @@
 
 use std::borrow::Cow;
 
-use jiff::civil::{Date, DateTime};
-use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::{Map, Value, json};
 
 use super::OfferedTool;
 use super::ToolSchemas as _;
 use super::argument::Argument;
+use super::day::{day, instant};
 use crate::config::tools::{Conversion, Kind};
 use crate::service::Error;
 use ack_api::text;
-use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, time};
+use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
 
 /// The names of the object that arguments may be nested in, once too deep.
 const WRAPPERS: [&str; 6] = [
@@ -571,60 +570,4 @@ fn whole(number: f64) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
     let whole = number as i64;
     (number.fract() == 0.0 && number.abs() < 9e15).then_some(whole)
-}
-
-/// The day of a text: borrowed if it is a day already. With a time and an offset, the day in UTC;
-/// without an offset, the day as written.
-fn day(text: &str) -> Option<Cow<'_, str>> {
-    if time::day_bound(text, false).is_some() {
-        return Some(Cow::Borrowed(text));
-    }
-    let of_instant = |instant: Timestamp| utc_day(instant).map(Cow::Owned);
-    if let Some(number) = number(text) {
-        // Eight digits may be a day or seconds.
-        return match text.len() {
-            8 => text
-                .parse::<Date>()
-                .ok()
-                .map(|day| Cow::Owned(day.to_string())),
-            _ => instant(&number).map(Cow::Owned),
-        };
-    }
-    if let Ok(instant) = text.parse::<Timestamp>() {
-        return of_instant(instant);
-    }
-    if let Ok(instant) = rfc2822::parse(text) {
-        return of_instant(instant.timestamp());
-    }
-    if let Ok(at) = text.parse::<DateTime>() {
-        return Some(Cow::Owned(at.date().to_string()));
-    }
-    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
-    let [year, month, day] = parts.as_slice() else {
-        return None;
-    };
-    let year = year.parse().ok().filter(|_| year.len() == 4)?;
-    let date = Date::new(year, month.parse().ok()?, day.parse().ok()?);
-    date.ok().map(|date| Cow::Owned(date.to_string()))
-}
-
-/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
-fn instant(number: &Value) -> Option<String> {
-    let number = number.as_i64().or_else(|| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast saturates, and no such day exists"
-        )]
-        number.as_f64().map(|number| number as i64)
-    })?;
-    match number.abs() {
-        // From 1973 to 5138.
-        100_000_000..100_000_000_000 => utc_day(Timestamp::from_second(number).ok()?),
-        100_000_000_000.. => utc_day(Timestamp::from_millisecond(number).ok()?),
-        _ => None,
-    }
-}
-
-fn utc_day(instant: Timestamp) -> Option<String> {
-    Some(instant.to_string().get(..10)?.to_owned())
 }

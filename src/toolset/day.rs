@@ -1,0 +1,62 @@
+//! Days as clients write them: with a time, an offset, other separators, or as a number.
+
+use std::borrow::Cow;
+
+use jiff::civil::{Date, DateTime};
+use jiff::{Timestamp, fmt::rfc2822};
+use serde_json::Value;
+
+use ack_api::time;
+
+/// The day of a text: borrowed if it is a day already. With a time and an offset, the day in UTC;
+/// without an offset, the day as written.
+pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
+    if time::day_bound(text, false).is_some() {
+        return Some(Cow::Borrowed(text));
+    }
+    let of_instant = |instant: Timestamp| utc_day(instant).map(Cow::Owned);
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Eight digits are a day.
+        return match text.len() {
+            8 => Some(Cow::Owned(text.parse::<Date>().ok()?.to_string())),
+            _ => instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned),
+        };
+    }
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return of_instant(instant);
+    }
+    if let Ok(instant) = rfc2822::parse(text) {
+        return of_instant(instant.timestamp());
+    }
+    if let Ok(at) = text.parse::<DateTime>() {
+        return Some(Cow::Owned(at.date().to_string()));
+    }
+    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
+    let [year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    let year = year.parse().ok().filter(|_| year.len() == 4)?;
+    let date = Date::new(year, month.parse().ok()?, day.parse().ok()?);
+    date.ok().map(|date| Cow::Owned(date.to_string()))
+}
+
+/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
+pub(super) fn instant(number: &Value) -> Option<String> {
+    let number = number.as_i64().or_else(|| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a cast saturates, and no such day exists"
+        )]
+        number.as_f64().map(|number| number as i64)
+    })?;
+    match number.unsigned_abs() {
+        // From 1973 to 5138.
+        100_000_000..100_000_000_000 => utc_day(Timestamp::from_second(number).ok()?),
+        100_000_000_000.. => utc_day(Timestamp::from_millisecond(number).ok()?),
+        _ => None,
+    }
+}
+
+fn utc_day(instant: Timestamp) -> Option<String> {
+    Some(instant.to_string().get(..10)?.to_owned())
+}
