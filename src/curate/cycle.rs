@@ -1,15 +1,14 @@
 //! Memories that would replace each other in a circle, so that none of them counts as replaced.
 
-use super::Candidate;
+use ack_api::memory::MAX_SUCCESSORS;
 
-/// The longest chain of replacements that is followed.
-const MAX_STEPS: usize = 100;
+use super::Candidate;
 
 /// Whether `other` already replaced `memory`, directly or through others of the same scope.
 pub fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
     let store = &memory.scope.store;
     let mut next = memory.memory().superseded_by.clone();
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_SUCCESSORS {
         let Some(id) = next else { return false };
         if id == other.memory().id {
             return true;

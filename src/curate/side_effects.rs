@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
-use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::memory::{MAX_SUCCESSORS, Memory, Status, StatusFilter, Successor, is_superseded};
 use ack_api::text;
 use ack_store::{Snapshot, StoreError};
 use serde::Serialize;
@@ -13,9 +13,6 @@ use serde::Serialize;
 use super::Candidate;
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
-
-/// The longest chain of successors that is followed, as in [`is_superseded`].
-const MAX_STEPS: usize = 33;
 
 /// A memory, in a form for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -255,7 +252,7 @@ fn is_served(
     let mut chain: HashMap<String, Option<Memory>> = HashMap::new();
     let mut next = memory.superseded_by.clone();
     while let Some(id) = next.take()
-        && chain.len() < MAX_STEPS
+        && chain.len() < MAX_SUCCESSORS
         && !chain.contains_key(&id)
     {
         let found = read(&id)?;

@@ -242,9 +242,13 @@ pub enum Successor<'a> {
     },
 }
 
+/// How many successors of a memory are followed.
+pub const MAX_SUCCESSORS: usize = 1_024;
+
 /// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
 /// served. A successor that is missing, rejected or hidden by the filter does not count, because
-/// then neither would be shown. A memory in a cycle of successors is not superseded.
+/// then neither would be shown. A memory in a cycle of successors is not superseded, and one before a
+/// cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
 pub fn is_superseded<'a>(
     id: &str,
     first: Option<&'a str>,
@@ -257,9 +261,17 @@ pub fn is_superseded<'a>(
         Successor::Present { status, .. } if !filter.allows(status) => return false,
         Successor::Present { next, .. } => (first, next),
     };
-    for _ in 0..32 {
+    // Brent's algorithm: in a cycle, the chain comes back to one of the marks.
+    let mut mark = "";
+    for step in 1..MAX_SUCCESSORS {
         if next.0 == id {
             return false;
+        }
+        if next.0 == mark {
+            return true;
+        }
+        if step.is_power_of_two() {
+            mark = next.0;
         }
         let Some(successor) = next.1 else { return true };
         match lookup(successor) {
@@ -267,7 +279,7 @@ pub fn is_superseded<'a>(
             Successor::Missing | Successor::Rejected => return true,
         }
     }
-    true
+    false
 }
 
 /// The rows of one scope that belong to a project.
@@ -378,6 +390,39 @@ mod tests {
         }
         assert!(!StatusFilter::Approved.allows(Status::Staging));
         assert!(!StatusFilter::Staging.allows(Status::Promoted));
+    }
+
+    #[test]
+    fn a_cycle_of_any_length_replaces_none_of_its_memories() {
+        // Memories 0 to `last`, each replaced by the next, and the last one by `back`.
+        let superseded = |last: usize, back: Option<usize>| {
+            let names: Vec<String> = (0..=last).map(|number| number.to_string()).collect();
+            let next = |number: usize| {
+                let next = if number == last {
+                    back
+                } else {
+                    Some(number + 1)
+                };
+                Some(names[next?].as_str())
+            };
+            let lookup = |id: &str| Successor::Present {
+                status: Status::Approved,
+                next: next(id.parse().unwrap()),
+            };
+            let all = 0..=last;
+            let superseded = all.filter(|number| {
+                let filter = StatusFilter::Approved;
+                is_superseded(&names[*number], next(*number), filter, lookup)
+            });
+            superseded.count()
+        };
+        for length in [2, 3, 31, 32, 33, 34, 64, 100, 1_000, 2_000] {
+            assert_eq!(superseded(length - 1, Some(0)), 0, "a cycle of {length}");
+        }
+        // All but the last one of a chain, and all before a cycle.
+        assert_eq!(superseded(900, None), 900);
+        assert_eq!(superseded(99, Some(60)), 60);
+        assert_eq!(superseded(99, Some(98)), 98);
     }
 
     #[test]

@@ -4,12 +4,15 @@
 //! The store is not changed. Whenever links are read, the decision log tells which memory was
 //! merged into which. So a merge has no effect if it was undone or if its memory has changed since.
 
+use std::collections::HashSet;
+
 use super::Link;
 use crate::{Snapshot, StoreError};
 use ack_api::memory::StatusFilter;
 
-/// The longest chain of merges that is followed, and the most memories that were merged into one.
-const MAX_MERGED: usize = 32;
+/// The longest chain of merges that is followed, and the most memories that were merged into one. In
+/// a longer chain, which may be a cycle, every memory stands for itself.
+const MAX_MERGED: usize = 256;
 
 impl Snapshot<'_> {
     /// The memory that replaces this one, at the end of the chain of merges. As with successors, a
@@ -19,17 +22,15 @@ impl Snapshot<'_> {
         id: &str,
         filter: StatusFilter,
     ) -> Result<String, StoreError> {
-        let mut chain = vec![id.to_owned()];
-        while let Some(last) = chain.last()
-            && chain.len() <= MAX_MERGED
-            && let Some(into) = self.merged_into(last, filter)?
-        {
-            if chain.contains(&into) {
+        let mut last = id.to_owned();
+        let mut chain = HashSet::new();
+        while let Some(into) = self.merged_into(&last, filter)? {
+            if into == id || chain.len() == MAX_MERGED || !chain.insert(last) {
                 return Ok(id.to_owned());
             }
-            chain.push(into);
+            last = into;
         }
-        Ok(chain.pop().unwrap_or_default())
+        Ok(last)
     }
 
     /// The memory that this one was merged into, if that may be shown.

@@ -14,14 +14,12 @@ use super::{FindWords, Outline, OutlineRow, OutlineScan};
 use crate::layout::{Field, MemorySource};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError, record};
-use ack_api::memory::{self, Status, StatusFilter, Successor};
+use ack_api::memory::{self, MAX_SUCCESSORS, Status, StatusFilter, Successor};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// How many rows one statement reads.
 const ROWS_PER_STATEMENT: usize = 500;
-/// The longest chain of successors that is followed, as in [`memory::is_superseded`].
-const MAX_SUCCESSORS: usize = 33;
 
 /// A memory in a chain of successors.
 struct SuccessorRow {
