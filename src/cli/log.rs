@@ -13,6 +13,7 @@ use ack_api::memory::Visibility;
 use ack_api::number::count;
 use ack_api::text;
 use ack_api::time;
+use ack_contextual::Contextual;
 use ack_search::encoder::Encoder;
 use ack_store::table_version::TableVersion;
 
@@ -117,11 +118,12 @@ pub fn log_served(service: &Service, offer: &Offer) {
     }
     match Encoder::embedded() {
         Some(encoder) => write_line(&format!(
-            "encoder {}, {} dimensions, in the binary",
+            "encoders {} and {}, {} dimensions, in the binary",
             encoder.name(),
+            Contextual::NAME,
             encoder.dimension()
         )),
-        None => write_line("the encoder in the binary is damaged; searches use only words"),
+        None => write_line("the static encoder in the binary is damaged; searches use only words"),
     }
     let tools = offer
         .toolset

@@ -317,7 +317,7 @@ fn resolved_start_settings_are_logged_only_on_request() {
             "scope `platform`: ack store",
             "opened at rest",
             "no vector table",
-            "dimensions",
+            "encoders static-minilm and contextual-minilm",
             "query_memories",
             "no current scope",
         ] {

@@ -63,6 +63,9 @@ pub struct Contextual {
 }
 
 impl Contextual {
+    /// The transformer's name.
+    pub const NAME: &str = "contextual-minilm";
+
     /// The transformer inside the binary, or `None` if it is damaged (a test ensures that it is
     /// not).
     pub fn embedded() -> Option<&'static Self> {
