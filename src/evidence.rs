@@ -16,4 +16,5 @@ mod names;
 mod tree;
 
 pub use self::cited_files::{FileState, Since};
+pub use self::names::NameSearch;
 pub use self::tree::{Bounds, WorkTree};

@@ -15,13 +15,12 @@ use ack_store::read::CuratedMemory;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
+use crate::evidence::NameSearch;
 use crate::scope::Scope;
 use crate::service::stale::{MARK_SEPARATOR, Staleness, is_dismissed};
 
 /// A file with this many commits counts as changed a lot.
 const MANY_COMMITS: u32 = 10;
-/// How many names a memory needs, all of them missing. A single one may belong to another program.
-const MIN_MISSING_NAMES: usize = 2;
 /// The time limit for reading the history, for all memories together.
 const HISTORY_TIME: Duration = Duration::from_secs(2);
 /// The maximum length of the kept list of marks.
@@ -172,6 +171,11 @@ fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness
     reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
 }
 
+/// The mark about names of a memory that the project had.
+pub fn no_longer_there(lost: &[String]) -> String {
+    format!("no longer in the project: {}", text::list(lost))
+}
+
 /// A mark for each memory that the history or the working tree contradicts.
 fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
     let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
@@ -195,18 +199,16 @@ fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
         let file = text::line(file, 80);
         (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
     };
+    let lost = |look: &NameSearch, memory: &Memory| {
+        let is_missing = look.names.iter().all(|name| name.occurs == Some(false));
+        if !is_missing || Instant::now() >= end {
+            return None;
+        }
+        let lost = tree.lost_names(look, memory);
+        (!lost.is_empty()).then(|| no_longer_there(&lost))
+    };
     let looks = tree.names_of_all(memories).into_iter();
-    let missing = looks.map(|look| {
-        let names = look.names;
-        let is_lost =
-            names.len() >= MIN_MISSING_NAMES && names.iter().all(|name| name.occurs == Some(false));
-        let none = match names.len() {
-            2 => "neither of the 2 identifiers".to_owned(),
-            many => format!("none of the {many} identifiers"),
-        };
-        is_lost.then(|| format!("{none} it mentions occurs in the project"))
-    });
-    let both = missing.zip(memories);
-    both.map(|(missing, memory)| missing.or_else(|| changed(memory)))
+    let both = looks.zip(memories);
+    both.map(|(look, memory)| lost(&look, memory).or_else(|| changed(memory)))
         .collect()
 }

@@ -9,6 +9,7 @@ use ack_api::{InstructionEntry, RelationKind, text};
 
 use super::choice::count_text;
 use crate::curate::Candidate;
+use crate::curate::stale::no_longer_there;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
 use crate::service::instructions::Instructions;
@@ -101,17 +102,14 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
 
 fn names(tree: &WorkTree, memory: &Memory) -> Option<String> {
     let look = tree.names(memory);
-    if look.names.is_empty() {
-        return None;
+    let lost = tree.lost_names(&look, memory);
+    if !lost.is_empty() {
+        return Some(no_longer_there(&lost));
     }
-    let of = |occurs: Option<bool>| -> Vec<String> {
-        let names = look.names.iter().filter(|name| name.occurs == occurs);
-        names.map(|name| name.name.clone()).collect()
-    };
-    let (found, missing) = (of(Some(true)), of(Some(false)));
-    Some(match (found.len(), missing.as_slice()) {
-        (_, []) if found.len() == look.names.len() => "every name in it occurs".to_owned(),
-        (count, []) => format!("{count} of {} names in it occur", look.names.len()),
-        (_, missing) => format!("no longer in the project: {}", text::list(missing)),
-    })
+    let found = look.names.iter().filter(|name| name.occurs == Some(true));
+    match (found.count(), look.names.len()) {
+        (0, _) => None,
+        (found, all) if found == all => Some("every name in it occurs".to_owned()),
+        (found, all) => Some(format!("{found} of {all} names in it occur")),
+    }
 }

@@ -18,6 +18,8 @@ const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=80;
 const MAX_FILE_BYTES: u64 = 512 << 10;
 /// How much of a narrative is searched for names.
 const MAX_TEXT_BYTES: usize = 32 << 10;
+/// What a session wrote is often committed after its memories.
+const COMMIT_DELAY_SECONDS: i64 = 24 * 60 * 60;
 /// Punctuation around a name that is not part of it.
 const SURROUNDING_PUNCTUATION: [char; 17] = [
     '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '<', '>', '`',
@@ -63,6 +65,32 @@ impl WorkTree {
         looks.collect()
     }
 
+    /// The missing names that were in the project when the memory was written: they are no longer
+    /// there. Only git's history can tell; a name that never was there belongs to something else.
+    pub fn lost_names(&self, search: &NameSearch, memory: &Memory) -> Vec<String> {
+        let missing = search.names.iter();
+        let missing = missing.filter(|name| name.occurs == Some(false));
+        let missing: Vec<&str> = missing.map(|name| name.name.as_str()).collect();
+        let finder = AhoCorasick::new(missing.iter().map(|name| needle(name)));
+        let written_at = memory.updated_at.or(memory.created_at);
+        let (Some(written_at), Ok(finder), false) = (written_at, finder, missing.is_empty()) else {
+            return Vec::new();
+        };
+        let mut was_there = vec![false; missing.len()];
+        let written_at = written_at.as_second();
+        for at in [written_at, written_at + COMMIT_DELAY_SECONDS] {
+            self.visit_replaced(at, &mut |path, content| {
+                for text in [path.as_bytes(), content] {
+                    mark(&finder, text, &mut was_there);
+                }
+            });
+        }
+        let lost = missing.iter().zip(was_there);
+        lost.filter(|(_, was_there)| *was_there)
+            .map(|(name, _)| (*name).to_owned())
+            .collect()
+    }
+
     fn search_names(&self, names: Vec<String>) -> NameSearch {
         if names.is_empty() {
             return NameSearch {
@@ -79,15 +107,8 @@ impl WorkTree {
         let listing = self.listing();
         let mut is_complete = listing.is_complete;
         let mut bytes_left = bounds.bytes;
-        let mark = |text: &[u8], found: &mut Vec<bool>| {
-            for hit in finder.find_overlapping_iter(text) {
-                if let Some(slot) = found.get_mut(hit.pattern().as_usize()) {
-                    *slot = true;
-                }
-            }
-        };
         for entry in &listing.entries {
-            mark(entry.path.as_bytes(), &mut found);
+            mark(&finder, entry.path.as_bytes(), &mut found);
         }
         for entry in &listing.entries {
             if found.iter().all(|found| *found) {
@@ -105,7 +126,7 @@ impl WorkTree {
             // It may have become a link since the listing.
             let is_file = std::fs::symlink_metadata(&path).is_ok_and(|now| now.is_file());
             match files::read(&path, MAX_FILE_BYTES) {
-                Ok(text) if is_file && !text.contains(&0) => mark(&text, &mut found),
+                Ok(text) if is_file && !text.contains(&0) => mark(&finder, &text, &mut found),
                 Ok(_) => {}
                 Err(_) => is_complete = false,
             }
@@ -120,6 +141,15 @@ impl WorkTree {
         NameSearch {
             names: names.collect(),
             is_complete,
+        }
+    }
+}
+
+/// Marks the names that a text contains, by their numbers.
+fn mark(finder: &AhoCorasick, text: &[u8], found: &mut [bool]) {
+    for hit in finder.find_overlapping_iter(text) {
+        if let Some(slot) = found.get_mut(hit.pattern().as_usize()) {
+            *slot = true;
         }
     }
 }

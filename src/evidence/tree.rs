@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
-use ack_worktree::history::commits_since;
+use ack_worktree::history::{commits_since, visit_replaced};
 use ack_worktree::objects::Objects;
 use ack_worktree::repository::Repository;
 use jiff::Timestamp;
@@ -245,6 +245,20 @@ impl WorkTree {
             })
             .collect();
         commits_since(&mut objects, head, &paths, written_at.as_second()).ok()
+    }
+
+    /// Calls `visit` with the path and the content of files that were committed at an instant (in
+    /// seconds since 1970) and are gone or different in the last commit, within the time limit.
+    pub(super) fn visit_replaced(&self, at: i64, visit: &mut dyn FnMut(&str, &[u8])) {
+        let end = Instant::now() + self.bounds.time;
+        let objects = self.repository.as_ref();
+        let objects = objects.and_then(|repository| Objects::open(repository, end).ok());
+        if let Some(mut objects) = objects
+            && let Ok(Some(head)) = objects.head()
+        {
+            // What is not read in time is not known to have been there.
+            let _ = visit_replaced(&mut objects, head, at, visit);
+        }
     }
 
     /// The files of the tree.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::changes::git;
 use crate::cli::binary;
 use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory};
@@ -221,7 +222,18 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     let root = Root::new();
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join("src")).unwrap();
+    let helper = folder.join("src/helper.rs");
     std::fs::write(folder.join("src/here.rs"), "fn retry_limit() {}\n").unwrap();
+    std::fs::write(&helper, "fn lost_helper_x() {}\n").unwrap();
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["commit", "-q", "-m", "Start"],
+    ] {
+        git(&folder, arguments);
+    }
+    std::fs::remove_file(&helper).unwrap();
+    git(&folder, &["commit", "-q", "-a", "-m", "Drop the helper"]);
     let path = folder.to_str().unwrap();
     root.manifest(
         "alpha",
@@ -230,14 +242,18 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     let cites = |project: &str| {
         json!({
             "status": "staging", "project": project, "files": ["src/here.rs", "src/gone.rs"],
-            "facts": ["`retry_limit` calls `lost_helper_x`"],
+            "facts": ["`retry_limit` calls `lost_helper_x`, as on `GitHub` with `psql`"],
         })
     };
+    let elsewhere = json!({
+        "status": "staging", "project": "shop", "facts": ["Ask on `GitHub`, or use `psql`"],
+    });
     root.store(
         "alpha",
         &[
             memory("w0", "Retries are limited", cites("shop")),
             memory("w1", "Retries are limited elsewhere", cites("kiosk")),
+            memory("w2", "Questions about the database", elsewhere),
         ],
     );
     let desk = Desk::open_with(&root, &["-C", path]);
@@ -247,12 +263,13 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     assert_eq!(
         answer,
         json!([
-            "src/here.rs: there",
+            "src/here.rs: there, changed in 1 commit since",
             "src/gone.rs: gone",
             "no longer in the project: `lost_helper_x`"
         ])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");
+    assert_eq!(evidence(2).json(), Value::Null, "names of something else");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use ack_api::memory::Memory;
 use ack_memory::internal::{Bounds, FileState, Since, WorkTree};
 use ack_store::Store;
 use jiff::{Timestamp, ToSpan};
@@ -30,6 +31,21 @@ fn tree() -> TempDir {
     write("README.md", "run with --no-verify\n");
     write("target/debug/built.rs", "fn only_in_target() {}\n");
     folder
+}
+
+/// Runs git at midnight of a day of March.
+fn git_at(folder: &Path, arguments: &[&str], day: u32) {
+    let at = format!("2026-03-{day:02}T00:00:00Z");
+    let status = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+        .args(arguments)
+        .env("GIT_COMMITTER_DATE", &at)
+        .env("GIT_AUTHOR_DATE", &at)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status()
+        .unwrap();
+    assert!(status.success());
 }
 
 fn look(folder: &Path, entry: &str) -> FileState {
@@ -185,27 +201,57 @@ fn the_names_of_a_memory_are_looked_for_in_the_tree() {
 }
 
 #[test]
+fn only_names_that_the_history_has_are_lost() {
+    let folder = tree();
+    let git = |arguments: &[&str], day: u32| git_at(folder.path(), arguments, day);
+    git(&["init", "-q"], 1);
+    let text = "Call `retry_payout`, never refund_job; ask `psql` on `GitHub` about src/old.rs.";
+    let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+    write("services/pay/src/old.rs", "fn refund_job() {}");
+    git(&["add", "-A"], 1);
+    git(&["commit", "-q", "-m", "one"], 1);
+    let lost = |written_at: Option<Timestamp>| {
+        let memory = Memory {
+            narrative: Some(text.to_owned()),
+            created_at: written_at,
+            ..Memory::empty()
+        };
+        let root = Root::new();
+        let service = root.service_with(|inputs| {
+            let project = folder.path().to_owned();
+            inputs.project = Some(ack_memory::internal::Setting::flag("-C", project));
+        });
+        let place = &service.config.project.value;
+        let current = ack_memory::internal::current_scope(&service.config, &[], place).unwrap();
+        let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
+        tree.lost_names(&tree.names(&memory), &memory)
+    };
+    let day = |day: u32| format!("2026-03-{day:02}T12:00:00Z").parse().ok();
+    git(&["rm", "-q", "services/pay/src/old.rs"], 20);
+    assert_eq!(lost(day(5)), Vec::<String>::new(), "not committed yet");
+    git(&["commit", "-q", "-m", "two"], 20);
+    // A memory may be older than the first commit, or a few hours older than its own.
+    for written_at in [day(1), day(5), "2026-02-01T00:00:00Z".parse().ok()] {
+        assert_eq!(
+            lost(written_at),
+            ["refund_job", "src/old.rs"],
+            "{written_at:?}"
+        );
+    }
+    assert_eq!(lost(day(25)), Vec::<String>::new(), "written without them");
+    assert_eq!(lost(None), Vec::<String>::new());
+}
+
+#[test]
 fn commits_to_a_file_since_a_memory_are_counted() {
     let folder = tree();
-    let git = |arguments: &[&str], at: &str| {
-        let status = Command::new("git")
-            .current_dir(folder.path())
-            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
-            .args(arguments)
-            .env("GIT_COMMITTER_DATE", at)
-            .env("GIT_AUTHOR_DATE", at)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .status()
-            .unwrap();
-        assert!(status.success());
-    };
-    git(&["init", "-q", "-b", "main"], "");
+    let git = |arguments: &[&str], day: u32| git_at(folder.path(), arguments, day);
+    git(&["init", "-q", "-b", "main"], 1);
     for (day, text) in [(1, "one"), (10, "two"), (20, "three")] {
         fs::write(folder.path().join("services/pay/src/payout.rs"), text).unwrap();
         fs::write(folder.path().join("other.rs"), text.repeat(2)).unwrap();
-        git(&["add", "-A"], "");
-        let at = format!("2026-03-{day:02}T00:00:00Z");
-        git(&["commit", "-q", "-m", text], &at);
+        git(&["add", "-A"], day);
+        git(&["commit", "-q", "-m", text], day);
     }
     let root = Root::new();
     let service = root.service_with(|inputs| {

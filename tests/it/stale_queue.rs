@@ -233,7 +233,11 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_stale_queue() {
 #[test]
 fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
     let (root, folder) = repository();
+    let helpers = folder.join("src/helpers.rs");
+    fs::write(&helpers, "fn lost_helper_x() { lost_helper_y() }").unwrap();
+    git(&folder, &["add", "-A"]);
     git(&folder, &["commit", "-qm", "first"]);
+    fs::remove_file(&helpers).unwrap();
     for number in 0..11 {
         fs::write(
             folder.join("src/pay.rs"),
@@ -252,6 +256,7 @@ fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
         &[
             about("busy", "Payments are final", json!(["src/pay.rs"])),
             about("lost", "`lost_helper_x` calls `lost_helper_y`", json!([])),
+            about("elsewhere", "Ask on `GitHub`, or with `psql`", json!([])),
             about("one-lost", "`lost_helper_x` calls `pay`", json!([])),
         ],
     );
@@ -264,6 +269,7 @@ fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
         "{found:?}"
     );
     assert!(!found.contains(&"one-lost".to_owned()), "{found:?}");
+    assert!(!found.contains(&"elsewhere".to_owned()), "{found:?}");
     let mut keep = crate::curate::with_token(root.path(), &["approve", "busy", "lost"]);
     crate::cli::run(keep.arg("-C").arg(&folder)).ok();
     let found = stale_ids(&root, &folder);

@@ -9,7 +9,7 @@ use gix_index::hash::ObjectId;
 use gix_index::{Entry, State, extension};
 use rustc_hash::FxHashMap as HashMap;
 
-use crate::objects::{Objects, TreeItem, TreeItems, Unknown};
+use crate::objects::{Commit, Objects, TreeItem, TreeItems, Unknown};
 
 /// How many commits are read to find where the branch began.
 const MAX_COMMITS: usize = 5_000;
@@ -137,14 +137,7 @@ pub fn commits_since(
         if commit.time <= since {
             return Ok(counts);
         }
-        let before = match commit.parents.first() {
-            Some(parent) => match objects.commit(*parent) {
-                Ok(parent) => Some(parent),
-                Err(Unknown::Unreadable) if objects.is_shallow() => return Err(Unknown::Shallow),
-                Err(unknown) => return Err(unknown),
-            },
-            None => None,
-        };
+        let before = first_parent(objects, &commit)?;
         let old = before.as_ref().map(|before| before.tree);
         if old != Some(commit.tree) {
             for (path, count) in paths.iter().zip(&mut counts) {
@@ -157,6 +150,75 @@ pub fn commits_since(
         }
     }
     Err(Unknown::OutOfTime)
+}
+
+/// The first parent of a commit; `None` of the first one.
+fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Commit>, Unknown> {
+    let Some(parent) = commit.parents.first() else {
+        return Ok(None);
+    };
+    match objects.commit(*parent) {
+        Err(Unknown::Unreadable) if objects.is_shallow() => Err(Unknown::Shallow),
+        read => read.map(Some),
+    }
+}
+
+/// Calls `visit` with the path and the content of each file that was committed at an instant (in
+/// seconds since 1970) and is gone or different in the given commit, following its first parents.
+///
+/// # Errors
+/// As of [`commits_since`].
+pub fn visit_replaced(
+    objects: &mut Objects<'_>,
+    head: ObjectId,
+    at: i64,
+    visit: &mut dyn FnMut(&str, &[u8]),
+) -> Result<(), Unknown> {
+    let mut commit = objects.commit(head)?;
+    let now = commit.tree;
+    for _ in 0..MAX_COMMITS {
+        if commit.time > at
+            && let Some(parent) = first_parent(objects, &commit)?
+        {
+            commit = parent;
+        } else {
+            return visit_different(objects, commit.tree, Some(now), "", visit);
+        }
+    }
+    Err(Unknown::OutOfTime)
+}
+
+/// Calls `visit` for each file of a tree that another one lacks.
+fn visit_different(
+    objects: &mut Objects<'_>,
+    old: ObjectId,
+    new: Option<ObjectId>,
+    folder: &str,
+    visit: &mut dyn FnMut(&str, &[u8]),
+) -> Result<(), Unknown> {
+    if Some(old) == new {
+        return Ok(());
+    }
+    let others = new.map_or(Ok(TreeItems::new()), |new| objects.tree(new))?;
+    for (name, item) in objects.tree(old)? {
+        let other = others.get(&name);
+        if item.is_link || other == Some(&item) {
+            continue;
+        }
+        let path = format!("{folder}{name}");
+        if item.is_folder {
+            let other = other.filter(|other| other.is_folder).map(|other| other.id);
+            visit_different(objects, item.id, other, &format!("{path}/"), visit)?;
+            continue;
+        }
+        match objects.blob(item.id) {
+            Ok(content) => visit(&path, content),
+            // It may be too large.
+            Err(Unknown::Unreadable) => {}
+            Err(unknown) => return Err(unknown),
+        }
+    }
+    Ok(())
 }
 
 /// Whether a file differs between two trees.
