@@ -365,6 +365,58 @@ fn a_note_that_is_only_text_shows_the_sentence_that_answers() {
 }
 
 #[test]
+fn a_note_that_another_one_replaces_is_superseded_once_that_one_is_approved() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = |name: &str, text: &str| write(folder.path(), name, text);
+    note(
+        "old.md",
+        "# Round half up (superseded by new)\n\nMoney on an invoice is rounded half up.\n",
+    );
+    note(
+        "new.md",
+        "# Round half to even\n\nAn invoice splits the rest. Replaces [[old]].\n",
+    );
+    note(
+        "header.md",
+        "---\nsuperseded_by: new\n---\n# Round by hand\n\nOn an invoice.\n",
+    );
+    note(
+        "list.md",
+        "---\nsupersedes:\n- \"[[Cut Off]]\"\n---\n# Round up\n\nOn a receipt.\n",
+    );
+    note("cut.md", "# Cut Off\n\nA receipt is cut off.\n");
+    let (root, service) = serve_notes(folder.path());
+    let asked = |service: &Service| found(service, "how do we round money on an invoice");
+    let shown = asked(&service);
+    assert_eq!(shown[0], "new");
+    for replaced in ["old", "header", "cut"] {
+        assert!(!shown.contains(&replaced.to_owned()), "{shown:?}");
+        assert_eq!(get(&service, replaced, "")["id"], replaced);
+    }
+    assert_eq!(get(&service, "old", "")["superseded_by"], "new");
+    let links = get(&service, "header", "links");
+    assert_eq!(
+        (&links["links"][0]["from_id"], &links["links"][0]["kind"]),
+        (&json!("new"), &json!("supersedes"))
+    );
+    // What waits for review replaces nothing.
+    root.manifest("notes", &format!("store = '{}'", folder.path().display()));
+    decide(root.path(), &["approve", "old"]).ok();
+    let service = root.service();
+    assert_eq!(asked(&service), ["old"]);
+    decide(root.path(), &["approve", "new"]).ok();
+    assert_eq!(asked(&service), ["new"]);
+    // A note that says so no longer.
+    decide(root.path(), &["approve", "header"]).ok();
+    assert_eq!(asked(&service), ["new"]);
+    note("header.md", "# Round by hand\n\nOn an invoice.\n");
+    decide(root.path(), &["approve", "header"]).ok();
+    let mut shown = asked(&service);
+    shown.sort();
+    assert_eq!(shown, ["header", "new"]);
+}
+
+#[test]
 fn real_auto_memory_is_served() {
     let Some((_copy, path)) = real("auto-memory") else {
         return;
@@ -389,6 +441,9 @@ fn real_auto_memory_is_served() {
         (&json!("project"), &json!("ledger-api"))
     );
     assert_eq!(rounding["links"][0]["to_id"], "project_rounding_old");
+    let found_first = found(&service, "how do we round money on an invoice");
+    assert_eq!(found_first[0], "project_rounding");
+    assert!(!found_first.contains(&"project_rounding_old".to_owned()));
     assert_eq!(
         found(&service, "MALLOC_ARENA_MAX sidekiq")[0],
         "broken_yaml"

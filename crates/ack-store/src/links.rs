@@ -18,7 +18,7 @@ use rusqlite::Row;
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
 /// The kind of a link from a memory to one that it replaces.
-const SUPERSEDES: &str = "supersedes";
+pub(crate) const SUPERSEDES: &str = "supersedes";
 /// How many contradictions of a memory are reported.
 const MAX_CONTRADICTIONS: usize = 5;
 

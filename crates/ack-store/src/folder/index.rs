@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Block, blocks};
-use super::links::{Target, linked_notes, links};
+use super::links::{Target, links};
 use super::listing::is_markdown;
 use super::markdown::without_code;
 use super::note::Note;
@@ -75,9 +75,7 @@ fn note(block: Block, relative: &Path, ids: &mut Ids) -> Option<Note> {
     };
     // What the title says need not be repeated.
     let is_whole = is_whole && block.text.split_whitespace().eq(plain.split_whitespace());
-    let (_, mut links) = statements(&block.text);
-    let files = linked_notes(&block.text, relative).into_iter();
-    links.extend(files.map(|file| ("related".to_owned(), file)));
+    let (_, links) = statements(&block.text, relative);
     let subtitle = context.join(" › ");
     Some(Note {
         id: ids.free(&title, &block.text)?,

@@ -14,10 +14,11 @@ use super::front_matter::{Header, split};
 use super::graph;
 use super::index;
 use super::lines;
-use super::links::linked_notes;
+use super::links::resolve_note;
 use super::markdown::without_comments;
 use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, Standing, is_json_lines};
-use super::statements::{is_statement, statements};
+use super::statements::{SUPERSEDED_BY, is_statement, statements};
+use crate::links::SUPERSEDES;
 
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
@@ -112,9 +113,8 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     let is_named_by_file = title.is_none();
     let title = title.unwrap_or_else(|| title_from_stem(&stem));
     let body = without_title(text, &title);
-    let (facts, mut links) = statements(&body);
-    let files = linked_notes(&body, relative).into_iter();
-    links.extend(files.map(|file| ("related".to_owned(), file)));
+    let (facts, mut links) = statements(&body, relative);
+    links.extend(replacements(&header, relative));
     let aliases = aliases(&header);
     let facts = facts.into_iter().chain(findings(&header));
     let known_as = (!aliases.is_empty()).then(|| format!("Also known as: {}", aliases.join(", ")));
@@ -238,6 +238,22 @@ fn aliases(header: &Header) -> Vec<String> {
     aliases
 }
 
+/// The notes that a header says this one replaces, and those that replace it.
+fn replacements(header: &Header, note: &Path) -> Vec<(String, String)> {
+    let keys = [["supersedes", "replaces"], ["superseded_by", "replaced_by"]];
+    let kinds = [SUPERSEDES, SUPERSEDED_BY].into_iter().zip(keys);
+    let links = kinds.flat_map(|(kind, keys)| {
+        let names = header.list(&keys).into_iter();
+        names.map(move |name| {
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            let name = name.split('|').next().unwrap_or_default().trim();
+            let file = resolve_note(name, note);
+            (kind.to_owned(), file.unwrap_or_else(|| name.to_owned()))
+        })
+    });
+    links.collect()
+}
+
 /// The problem with a header without an end.
 const NEVER_CLOSED: &str = "has front matter that is never closed; end it with a line `---`";
 
@@ -322,7 +338,7 @@ mod tests {
         assert_eq!(auto.kind.as_deref(), Some("project"));
         assert_eq!(
             auto.links,
-            [("related".to_owned(), "project_old".to_owned())]
+            [("supersedes".to_owned(), "project_old".to_owned())]
         );
         let basic = note(
             Dialect::Markdown,

@@ -17,7 +17,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  source_file TEXT, title_from_file INTEGER, author_status TEXT, standing INTEGER);
+  superseded_by TEXT, source_file TEXT, title_from_file INTEGER, author_status TEXT, standing INTEGER);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -39,7 +39,8 @@ ALTER TABLE memories ADD COLUMN reviewed_at TEXT;
 ALTER TABLE memories ADD COLUMN reviewed_by TEXT;
 ";
 /// Finds the notes that links name, by name or by file. A name may have moved to another note.
-/// Files are only searched if a link names one: SQLite then creates an index of them.
+/// Files are only searched if a link names one: SQLite then creates an index of them. Of several
+/// notes that replace one, the first counts: if the others replace it in turn, they follow it.
 const RESOLVE_LINKS: &str = "
 DELETE FROM memory_links;
 INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind
@@ -49,6 +50,15 @@ INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
   FROM note_links l CROSS JOIN memories m ON m.source_file = substr(l.name, 2)
   WHERE l.name LIKE '/%' AND m.id <> l.from_id AND NOT EXISTS (SELECT 1 FROM memory_links k
     WHERE k.from_id = l.from_id AND k.to_id = m.id AND k.kind = l.kind);
+INSERT INTO memory_links SELECT DISTINCT to_id, from_id, 'supersedes' FROM memory_links l
+  WHERE kind = 'superseded_by' AND NOT EXISTS (SELECT 1 FROM memory_links k
+    WHERE k.from_id = l.to_id AND k.to_id = l.from_id AND k.kind = 'supersedes');
+DELETE FROM memory_links WHERE kind = 'superseded_by';
+UPDATE memories SET superseded_by = NULL WHERE superseded_by IS NOT NULL;
+UPDATE memories SET superseded_by = (SELECT n.id FROM memory_links l JOIN memories n ON n.id = l.from_id
+    WHERE l.to_id = memories.id AND l.kind = 'supersedes'
+    ORDER BY coalesce(n.created_at, n.updated_at), n.id LIMIT 1)
+  WHERE id IN (SELECT to_id FROM memory_links WHERE kind = 'supersedes');
 ";
 /// Identifies content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

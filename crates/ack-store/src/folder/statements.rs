@@ -1,9 +1,14 @@
 //! What single lines of a note say: the statements and relations of basic-memory, and links to
 //! other notes by name, `[[name]]` or Serena's `mem:name`.
 
+use std::path::Path;
+
+use rustc_hash::FxHashSet;
+
 use super::blocks::item;
-use super::links::{MAX_NAME_BYTES, MAX_NOTES, name_alone, note_name, note_names};
+use super::links::{MAX_NAME_BYTES, MAX_NOTES, linked_notes, name_alone, note_name, note_names};
 use super::markdown::{lines, without_code};
+use crate::links::SUPERSEDES;
 
 /// How many statements of a note are read.
 const MAX_STATEMENTS: usize = 1_000;
@@ -12,7 +17,43 @@ const MAX_KIND_BYTES: usize = 40;
 /// What Serena writes in front of the name of a memory.
 const MEMORY_PREFIX: &str = "mem:";
 
-/// The kind of a link and the name of its target.
+/// The kind of a link to the note that replaces this one.
+pub const SUPERSEDED_BY: &str = "superseded_by";
+/// The phrases before a link to a note that this one replaces or that replaces it, as in the files of
+/// adr-tools too, and the kinds of these links.
+const REPLACEMENTS: [(&str, &str); 6] = [
+    ("replaces", SUPERSEDES),
+    ("supersedes", SUPERSEDES),
+    ("supercedes", SUPERSEDES),
+    ("replaced by", SUPERSEDED_BY),
+    ("superseded by", SUPERSEDED_BY),
+    ("superceded by", SUPERSEDED_BY),
+];
+/// Words before such a phrase with which it is still about the note: `Status: superseded by`,
+/// `This rule replaces`.
+const ABOUT_THE_NOTE: [&str; 15] = [
+    "adr", "been", "decision", "document", "has", "is", "memory", "note", "now", "page", "record",
+    "rule", "status", "this", "was",
+];
+/// Sections that are about the note as a whole.
+const SECTIONS_ABOUT_THE_NOTE: [&str; 8] = [
+    "history",
+    "links",
+    "metadata",
+    "notes",
+    "references",
+    "related",
+    "relations",
+    "status",
+];
+/// What may stand between such a phrase and its links.
+const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
+
+/// How much of a line is read before such a phrase, and of a link after it, in bytes.
+const MAX_WORDS_BYTES: usize = 80;
+const MAX_LINK_BYTES: usize = 1_000;
+
+/// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
 
 /// Whether a line is a statement `- [category] text`.
@@ -20,22 +61,34 @@ pub fn is_statement(line: &str) -> bool {
     item(line).and_then(|item| statement(item.text)).is_some()
 }
 
-/// The statements `- [category] text` of a text, and the links to other notes. Those in code are
-/// not read, except that `mem:name` may stand between backticks.
-pub fn statements(text: &str) -> (Vec<String>, Vec<NamedLink>) {
+/// The statements `- [category] text` of a text, and the links to other notes: by name and by file,
+/// with the notes that it replaces or that replace it. Those in code are not read, except that
+/// `mem:name` may stand between backticks. `note` is the path of its file.
+pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
     let (mut facts, mut links) = (Vec::new(), Vec::new());
     let related = |name: &str| ("related".to_owned(), name.to_owned());
+    let mut is_about_note = true;
     for line in lines(text).filter(|line| !line.is_code) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
+        if line.text.starts_with("##") {
+            is_about_note = is_section_about_note(line.text);
+        }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
         } else {
             let plain = without_code(line.text);
-            match item(&plain).and_then(|item| relation(item.text)) {
-                Some(relation) => links.push(relation),
-                None => links.extend(note_names(&plain).map(|name| related(&name))),
+            let replaced = replacements(&plain, note, is_about_note);
+            let relation = item(&plain).and_then(|item| relation(item.text));
+            match relation.filter(|_| replaced.is_empty()) {
+                Some((kind, name)) => links.push((replacement_kind(kind), name)),
+                None => {
+                    let known: FxHashSet<&str> = names(&replaced).collect();
+                    let others = note_names(&plain).filter(|name| !known.contains(&**name));
+                    links.extend(others.map(|name| related(&name)));
+                }
             }
+            links.extend(replaced);
         }
         if links.len() > MAX_NOTES || facts.len() > MAX_STATEMENTS {
             break;
@@ -43,10 +96,95 @@ pub fn statements(text: &str) -> (Vec<String>, Vec<NamedLink>) {
     }
     let whole = links
         .iter()
+        .filter(|(_, name)| !name.starts_with('/'))
         .filter_map(|(kind, name)| Some((kind.clone(), name_alone(name)?.to_owned())))
         .collect::<Vec<_>>();
     links.extend(whole);
+    let known: FxHashSet<&str> = names(&links).collect();
+    let mut files = linked_notes(text, note);
+    files.retain(|file| !known.contains(&**file));
+    links.extend(files.iter().map(|file| related(file)));
     (facts, links)
+}
+
+fn names(links: &[NamedLink]) -> impl Iterator<Item = &str> {
+    links.iter().map(|(_, name)| name.as_str())
+}
+
+fn is_section_about_note(heading: &str) -> bool {
+    let words = heading.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
+    words
+        .last()
+        .is_some_and(|word| SECTIONS_ABOUT_THE_NOTE.contains(&&*word))
+}
+
+/// A kind of link; those of a replacement in one spelling.
+fn replacement_kind(kind: String) -> String {
+    let words = kind.replace(['_', '-'], " ");
+    let known = REPLACEMENTS.iter().find(|(phrase, _)| *phrase == words);
+    known.map_or(kind, |(_, kind)| (*kind).to_owned())
+}
+
+/// The notes that a line says it replaces, or is replaced by: the links after such a phrase at the
+/// beginning of the line or of a sentence. In a section about something else, `superseded by` is
+/// about that, and an entry below another one is about that one.
+fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> {
+    let mut found = Vec::new();
+    if line.starts_with(char::is_whitespace) {
+        return found;
+    }
+    // As many bytes as before.
+    let lower = line.to_ascii_lowercase().replace(['_', '-'], " ");
+    for (phrase, kind) in REPLACEMENTS {
+        for (start, _) in lower.match_indices(phrase) {
+            let (before, rest) = line.split_at(start);
+            let is_said = is_about_note || kind == SUPERSEDES;
+            if !is_said || !begins_statement(before, rest) {
+                continue;
+            }
+            let mut rest = rest.get(phrase.len()..).unwrap_or_default();
+            while found.len() < MAX_NOTES
+                && let Some((name, after)) = next_link(rest, note)
+            {
+                found.push((kind.to_owned(), name));
+                rest = after;
+            }
+        }
+    }
+    found
+}
+
+/// Whether a phrase is what a sentence says about the note. Within a line, a sentence begins with a
+/// capital letter.
+fn begins_statement(before: &str, phrase: &str) -> bool {
+    let near = before.ceil_char_boundary(before.len().saturating_sub(MAX_WORDS_BYTES));
+    let near = before.get(near..).unwrap_or_default();
+    let sentence = near.rsplit(['.', '!', '?']).next().unwrap_or_default();
+    if sentence.len() == near.len() && near.len() < before.len() {
+        return false;
+    }
+    let words = sentence.split(|c: char| !c.is_alphanumeric());
+    let mut words = words.filter(|word| !word.is_empty()).peekable();
+    let first = words.peek().copied().unwrap_or(phrase);
+    (sentence.len() == before.len() || first.starts_with(char::is_uppercase))
+        && words.all(|word| ABOUT_THE_NOTE.contains(&&*word.to_lowercase()))
+}
+
+/// The link that a text begins with, after some marks, and the rest of the text.
+fn next_link<'t>(text: &'t str, note: &Path) -> Option<(String, &'t str)> {
+    let text = text.trim_start_matches(MARKS);
+    let text = text.strip_prefix("and ").unwrap_or(text);
+    let text = text.trim_start_matches(MARKS);
+    let near = text.get(..text.floor_char_boundary(MAX_LINK_BYTES))?;
+    if let Some(inner) = near.strip_prefix("[[") {
+        let (name, _) = inner.split_once("]]")?;
+        return Some((note_name(name)?, text.get(name.len() + 4..)?));
+    }
+    let (_, target) = near.strip_prefix('[')?.split_once("](")?;
+    let (_, rest) = target.split_once(')')?;
+    let (link, after) = text.split_at_checked(near.len() - rest.len())?;
+    Some((linked_notes(link, note).pop()?, after))
 }
 
 /// The text of a statement `[category] text`.
@@ -114,4 +252,88 @@ fn memory_names(line: &str) -> impl Iterator<Item = &str> {
         let name = rest.get(..length)?.trim_end_matches('/');
         (is_start && !name.is_empty() && name.len() <= MAX_NAME_BYTES).then_some(name)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let (_, links) = statements(text, Path::new("ops/note.md"));
+        let expected: Vec<NamedLink> = expected
+            .iter()
+            .map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned()))
+            .collect();
+        assert_eq!(links, expected, "{text}");
+    }
+
+    #[test]
+    fn a_note_says_what_it_replaces_and_what_replaces_it() {
+        for text in [
+            "Replaces [[old]]",
+            "The rest. Replaces [[old]].",
+            "supersedes: [[old|the old rule]]",
+            "**Supersedes:** [[old]]",
+            "_Replaces_ [[old]] since March",
+            "- Replaces **[[old]]**",
+            "> Supersedes: [[old]]",
+            "This note replaces [[old]], and more.",
+            "Accepted. This supersedes [[old]].",
+            "- supersedes [[old]]",
+            "- \"replaces\" [[old]] (since 2026)",
+            "## Decision\n\nSupersedes [[old]]",
+        ] {
+            check(text, &[(SUPERSEDES, "old")]);
+        }
+        for text in [
+            "Superseded by [[new]]",
+            "Status: superseded by [[new]].",
+            "*Replaced by:* [[new]]",
+            "- superseded_by [[new]]",
+            "- superseded-by: [[new]]",
+            "* Replaced by → [[new]]",
+            "## Status\n\nSuperceded by [[new]]",
+            "This rule has been superseded by [[new]].",
+        ] {
+            check(text, &[(SUPERSEDED_BY, "new")]);
+        }
+        check(
+            "Supersedes [the first](first.md)",
+            &[(SUPERSEDES, "/ops/first.md")],
+        );
+        check(
+            "Replaces [[a]], [[b#why]] and [c](../c.md); see [[d]] and [e](e.md)",
+            &[
+                ("related", "d"),
+                (SUPERSEDES, "a"),
+                (SUPERSEDES, "b#why"),
+                (SUPERSEDES, "/c.md"),
+                (SUPERSEDES, "b"),
+                ("related", "/ops/e.md"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_sentence_about_something_else_replaces_no_note() {
+        for text in [
+            "The cache never replaces [[x]]",
+            "It is not replaced by [[x]]",
+            "We used HAProxy (replaced by [[x]]).",
+            "HAProxy: replaced by [[x]]",
+            "| HAProxy | replaced by [[x]] |",
+            "- HAProxy\n  - replaced by: [[x]]",
+            "Tools, e.g. replaced by [[x]]",
+            "## The old proxy\n\nReplaced by [[x]]",
+            "A replacement for [[x]]",
+        ] {
+            let (_, links) = statements(text, Path::new("note.md"));
+            let kinds: Vec<&str> = links.iter().map(|(kind, _)| kind.as_str()).collect();
+            assert_eq!(kinds, ["related"], "{text}");
+        }
+        check("`Replaces [[x]]`\n```\nReplaces [[x]]\n```", &[]);
+        let many = "replaces [[".repeat(100_000);
+        check(&many, &[]);
+    }
 }
