@@ -13,6 +13,16 @@ use super::answer;
 
 /// Maximum characters of an excerpt.
 const MAX_EXCERPT_CHARS: usize = 160;
+/// What Markdown writes around strong text.
+const EMPHASIS: &str = "**";
+/// How many words stand beside a link of which they only say what it is: `see also`.
+const MAX_WORDS_OF_LINK: usize = 2;
+/// A line of this length may end because there was no more room in it.
+const MIN_WRAPPED_BYTES: usize = 60;
+/// Words with a period that ends no sentence.
+const ABBREVIATIONS: [&str; 8] = [
+    "e.g.", "i.e.", "cf.", "vs.", "approx.", "incl.", "resp.", "no.",
+];
 /// Maximum bytes of a long text, and of the facts, that are compared with the question.
 const MAX_READ_BYTES: usize = 20_000;
 /// The same for all results of a page: about a millisecond.
@@ -105,47 +115,138 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
     }
 }
 
+/// A sentence in one line. The marks of emphasis go if the partner of one of them is cut off.
 fn cut(sentence: &str) -> String {
-    text::line(sentence, MAX_EXCERPT_CHARS)
+    let line = text::line(sentence, MAX_EXCERPT_CHARS);
+    match line.matches(EMPHASIS).count() % 2 {
+        0 => line,
+        _ => line.replace(EMPHASIS, ""),
+    }
 }
 
-/// The sentences of the long text, without one that repeats the title.
+/// The sentences of the long text that say something: not those that repeat the title, and not those
+/// that are little more than a link.
 fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
     let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));
     let title = trim_punctuation(&memory.title);
     sentences(read.unwrap_or_default()).filter(move |sentence| {
-        sentence.chars().any(char::is_alphanumeric) && trim_punctuation(sentence) != title
+        sentence.chars().any(char::is_alphanumeric)
+            && trim_punctuation(sentence) != title
+            && !is_lone_link(sentence)
     })
 }
 
-/// The sentences of a text. A sentence ends with a line, or with punctuation and a space. Headings,
-/// rules and code fences are not sentences.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.starts_with(['#', '`']));
-    let parts = lines.flat_map(|line| {
-        line.split_inclusive(['。', '！', '？']).flat_map(|part| {
-            let mut rest = Some(part);
-            std::iter::from_fn(move || {
-                let now = rest?;
-                let end = first_sentence_end(now);
-                rest = end.and_then(|end| now.get(end..));
-                end.map_or(Some(now), |end| now.get(..end))
-            })
-        })
-    });
-    parts
-        .map(|part| part.trim().trim_start_matches(['-', '*', '>', '+']).trim())
-        .filter(|part| !part.is_empty())
+/// Whether a sentence has a link and hardly a word besides it.
+fn is_lone_link(sentence: &str) -> bool {
+    let mut rest = String::with_capacity(sentence.len());
+    let (mut has_link, mut is_name) = (false, false);
+    for part in sentence.split('[') {
+        let after = match part.split_once(']') {
+            Some((_, after)) if is_name => after.strip_prefix(']'),
+            Some((_, after)) => after
+                .strip_prefix('(')
+                .and_then(|it| Some(it.split_once(')')?.1)),
+            None => None,
+        };
+        has_link |= after.is_some();
+        rest.push_str(after.unwrap_or(part));
+        // Between the brackets of `[[name]]` is nothing.
+        is_name = part.is_empty();
+    }
+    let is_address = |word: &&str| word.contains("://");
+    has_link |= rest.split_whitespace().any(|word| is_address(&word));
+    let words = rest.split_whitespace().filter(|word| !is_address(word));
+    let words = words.filter(|word| word.chars().any(char::is_alphanumeric));
+    has_link && words.count() <= MAX_WORDS_OF_LINK
 }
 
-/// The end of the first sentence of a line, if another one follows.
-fn first_sentence_end(line: &str) -> Option<usize> {
-    let mut blanks = line.match_indices(' ');
+/// The sentences of a text. A sentence ends with a paragraph or an entry of a list, or with
+/// punctuation and a space. Headings, rules and code fences are not sentences.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let parts = paragraphs(text).flat_map(|paragraph| {
+        paragraph
+            .split_inclusive(['。', '！', '？'])
+            .flat_map(|part| {
+                let mut rest = Some(part);
+                std::iter::from_fn(move || {
+                    let now = rest?;
+                    let end = first_sentence_end(now);
+                    rest = end.and_then(|end| now.get(end..));
+                    end.map_or(Some(now), |end| now.get(..end))
+                })
+            })
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// The paragraphs of a text and the entries of its lists, without their marks. A line that goes on
+/// in the next one is not the end of a paragraph.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut lines = rest.split_inclusive('\n');
+        let first = lines.next()?;
+        let mut length = first.len();
+        let mut last = first;
+        for line in lines {
+            if !goes_on(last, line) {
+                break;
+            }
+            length += line.len();
+            last = line;
+        }
+        let (paragraph, after) = rest.split_at(length);
+        rest = after;
+        Some(paragraph.trim())
+    })
+    .filter(|paragraph| !paragraph.starts_with('#') && !paragraph.starts_with("```"))
+    .map(without_mark)
+}
+
+/// Whether a sentence of a line goes on in the next one, as in a text with lines of equal length.
+fn goes_on(line: &str, next: &str) -> bool {
+    let (line, next) = (line.trim(), next.trim());
+    let ends = line.is_empty() || line.ends_with(['.', '!', '?', ':', ';', '|', '。']);
+    let begins = without_mark(next).len() < next.len() || next.starts_with(['#', '`', '|', '=']);
+    let is_wrapped = line.len() >= MIN_WRAPPED_BYTES || next.starts_with(char::is_lowercase);
+    let is_prose = !line.starts_with(['#', '`']);
+    !ends && !next.is_empty() && !begins && is_wrapped && is_prose
+}
+
+/// A line without what marks an entry of a list or a quotation.
+fn without_mark(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let after = rest
+            .strip_prefix(['-', '*', '+', '>', '•'])
+            .or_else(|| rest.strip_prefix("[ ]"))
+            .or_else(|| rest.strip_prefix("[x]"))
+            .or_else(|| {
+                number
+                    .strip_prefix(['.', ')'])
+                    .filter(|_| number.len() < rest.len())
+            });
+        match after.filter(|after| after.is_empty() || after.starts_with(' ')) {
+            Some(after) => rest = after.trim_start(),
+            None => return rest,
+        }
+    }
+}
+
+/// The end of the first sentence of a paragraph, if another one follows.
+fn first_sentence_end(paragraph: &str) -> Option<usize> {
+    let mut blanks = paragraph.match_indices([' ', '\n']);
     let ended = |at: usize| {
-        line.get(..at)
-            .is_some_and(|before| before.ends_with(['.', '!', '?']))
+        let before = paragraph.get(..at).unwrap_or_default();
+        let word = before
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        let word = word.trim_start_matches(['(', '"', '*', '_']).to_lowercase();
+        let bare = before.trim_end_matches(['"', '\'', ')', '*', '_', '”', '’']);
+        bare.ends_with(['.', '!', '?']) && !ABBREVIATIONS.contains(&&*word)
     };
     blanks.find(|(at, _)| ended(*at)).map(|(at, _)| at + 1)
 }
@@ -154,4 +255,78 @@ fn first_sentence_end(line: &str) -> Option<usize> {
 fn trim_punctuation(text: &str) -> String {
     let trimmed = text.trim_matches(|char: char| !char.is_alphanumeric());
     trimmed.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let memory = Memory {
+            title: "Title".to_owned(),
+            narrative: Some(text.to_owned()),
+            ..Memory::empty()
+        };
+        let found: Vec<String> = sentences_of(&memory).map(cut).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn an_excerpt_begins_with_a_sentence() {
+        check(
+            "We round half to even, and the\nremainder goes to the first line. The rest is\n\
+             split. Done",
+            &[
+                "We round half to even, and the remainder goes to the first line.",
+                "The rest is split.",
+                "Done",
+            ],
+        );
+        check(
+            "Cause: a lock\nFix: take it first\n- one\n- two, which\n  goes on\n1. three\n2) four\n> five",
+            &[
+                "Cause: a lock",
+                "Fix: take it first",
+                "one",
+                "two, which goes on",
+                "three",
+                "four",
+                "five",
+            ],
+        );
+        check(
+            "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages. It is there.",
+            &[
+                "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages.",
+                "It is there.",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_excerpt_is_not_inside_emphasis() {
+        check(
+            "**Why:** it is slow. **Never retry. Always wait** for it (**really.**) Yes.",
+            &[
+                "**Why:** it is slow.",
+                "Never retry.",
+                "Always wait for it (really.)",
+                "Yes.",
+            ],
+        );
+        let long = format!("**{}** end", "word ".repeat(60));
+        assert!(!cut(&long).contains('*'), "{}", cut(&long));
+    }
+
+    #[test]
+    fn a_lone_link_is_no_excerpt() {
+        check(
+            "[[old]]\n\nReplaces [[old]].\n\n- See [the guide](a/b.md)\n\nhttps://example.org/x\n\n\
+             See also https://example.org/x\n\nTake [the lock](lock.md) before [[x]] runs.",
+            &["Take [the lock](lock.md) before [[x]] runs."],
+        );
+        check("The array a[0] is empty.", &["The array a[0] is empty."]);
+        check("Set x[0]", &["Set x[0]"]);
+    }
 }

@@ -97,14 +97,9 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
         used += unit.cost;
         end = unit.range.end;
     }
-    let mut start = start;
     let left = max.saturating_sub(used);
     if left > max / 20 {
-        if end < text.len() {
-            end += prefix_within(text.get(end..)?, left, room.cost);
-        } else {
-            start -= suffix_within(text.get(..start)?, left, room.cost);
-        }
+        end += prefix_within(text.get(end..)?, left, room.cost);
     }
     Some(rendered(text, start..end)).filter(|passage| passage.shown > 0)
 }
@@ -124,7 +119,13 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
             "… "
         });
     }
-    shown.push_str(part);
+    // The end of emphasis that begins before the part.
+    let paragraph = before.rsplit("\n\n").next().unwrap_or_default();
+    let is_inside = paragraph.matches("**").count() % 2 == 1;
+    match part.split_once("**").filter(|_| is_inside) {
+        Some((inner, rest)) => shown.extend([inner, rest]),
+        None => shown.push_str(part),
+    }
     if !after.trim().is_empty() {
         shown.push_str(if ends_line { "\n…" } else { " …" });
     }
@@ -329,26 +330,5 @@ fn prefix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize 
     let fits = |end: &usize| text.get(..*end).is_some_and(|part| cost(part) <= max);
     let count = ends.partition_point(fits);
     let last = count.checked_sub(1).and_then(|last| ends.get(last));
-    last.copied().unwrap_or_default()
-}
-
-/// The length of the longest suffix of whole words that fits.
-fn suffix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize {
-    let first = text
-        .len()
-        .saturating_sub(max.saturating_mul(MAX_TOKEN_BYTES));
-    let read = text
-        .get(text.ceil_char_boundary(first)..)
-        .unwrap_or_default();
-    let starts = read.rmatch_indices(char::is_whitespace);
-    let lengths: Vec<usize> = starts
-        .map(|(at, space)| read.len() - at - space.len())
-        .collect();
-    let fits = |length: &usize| {
-        let part = text.get(text.len() - length..);
-        part.is_some_and(|part| cost(part) <= max)
-    };
-    let count = lengths.partition_point(fits);
-    let last = count.checked_sub(1).and_then(|last| lengths.get(last));
     last.copied().unwrap_or_default()
 }
