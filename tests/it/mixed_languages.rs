@@ -491,7 +491,7 @@ fn a_question_in_another_language_finds_its_note_and_is_certain() {
 const FOREIGN: &[&str] = &[
     "Wie setze ich das Passwort der Datenbank zurück?",
     "Speicherverbrauch wächst ständig",
-    "Zertifikat abgelaufen",
+    "das Zertifikat ist abgelaufen",
     "mot de passe oublié",
     "Comment supprimer une branche locale ?",
     "Où se trouvent les journaux du serveur ?",

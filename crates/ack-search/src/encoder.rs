@@ -348,7 +348,7 @@ impl Encoder {
         self.vocabulary.tokenize(&text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);
         let has_unknown = self.known_share(&[&tokens]) < 1.0;
-        (has_unknown && text.chars().any(language::is_other_script))
+        (has_unknown && language::has_other_script(&text))
             || language::is_certainly_foreign(&self.vocabulary, &text)
     }
 

@@ -4,8 +4,8 @@
 use whichlang::{Lang, detect_language};
 
 use super::wordpiece::Vocabulary;
+use crate::analysis::{WordSet, is_stop_word, is_unspaced};
 use crate::symbols::camel_case;
-use ack_api::text::is_common_word;
 
 /// The language that the encoder knows.
 pub const LANGUAGE: &str = "English";
@@ -18,6 +18,214 @@ const MAX_FOREIGN_SHARE: f32 = 0.6;
 const LAST_LATIN: char = '\u{24f}';
 /// How much of a text is read to recognize its language.
 const MAX_BYTES: usize = 2_000;
+/// A word with fewer letters may be the code of a language.
+const MIN_FOREIGN_LETTERS: usize = 3;
+
+/// Short words of other languages in Latin script that a sentence can hardly do without: German,
+/// French, Spanish, Portuguese, Italian, Dutch, Swedish, Danish, Norwegian, Polish, Czech, Turkish,
+/// Finnish, Hungarian, Romanian and Indonesian. Not those that are English words or names of
+/// programs too, nor those with other letters than a to z, which count anyway. Sorted.
+const FUNCTION_WORDS: &[&str] = &[
+    "aan",
+    "aby",
+    "adalah",
+    "af",
+    "al",
+    "alla",
+    "ao",
+    "att",
+    "au",
+    "auf",
+    "aus",
+    "aux",
+    "av",
+    "avec",
+    "bagaimana",
+    "bei",
+    "beim",
+    "bir",
+    "bu",
+    "ce",
+    "cette",
+    "che",
+    "como",
+    "con",
+    "cu",
+    "cuando",
+    "cum",
+    "czy",
+    "da",
+    "daha",
+    "dans",
+    "dari",
+    "das",
+    "de",
+    "dei",
+    "della",
+    "delle",
+    "dem",
+    "den",
+    "dengan",
+    "det",
+    "deze",
+    "di",
+    "dla",
+    "dlaczego",
+    "donde",
+    "dove",
+    "du",
+    "een",
+    "egy",
+    "ei",
+    "ein",
+    "eine",
+    "einem",
+    "einen",
+    "einer",
+    "el",
+    "em",
+    "en",
+    "entre",
+    "er",
+    "est",
+    "esta",
+    "este",
+    "et",
+    "ett",
+    "foi",
+    "fra",
+    "gdzie",
+    "geen",
+    "gli",
+    "het",
+    "hoe",
+    "hogy",
+    "hogyan",
+    "hur",
+    "hvor",
+    "hvordan",
+    "hvorfor",
+    "ich",
+    "ikke",
+    "il",
+    "ile",
+    "im",
+    "inte",
+    "ist",
+    "jak",
+    "jeg",
+    "joka",
+    "jsou",
+    "kan",
+    "kann",
+    "kde",
+    "kein",
+    "keine",
+    "kiedy",
+    "la",
+    "las",
+    "le",
+    "les",
+    "lo",
+    "los",
+    "maar",
+    "mais",
+    "mas",
+    "med",
+    "mengapa",
+    "miksi",
+    "mit",
+    "miten",
+    "mutta",
+    "na",
+    "naar",
+    "nach",
+    "ne",
+    "nebo",
+    "neden",
+    "nel",
+    "nella",
+    "nem",
+    "nerede",
+    "nicht",
+    "nie",
+    "niet",
+    "nous",
+    "och",
+    "oder",
+    "og",
+    "olarak",
+    "onde",
+    "ook",
+    "op",
+    "oraz",
+    "ovat",
+    "pada",
+    "para",
+    "pela",
+    "pelo",
+    "pentru",
+    "pero",
+    "peut",
+    "por",
+    "pourquoi",
+    "przez",
+    "przy",
+    "qual",
+    "quand",
+    "quando",
+    "que",
+    "quel",
+    "quelle",
+    "questa",
+    "questo",
+    "qui",
+    "se",
+    "seu",
+    "sich",
+    "sind",
+    "skal",
+    "som",
+    "sono",
+    "sont",
+    "su",
+    "sua",
+    "sunt",
+    "te",
+    "tego",
+    "tidak",
+    "til",
+    "uit",
+    "uma",
+    "un",
+    "una",
+    "und",
+    "unde",
+    "une",
+    "untuk",
+    "vagy",
+    "ve",
+    "von",
+    "voor",
+    "vous",
+    "waarom",
+    "wann",
+    "warum",
+    "welche",
+    "wenn",
+    "werden",
+    "wie",
+    "wij",
+    "wir",
+    "wird",
+    "worden",
+    "wordt",
+    "yang",
+    "zijn",
+    "zu",
+    "zum",
+    "zur",
+];
 
 /// The share of words that the encoder knows, of a text that is not in English; `None` for a text in
 /// English, in code, or too short to tell.
@@ -30,17 +238,62 @@ pub(super) fn foreign_share(vocabulary: &Vocabulary, text: &str) -> Option<f32> 
     is_foreign.then_some(share)
 }
 
-/// Whether a text is certainly in another language. Common words of source code count as known too,
-/// and one word is not enough: it may be a name.
+/// Whether a text in Latin script is certainly in another language: it has words that English has
+/// not, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop words of English. Names
+/// and code have none. One alone, or codes of languages, count only if the other words look foreign
+/// too.
 pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool {
-    let is_known = |word: &str| vocabulary.is_word(word) || is_common_word(word);
-    let (share, count) = known_share(beginning(text), is_known);
-    count > 1 && share <= MAX_FOREIGN_SHARE && foreign_share(vocabulary, text).is_some()
+    let mut foreign: Vec<String> = Vec::new();
+    let mut english = 0;
+    for word in beginning(text).split_whitespace() {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let word = without_elision(word).to_lowercase();
+        if is_foreign_word(&word) {
+            foreign.push(word);
+        } else {
+            english += usize::from(is_stop_word(&word));
+        }
+    }
+    foreign.sort_unstable();
+    foreign.dedup();
+    let are_several = foreign.len() > 1 && foreign.iter().any(|word| is_long(word));
+    foreign.len() > english && (are_several || foreign_share(vocabulary, text).is_some())
+}
+
+/// Whether a word in lower case is not an English one.
+fn is_foreign_word(word: &str) -> bool {
+    const WORDS: &WordSet = &WordSet::new(FUNCTION_WORDS);
+    let is_latin = |c: char| c.is_alphabetic() && !is_other_script(c);
+    WORDS.contains(word) || (!word.is_ascii() && word.chars().all(is_latin))
+}
+
+/// A word as it counts: of `l'index` and `d'erreur`, only that they are French or Italian.
+fn without_elision(word: &str) -> &str {
+    let article = word.split_once(['\'', '’']).map(|(article, _)| article);
+    match article {
+        Some("l" | "L") => "la",
+        Some("d" | "D") => "de",
+        Some("qu" | "Qu") => "que",
+        _ => word,
+    }
+}
+
+fn is_long(word: &str) -> bool {
+    word.chars().nth(MIN_FOREIGN_LETTERS - 1).is_some()
+}
+
+/// Whether a text has a word in another script than Latin. A single letter may be a symbol, but not
+/// of a script without spaces between words.
+pub(super) fn has_other_script(text: &str) -> bool {
+    let letters = |word: &str| word.chars().filter(|c| is_other_script(*c)).count();
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| letters(word) > 1 || word.chars().any(is_unspaced))
 }
 
 /// Whether a character is a letter of another script than Latin.
-pub(super) fn is_other_script(c: char) -> bool {
-    c > LAST_LATIN && c.is_alphabetic()
+fn is_other_script(c: char) -> bool {
+    let is_latin = c <= LAST_LATIN || ('\u{1e00}'..='\u{1eff}').contains(&c);
+    !is_latin && c.is_alphabetic()
 }
 
 /// As much of a text as is read to recognize its language.
@@ -88,21 +341,101 @@ mod tests {
     }
 
     #[test]
-    fn keywords_and_single_names_are_not_certainly_foreign() {
-        let vocabulary = Encoder::embedded().unwrap().vocabulary();
-        let is_foreign = |text: &str| is_certainly_foreign(vocabulary, text);
+    fn the_function_words_are_sorted_and_not_english() {
+        assert!(FUNCTION_WORDS.is_sorted());
+        assert!(!FUNCTION_WORDS.iter().any(|word| is_stop_word(word)));
+    }
+
+    #[test]
+    fn only_a_text_with_words_of_another_language_is_certainly_foreign() {
+        let is_foreign = |text: &str| Encoder::embedded().unwrap().is_foreign(text);
         for text in [
+            "kafka consumer lag",
+            "pydantic validation",
             "python elementtree delete namespace",
             "mongod",
             "fastify?",
             "",
+            "terraform state lock",
+            "kubectl rollout restart deployment",
+            "nginx upstream timeout",
+            "postgres vacuum bloat",
+            "redis eviction policy",
+            "celery beat schedule",
+            "sqlalchemy session rollback",
+            "webpack chunk hash",
+            "vite hmr websocket",
+            "jest snapshot obsolete",
+            "pytest fixture scope",
+            "tokio runtime panic",
+            "serde untagged enum",
+            "clippy needless borrow",
+            "grpc deadline exceeded",
+            "envoy sidecar injection",
+            "istio mtls strict",
+            "helm chart values",
+            "argocd sync wave",
+            "prometheus cardinality",
+            "grafana datasource provisioning",
+            "loki retention",
+            "rabbitmq quorum queue",
+            "zookeeper ensemble quorum",
+            "etcd defrag",
+            "minio bucket versioning",
+            "airflow dag backfill",
+            "dbt incremental model",
+            "snowflake warehouse suspend",
+            "numpy broadcasting",
+            "pandas merge asof",
+            "django migration squash",
+            "fastapi dependency override",
+            "flutter gradle daemon",
+            "xcode provisioning profile",
+            "cmake fetchcontent",
+            "openssl pem der des",
+            "i18n locale de en fr es",
+            "del var con nul lpt1",
+            "cron job in est timezone",
+            "min max λ α β",
+            "latency in µs",
+            "naïve bayes classifier",
+            "café menu demo",
+            "the el capitan vm in la",
+            "deploy der certificate to the de region",
+            "npm ERR! code ELIFECYCLE",
+            "let le = self.len();",
         ] {
             assert!(!is_foreign(text), "{text}");
         }
         for text in [
+            "das Zertifikat ist abgelaufen",
+            "Wie setze ich das Passwort zurück?",
+            "Speicherverbrauch wächst ständig",
+            "warum brechen Verbindungen nachts ab, wenn der Server neu startet",
+            "mot de passe oublié",
+            "l'index est dans le cache",
+            "Comment supprimer une branche locale ?",
             "limite du cache",
-            "Zertifikat abgelaufen",
-            "contraseña olvidada",
+            "los permisos del servidor se pierden",
+            "contraseña olvidada por el usuario",
+            "quando o servidor reinicia uma conexão",
+            "le connessioni al database scadono quando il server riparte",
+            "de verbinding met de database wordt 's nachts verbroken",
+            "varför bryts anslutningen till databasen på natten och inte dagtid",
+            "dlaczego połączenie z bazą danych nie działa",
+            "sunucu neden bu hata ile kapanıyor",
+            "hogyan lehet egy kapcsolatot lezárni",
+            "miksi yhteys katkeaa mutta palvelin ei kaadu",
+            "bagaimana cara menghapus cache dengan aman",
+            "Как сбросить пароль базы данных?",
+            "如何重置数据库密码",
+            "鍵",
+            "データベースのパスワード",
+            "데이터베이스 비밀번호 재설정",
+            "איך לאפס סיסמה",
+            "كيف أعيد تعيين كلمة المرور",
+            "πώς επαναφέρω τον κωδικό",
+            "làm thế nào để đặt lại mật khẩu",
         ] {
             assert!(is_foreign(text), "{text}");
         }
