@@ -21,8 +21,9 @@ const MAX_TAGS: usize = 8;
 const TITLE_CAP: usize = 200;
 /// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
-/// What a title and a fact may cost in tokens if a page is too long, less each time.
-const TIGHT_TOKEN_LIMITS: [(usize, usize); 3] = [(60, 40), (45, 25), (30, 12)];
+/// What a title and a fact may cost in tokens if a page is too long, and how many tags a result
+/// has, less each time.
+const TIGHT_LIMITS: [(usize, usize, usize); 3] = [(60, 40, MAX_TAGS), (45, 25, 4), (30, 12, 2)];
 /// What the layout of a line costs in tokens.
 const LINE_TOKENS: usize = 3;
 /// What the line costs that counts further facts.
@@ -129,13 +130,13 @@ pub fn fit_subtitles_and_facts<'a>(
     };
     let fits = |used: (usize, usize)| used.0 <= budget.structure && used.1 <= budget.text;
     let mut sum = used(&rests);
-    for (title, fact) in TIGHT_TOKEN_LIMITS {
+    for limits in TIGHT_LIMITS {
         if fits(sum) {
             break;
         }
         rests
             .iter_mut()
-            .for_each(|rest| cut_lines(rest.hit, title, fact));
+            .for_each(|rest| cut_lines(rest.hit, limits));
         sum = used(&rests);
     }
     for RemainingText {
@@ -177,8 +178,9 @@ fn shorten(hit: &mut MemoryHit) -> RemainingText<'_> {
     }
 }
 
-/// Cuts the title and the other lines of a result to these numbers of tokens.
-fn cut_lines(hit: &mut MemoryHit, title: usize, line: usize) {
+/// Cuts the title and the other lines of a result to these numbers of tokens, and its tags.
+fn cut_lines(hit: &mut MemoryHit, (title, line, tags): (usize, usize, usize)) {
+    hit.concepts.truncate(tags);
     hit.title = text::line_within(&hit.title, title);
     let lines = hit.facts.iter_mut().chain(&mut hit.subtitle);
     for text in lines.chain(&mut hit.excerpt) {

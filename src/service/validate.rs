@@ -19,6 +19,9 @@ use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
+/// The tokens of a short result on a long page. The answer to an agent that asks for many has room
+/// for all, unless it gives a token limit.
+const RESULT_TOKENS: usize = 110;
 
 /// Rejects texts that are too long. Texts from the command line and from prompts have not been
 /// checked against a schema.
@@ -194,6 +197,19 @@ impl QuerySpec {
             .value
             .allowed(request.by_agent, requested_status);
         let fills = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
+        let limit = if fills {
+            config.limit.value.max(FULL_PAGE)
+        } else {
+            config.limit.value
+        };
+        let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), limit)?;
+        let detail = request.detail.unwrap_or_default();
+        let explain = request.explain.unwrap_or_default();
+        let mut tokens = max_tokens(request.max_tokens, config)?;
+        if request.by_agent && request.max_tokens.is_none() && detail == Detail::Concise && !explain
+        {
+            tokens = tokens.max(limit * RESULT_TOKENS);
+        }
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -223,21 +239,11 @@ impl QuerySpec {
                 current_project: None,
                 status: allowed.unwrap_or_default(),
             },
-            limit: number(
-                "limit",
-                request.limit,
-                1,
-                i64::from(MAX_LIMIT),
-                if fills {
-                    config.limit.value.max(FULL_PAGE)
-                } else {
-                    config.limit.value
-                },
-            )?,
+            limit,
             fills_budget: fills,
-            tokens: max_tokens(request.max_tokens, config)?,
-            detail: request.detail.unwrap_or_default(),
-            explain: request.explain.unwrap_or_default(),
+            tokens,
+            detail,
+            explain,
             mode: request.mode.unwrap_or(Mode::Hybrid),
             min_cosine: like.map(|_| MIN_COSINE),
             like: like.map(|id| Like {

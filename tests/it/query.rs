@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
+use crate::arguments::{call, call_as};
 use crate::support::{Root, insert, memory, result_ids};
 
 /// Adds memories to a scope in one transaction.
@@ -404,8 +404,8 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
     for (arguments, expected) in [
         (
             json!({ "query": "lock", "project": "ledger-ap" }),
-            "No memory was learned in project \"ledger-ap\"; similar, and waiting for review: \
-             ledger-api",
+            "No memory was learned in project \"ledger-ap\"; one that waits for review has a similar \
+             name",
         ),
         (
             json!({ "query": "lock", "project": "ledger-api" }),
@@ -413,7 +413,7 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
         ),
         (
             json!({ "query": "lock", "tags": ["neovmi"] }),
-            "No memory has the tag \"neovmi\"; similar, and waiting for review: neovim",
+            "No memory has the tag \"neovmi\"; one that waits for review has a similar name",
         ),
     ] {
         assert_eq!(suggestion(arguments), expected);
@@ -666,4 +666,71 @@ proptest! {
         prop_assert_eq!(all.len() as u64, pages[0]["total"].as_u64().unwrap());
         prop_assert!(pages.iter().all(|page| result_ids(page).len() <= limit));
     }
+}
+
+#[test]
+fn a_circle_of_replacements_hides_none_of_its_memories() {
+    let root = Root::new();
+    let circle = |number: usize| {
+        let next = format!("m{}", (number + 1) % 45);
+        let title = format!("Lesson {number} about the harbour");
+        memory(
+            &format!("m{number}"),
+            &title,
+            json!({ "superseded_by": next }),
+        )
+    };
+    let memories: Vec<Value> = (0..45).map(circle).collect();
+    bulk(&root, "alpha", &memories);
+    let answer = query(
+        &root.service(),
+        json!({ "query": "harbour", "mode": "lexical" }),
+    );
+    assert_eq!((&answer["total"], answer.get("hidden")), (&json!(45), None));
+}
+
+#[test]
+fn an_agent_that_asks_for_many_results_gets_as_many_and_shorter_ones() {
+    let root = Root::new();
+    let memories = (0..120).map(|number| {
+        let facts = [
+            format!("The gateway number {number} retries a payment three times before it gives up"),
+            format!("Its {number} timeouts were measured under load in March and again in April"),
+            "The runbook names the person who may restart it at night".to_owned(),
+        ];
+        let rest = json!({
+            "facts": facts, "subtitle": "What the outage of the payment gateway taught everybody",
+            "concepts": ["payments", "gateway", "retries", "timeouts", "outages"],
+            "project": "ledger-api", "type": "discovery",
+        });
+        memory(
+            &format!("obs-{number:05}"),
+            &format!("Payment gateway {number} retries too often under load"),
+            rest,
+        )
+    });
+    bulk(&root, "alpha", &memories.collect::<Vec<Value>>());
+    let service = root.service();
+    let page = |limit: u32| {
+        let arguments = json!({ "query": "payment gateway retries", "limit": limit });
+        let answer = call_as(&service, "query_memories", arguments, true).unwrap();
+        let results = answer["results"].as_array().unwrap().clone();
+        (results, ack_memory::api::text::tokens(&answer.to_string()))
+    };
+    let (few, _) = page(5);
+    for limit in [10, 25, 35, 50] {
+        let (results, tokens) = page(limit);
+        assert_eq!(results.len(), limit as usize);
+        assert!(
+            tokens <= 4_000.max(limit as usize * 110),
+            "{limit}: {tokens}"
+        );
+    }
+    let (many, _) = page(50);
+    let facts = |results: &[Value]| results[0]["facts"].as_array().unwrap().len();
+    assert!(facts(&many) < facts(&few), "{many:?}");
+    // A token limit holds.
+    let arguments = json!({ "query": "payment gateway retries", "limit": 50, "max_tokens": 1_000 });
+    let answer = call_as(&service, "query_memories", arguments, true).unwrap();
+    assert!(ack_memory::api::text::tokens(&answer.to_string()) <= 1_000);
 }

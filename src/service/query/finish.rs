@@ -31,22 +31,6 @@ pub fn finish(
 ) -> QueryResponse {
     let bound = search.spec.tokens;
     let wanted = page.hits.len();
-    if search.spec.by_agent {
-        if search.spec.detail == Detail::Concise && !search.spec.explain {
-            // If the caller wants as many results as fit, results come before further facts.
-            let bound = if search.spec.fills_budget {
-                bound
-            } else {
-                usize::MAX
-            };
-            let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(bound);
-            let budget = PageBudget {
-                structure: usual(RESULT_TOKENS),
-                text: usual(RESULT_TEXT_TOKENS),
-            };
-            answer::fit_subtitles_and_facts(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
-        }
-    }
     bounds::limit_notes(&mut response.notes);
     if search.spec.by_agent {
         bounds::skip_once(&mut response.searched, &response.notes);
@@ -64,6 +48,16 @@ pub fn finish(
         wanted,
     };
     let mut room = bound.saturating_sub(token_cost(&response) + CURSOR_TOKENS);
+    if search.spec.by_agent && search.spec.detail == Detail::Concise && !search.spec.explain {
+        // Results come before further facts. Each takes a comma.
+        let room = room.saturating_sub(wanted);
+        let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(room);
+        let budget = PageBudget {
+            structure: usual(RESULT_TOKENS),
+            text: usual(RESULT_TEXT_TOKENS),
+        };
+        answer::fit_subtitles_and_facts(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
+    }
     let mut whole = 0;
     for hit in &page.hits {
         let cost = token_cost(&hit.hit) + 1;

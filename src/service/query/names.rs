@@ -25,20 +25,15 @@ pub(super) struct KnownNames<'a> {
 pub(super) struct NameSet<'a> {
     /// Those of memories that the request may see.
     pub visible: BTreeSet<&'a str>,
-    /// Those of memories that wait for review, unless the request may see these.
+    /// Those of memories that wait for review, unless the request asks for these. It learns that
+    /// there are some, but not their names.
     waiting: BTreeSet<&'a str>,
-    /// Whether the caller may not ask for such memories. It learns that there are some, but not
-    /// their names.
-    withholds: bool,
 }
 
 impl<'a> KnownNames<'a> {
     /// Collects the names.
     pub fn of(search: &'a Search<'a>) -> Self {
         let mut known = Self::default();
-        for names in [&mut known.projects, &mut known.tags, &mut known.types] {
-            names.withholds = search.spec.withholds;
-        }
         for view in &search.views {
             let index = view.index;
             let (mut projects, mut tags, mut types) =
@@ -92,17 +87,16 @@ impl<'a> NameSet<'a> {
         if holds(&self.waiting) {
             return Some(format!("Every memory that {has} {quoted} waits for review"));
         }
-        let nearest_in = |names: &BTreeSet<&str>| {
-            let nearest_in = nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
-            (!nearest_in.is_empty()).then_some(nearest_in)
-        };
-        let hint = match (nearest_in(&self.visible), nearest_in(&self.waiting)) {
-            (Some(nearest_in), _) => format!("; similar: {nearest_in}"),
-            (None, Some(_)) if self.withholds => {
-                "; one that waits for review has a similar name".to_owned()
-            }
-            (None, Some(nearest_in)) => format!("; similar, and waiting for review: {nearest_in}"),
-            (None, None) => String::new(),
+        let near =
+            |names: &BTreeSet<&str>| nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
+        let (visible, waiting) = (near(&self.visible), near(&self.waiting));
+        let hint = if !visible.is_empty() {
+            format!("; similar: {visible}")
+        } else if !waiting.is_empty() {
+            // The name is text that nobody reviewed.
+            "; one that waits for review has a similar name".to_owned()
+        } else {
+            String::new()
         };
         Some(format!("No memory {has} {quoted}{hint}"))
     }
