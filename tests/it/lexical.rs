@@ -800,3 +800,148 @@ fn a_part_of_a_compound_finds_it() {
     }
     assert!(best(&service, "lock", "lexical").is_empty());
 }
+
+/// Identifiers that contain another one, and others that only look so.
+const COMPOSITES: &[(&str, &str, &str)] = &[
+    ("10.0.0.12", "10.0.0.12:8443", "10.0.0.123"),
+    ("10.1.0.0", "10.1.0.0/16", "110.1.0.0"),
+    ("18.2.0", "18.2.0-beta.1", "18.2.01"),
+    ("v22.11", "node@v22.11.0", "v22.110"),
+    (
+        "9fceb02",
+        "9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "9fceb12d0ae",
+    ),
+    (
+        "550e8400-e29b",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "550e8401-e29b",
+    ),
+    (
+        "src/billing/round.rs",
+        "crates/ledger/src/billing/round.rs:42",
+        "src/billing/ground.rs",
+    ),
+    ("foo::bar", "foo::bar::baz", "foo::bard"),
+    (
+        "datasource.url.main",
+        "spring.datasource.url.main",
+        "datasource.url.domain",
+    ),
+    ("ERR_X-12", "ERR_X-12/retry", "ERR_X-123"),
+    ("redis:7.2", "redis:7.2-alpine", "redis:7.25"),
+    ("PROJ-1234", "feature/PROJ-1234-login", "PROJ-12345"),
+    ("00:1b:44:11", "00:1b:44:11:3a:b7", "00:1b:44:12"),
+    (
+        "mail.example.org",
+        "dana@mail.example.org",
+        "mail.example.orga",
+    ),
+    ("pkg@1.2.3", "pkg@1.2.3-rc.4", "pkg@1.2.30"),
+    (
+        "--max-old-space-size",
+        "--max-old-space-size=4096",
+        "--max-old-space-sizes",
+    ),
+    (
+        "PAY_LOG_LEVEL",
+        "PAY_LOG_LEVEL=debug,hyper=info",
+        "PAY_LOG_LEVELS",
+    ),
+    (
+        "api.internal.net",
+        "https://api.internal.net:9443/v1/health",
+        "api.internal.network",
+    ),
+];
+
+#[test]
+fn an_identifier_finds_those_that_contain_it_and_those_it_contains() {
+    let text =
+        |identifier: &str| json!({ "narrative": format!("It was about {identifier} again.") });
+    let of = |number: usize, kind: &str, identifier: &str| {
+        memory(
+            &format!("{kind}{number}"),
+            &format!("Log entry {number}"),
+            text(identifier),
+        )
+    };
+    let numbered = || COMPOSITES.iter().enumerate();
+    let service_of = |memories: Vec<Value>| {
+        let root = Root::new();
+        bulk(&root, "alpha", &memories);
+        let service = root.service();
+        (root, service)
+    };
+    let all = numbered().flat_map(|(number, (short, long, other))| {
+        let kinds = [("long", long), ("short", short), ("other", other)];
+        kinds.map(|(kind, identifier)| of(number, kind, identifier))
+    });
+    let (_all, both) = service_of(all.collect());
+    let only = |kind: &'static str| {
+        let memories = numbered().flat_map(|(number, (short, long, other))| {
+            let identifier = if kind == "long" { long } else { short };
+            [of(number, kind, identifier), of(number, "other", other)]
+        });
+        service_of(memories.collect())
+    };
+    let ((_long, long_only), (_short, short_only)) = (only("long"), only("short"));
+    let mut missed = Vec::new();
+    for (number, (short, long, _)) in numbered() {
+        for query in [(*short).to_owned(), format!("what about {short} again")] {
+            for mode in ["lexical", "hybrid"] {
+                let found = best(&both, &query, mode);
+                if found.first() != Some(&format!("short{number}"))
+                    || !found.contains(&format!("long{number}"))
+                {
+                    missed.push(format!("{query}, {mode}: {found:?}"));
+                }
+                let found = best(&long_only, &query, mode);
+                if found.first() != Some(&format!("long{number}")) {
+                    missed.push(format!("{query}, {mode}, only the long one: {found:?}"));
+                }
+            }
+        }
+        for query in [(*long).to_owned(), format!("what about {long} again")] {
+            for mode in ["lexical", "hybrid"] {
+                let found = best(&both, &query, mode);
+                if found.first() != Some(&format!("long{number}"))
+                    || !found.contains(&format!("short{number}"))
+                {
+                    missed.push(format!("{query}, {mode}: {found:?}"));
+                }
+                let found = best(&short_only, &query, mode);
+                if found.first() != Some(&format!("short{number}")) {
+                    missed.push(format!("{query}, {mode}, only the short one: {found:?}"));
+                }
+            }
+        }
+    }
+    assert!(
+        missed.is_empty(),
+        "{} missed:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
+}
+
+#[test]
+fn a_memory_with_the_whole_identifier_comes_before_many_with_longer_ones() {
+    let root = Root::new();
+    let mut memories = vec![memory(
+        "whole",
+        "A long report",
+        json!({ "narrative": format!("{} It named 10.0.0.12 once.", "Nothing new. ".repeat(200)) }),
+    )];
+    memories.extend((0..40).map(|port| {
+        let title = format!("10.0.0.12:80{port:02} and 10.0.0.12:90{port:02} closed");
+        memory(&format!("port{port}"), &title, json!({}))
+    }));
+    bulk(&root, "alpha", &memories);
+    let service = root.service();
+    for mode in ["lexical", "hybrid"] {
+        let found = best(&service, "10.0.0.12", mode);
+        assert_eq!(found[0], "whole", "{mode}: {found:?}");
+        assert!(found.len() > 5, "{mode}: {found:?}");
+    }
+}

@@ -260,9 +260,10 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let has_apostrophe = chunk.contains('\'');
     if !has_apostrophe && !is_numeric && !is_alphanumeric {
         emit_identifier(chunk, emit);
-        // `src/a.rs:42:7` is about `src/a.rs`.
+        // `src/a.rs:42:7` is about `src/a.rs`, but `00:1b:44` is no position in a file.
         let path = chunk.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
-        let has_position = chunk.as_bytes().get(path.len()) == Some(&b':');
+        let is_file = path.contains(['.', '/', '\\']);
+        let has_position = is_file && chunk.as_bytes().get(path.len()) == Some(&b':');
         let bare = if path.len() < chunk.len() && has_position {
             path
         } else {
@@ -335,21 +336,21 @@ fn lower(text: &str) -> Cow<'_, str> {
 fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let bare = chunk.trim_start_matches('-');
     // `-i` keeps its dash; `--frozen-lockfile` matches `frozen-lockfile`, `v1.2.3` matches `1.2.3`.
-    let identifier = if bare.len() > 1 { bare } else { chunk };
-    let identifier = match identifier.strip_prefix(['v', 'V']) {
-        Some(version)
-            if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') =>
-        {
-            version
-        }
-        _ => identifier,
-    };
+    let identifier = without_version_mark(if bare.len() > 1 { bare } else { chunk });
     if (2..=MAX_TOKEN_BYTES).contains(&identifier.len()) {
         emit(Token {
             kind: TokenKind::Identifier,
             text: lower(identifier),
         });
     }
+}
+
+/// A version without the `v` in front of it.
+pub(super) fn without_version_mark(identifier: &str) -> &str {
+    let is_version =
+        |rest: &&str| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('.');
+    let version = identifier.strip_prefix(['v', 'V']).filter(is_version);
+    version.unwrap_or(identifier)
 }
 
 /// Splits camel case: `useEffect` into `use` and `Effect`, `XMLHttpRequest` into `XML`, `Http` and

@@ -301,11 +301,16 @@ impl Index {
         })
     }
 
-    /// The indexed words whose shape matches a pattern, in memory or remote, without identifiers.
-    pub fn words_like(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
+    /// The indexed terms whose shape matches a pattern, in memory or remote.
+    pub fn terms_like(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
         let remote = self.remote().into_iter();
         let remote = remote.flat_map(move |remote| remote.terms_like(pattern));
-        let terms = self.terms.matching(pattern).chain(remote);
+        self.terms.matching(pattern).chain(remote)
+    }
+
+    /// The same, without identifiers.
+    pub fn words_like(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
+        let terms = self.terms_like(pattern);
         terms.filter(|term| !term.starts_with('='))
     }
 

@@ -18,10 +18,11 @@ use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
 use super::bm25::{Bm25Weights, Expansion, WEIGHT_UNIT};
 use super::filter::Filters;
+use super::identifiers::{self, Related};
 use super::plain::plain;
 use super::postings::DocId;
 use super::quantities::quantities;
-use super::query::{QueryTerms, WeightedTerm};
+use super::query::{QueryTerm, QueryTerms, WeightedTerm};
 use super::spelling;
 use super::symbols;
 use super::versions::{self, names_with_versions};
@@ -36,6 +37,13 @@ const MAX_REQUIRED_DF: u32 = 2;
 const MIN_RARE_WEIGHT: f32 = 2.3;
 /// This many of the rarest terms are searched even if they are common.
 const MIN_RARE_TERMS: usize = 3;
+/// How many identifiers of a query are also searched in longer ones and by their parts.
+const MAX_RELATED_IDENTIFIERS: usize = 8;
+/// The weight of all identifiers together that contain one of the query or are contained in it,
+/// relative to that one. It is so small because a memory with the whole identifier comes first.
+const RELATED_WEIGHT: f32 = 0.15;
+/// The weight of each of them if no memory has the whole one.
+const STAND_IN_WEIGHT: f32 = 0.8;
 /// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
@@ -78,6 +86,8 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let mut required_weight = 0.0;
     // Words with digits that no memory contains which the filter allows.
     let mut absent_codes = Vec::new();
+    let related = related_identifiers(views, query, filters);
+    let has_stand_in = |key: &str| related.iter().any(|(term, _)| term.key == key);
     for term in &query.terms {
         if cancel::check().is_err() {
             break;
@@ -85,7 +95,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         let key = term.key.clone();
         let has_digit = || key.bytes().any(|byte| byte.is_ascii_digit());
         if !key.starts_with('=') && has_digit() && frequency(&key) == 0 {
-            absent_codes.push(term);
+            absent_codes.extend((!has_stand_in(&key)).then_some(term));
         } else if is_known(&key) {
             let df = frequency(&key);
             let weight = idf(df) * term.weight;
@@ -175,6 +185,38 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             weight: idf(0),
         });
     }
+    let mut stand_in_weight = 0.0;
+    for (term, found) in related {
+        let whole = frequency(&term.key);
+        let all = found
+            .iter()
+            .fold(whole, |sum, it| sum.saturating_add(it.frequency));
+        let full = idf(all) * term.weight;
+        #[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
+        let factor = match whole {
+            0 => STAND_IN_WEIGHT,
+            _ => RELATED_WEIGHT / found.len() as f32,
+        };
+        unknown_weight += if whole == 0 { full } else { 0.0 };
+        if whole == 0 && term.specific && (query.is_short || all <= MAX_REQUIRED_DF) {
+            stand_in_weight += full;
+        }
+        for Related { key, share, .. } in found {
+            if terms.iter().all(|known| known.key != key) {
+                let covered = share * full;
+                let is_same_word = true;
+                expansions.insert(
+                    key.clone(),
+                    Expansion {
+                        covered,
+                        is_same_word,
+                    },
+                );
+                let weight = covered * factor;
+                terms.push(WeightedTerm { key, weight });
+            }
+        }
+    }
     // A word that every memory of a large scope contains weighs almost nothing, but still matches.
     // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
     // and may weigh 0.
@@ -187,11 +229,11 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
     }
     let words = terms.iter().take(words);
-    let total: f32 = words.map(|term| term.weight).sum();
+    let total = words.map(|term| term.weight).sum::<f32>() + stand_in_weight;
     Bm25Weights {
         required_identifiers,
         identifier_share: if total > 0.0 {
-            (required_weight / total).clamp(0.0, 1.0)
+            ((required_weight + stand_in_weight) / total).clamp(0.0, 1.0)
         } else {
             0.0
         },
@@ -206,6 +248,26 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         unmatched_weight,
         unknown_weight,
     }
+}
+
+/// The indexed identifiers that contain one of the query or are contained in it, for each that has
+/// any, see [`identifiers`]. One within another one of the query does not count.
+fn related_identifiers<'q>(
+    views: &[View<'_>],
+    query: &'q QueryTerms,
+    filters: &Filters,
+) -> Vec<(&'q QueryTerm, Vec<Related>)> {
+    let is_outermost = |term: &&QueryTerm| {
+        let mut others = query.terms.iter();
+        identifiers::has_relatives(&term.key)
+            && !others.any(|other| other.key != term.key && other.word.contains(&term.word))
+    };
+    let asked = query.terms.iter().filter(is_outermost);
+    let found = asked.take(MAX_RELATED_IDENTIFIERS).map(|term| {
+        let related = identifiers::related(views, &term.key, filters);
+        (term, related)
+    });
+    found.filter(|(_, related)| !related.is_empty()).collect()
 }
 
 impl Bm25Weights {

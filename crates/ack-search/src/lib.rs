@@ -30,6 +30,7 @@ pub mod encoder;
 pub mod file_pattern;
 pub mod filter;
 pub mod id_table;
+pub mod identifiers;
 pub mod interner;
 pub mod inverted;
 pub mod lexical;

@@ -1,5 +1,8 @@
 //! The shape of a word: which letters it has, how long it is and how it begins. In a list of all
-//! words, the shapes alone rule out most of those that do not resemble a given word.
+//! words, the shapes alone rule out most of those that do not resemble a given word. Of an
+//! identifier, the shape has its parts in place of its beginning.
+
+use super::id_table::hash;
 
 /// Longer words count as this long.
 const MAX_CHARS: u32 = 63;
@@ -8,6 +11,8 @@ const LETTERS: u32 = 26;
 const LETTER_MASK: u32 = (1 << LETTERS) - 1;
 /// The first of the bytes of a beginning.
 const FIRST_BYTE: u32 = 0xff;
+/// The number of different parts of identifiers.
+const PARTS: u32 = 24;
 /// How many shapes are compared at once.
 const BLOCK: usize = 32;
 
@@ -31,6 +36,8 @@ pub struct ShapePattern {
     cut_off: Option<u32>,
     /// Whether words that begin like the word are wanted, whatever their other letters.
     is_beginning_wanted: bool,
+    /// The parts that an identifier has to contain; `None` if identifiers do not matter.
+    parts: Option<u32>,
 }
 
 impl ShapePattern {
@@ -52,6 +59,17 @@ impl ShapePattern {
             beginning: beginning(word),
             cut_off: Some(capped(cut_off)),
             is_beginning_wanted: false,
+            parts: None,
+        }
+    }
+
+    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
+    /// whole.
+    pub fn containing(identifier: &str, whole: usize) -> Self {
+        Self {
+            cut_off: None,
+            parts: Some(part_set(parts(identifier).take(whole))),
+            ..Self::similar(identifier, 0)
         }
     }
 
@@ -81,7 +99,15 @@ impl ShapePattern {
             }
             None => false,
         };
-        is_similar | (self.is_beginning_wanted & (first_bytes == self.beginning))
+        let contains_parts = match self.parts {
+            Some(parts) => {
+                (first_bytes & parts == parts)
+                    & (self.letters & !shape == 0)
+                    & (shape >> LETTERS >= self.length)
+            }
+            None => false,
+        };
+        is_similar | contains_parts | (self.is_beginning_wanted & (first_bytes == self.beginning))
     }
 }
 
@@ -133,8 +159,29 @@ fn letters(word: &str) -> u32 {
         .fold(0, |set, c| set | 1 << (u32::from(c) % LETTERS))
 }
 
-/// The first four bytes of a word.
+/// The parts of an identifier: what is between its punctuation, without the `v` of a version.
+pub fn parts(identifier: &str) -> impl Iterator<Item = &str> {
+    let parts = identifier.split(|c: char| !c.is_alphanumeric());
+    let parts = parts.map(|part| match part.strip_prefix('v') {
+        Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => version,
+        _ => part,
+    });
+    parts.filter(|part| !part.is_empty())
+}
+
+/// The set of an identifier's parts, folded into the bits above the mark of an identifier.
+fn part_set<'t>(parts: impl Iterator<Item = &'t str>) -> u32 {
+    parts.fold(u32::from(b'='), |set, part| {
+        let bit = hash(part) % u64::from(PARTS);
+        set | 1 << (bit + 8)
+    })
+}
+
+/// The first four bytes of a word, or the parts of an identifier.
 fn beginning(word: &str) -> u32 {
+    if word.starts_with('=') {
+        return part_set(parts(word));
+    }
     let mut bytes = [0; 4];
     for (slot, byte) in bytes.iter_mut().zip(word.bytes()) {
         *slot = byte;
@@ -170,6 +217,27 @@ mod tests {
         };
         let expected: Vec<usize> = places(0).chain(places(words.len() + 40)).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn identifiers_are_chosen_by_their_parts() {
+        let shapes: Shapes = [
+            "=10.0.0.12:8443",
+            "=10.0.0.7",
+            "=node@v18.2.0",
+            "10",
+            "=ab-c1d",
+        ]
+        .into_iter()
+        .collect();
+        let found = |identifier: &str, whole: usize| -> Vec<usize> {
+            let pattern = ShapePattern::containing(identifier, whole);
+            shapes.matching(pattern).collect()
+        };
+        assert_eq!(found("=10.0.0.12", 4), [0]);
+        assert_eq!(found("=18.2", 2), [2]);
+        assert_eq!(found("=ab-c1", 1), [4]);
+        assert!(found("=ab-c1", 2).is_empty());
     }
 
     #[test]
