@@ -222,7 +222,8 @@ fn only_names_that_the_history_has_are_lost() {
             inputs.project = Some(ack_memory::internal::Setting::flag("-C", project));
         });
         let place = &service.config.project.value;
-        let current = ack_memory::internal::current_scope(&service.config, &[], place).unwrap();
+        let current =
+            ack_memory::internal::current_scope(&service.config, &[], Some(place)).unwrap();
         let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
         tree.lost_names(&tree.names(&memory), &memory)
     };
