@@ -8,10 +8,12 @@
 mod cycle;
 pub mod find;
 pub mod groups;
-mod log;
+pub mod log;
+mod log_file;
 pub mod nearest;
 pub mod outcome;
 pub mod side_effects;
+mod sign;
 pub mod stale;
 pub mod undo;
 pub mod write;
@@ -101,6 +103,20 @@ pub enum CurateError {
         /// The store.
         path: PathBuf,
     },
+    /// Another program replaced the log while it was written.
+    #[error("another program replaced `{}` meanwhile", path.display())]
+    Replaced {
+        /// The log.
+        path: PathBuf,
+    },
+    /// The decisions are to be signed, and cannot be.
+    #[error("cannot sign decisions about scope `{scope}`: {reason}")]
+    Unsigned {
+        /// The scope.
+        scope: String,
+        /// Why not.
+        reason: String,
+    },
     /// Another process has the log.
     #[error("another process is writing `{}`", path.display())]
     Locked {
@@ -141,8 +157,8 @@ impl Diagnostic for CurateError {
             | Self::NothingToUndo { .. }
             | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
-            Self::DuplicateId { .. } => ErrorCode::DecisionRefused,
-            Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
+            Self::DuplicateId { .. } | Self::Unsigned { .. } => ErrorCode::DecisionRefused,
+            Self::Write { .. } | Self::Replaced { .. } | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
         }
@@ -162,7 +178,11 @@ impl CurateError {
     const fn decided_nothing(&self) -> bool {
         matches!(
             self,
-            Self::Write { .. } | Self::DuplicateId { .. } | Self::Locked { .. }
+            Self::Write { .. }
+                | Self::DuplicateId { .. }
+                | Self::Unsigned { .. }
+                | Self::Replaced { .. }
+                | Self::Locked { .. }
         )
     }
 
@@ -200,6 +220,13 @@ impl CurateError {
             }
             Self::Write { .. } => "check the folder's permissions and the free space",
             Self::DuplicateId { .. } => "give each of them an id of its own in the store",
+            Self::Replaced { .. } => {
+                "decide again: what was decided is not in the file that is there now"
+            }
+            Self::Unsigned { .. } => {
+                "list your public key in the file that `signers` in scope.toml names, as `NAME \
+                 ssh-ed25519 KEY`, and have the key in `~/.ssh` or in ssh-agent"
+            }
             Self::Locked { .. } => "try again when it has finished",
             Self::PartlyWritten { batch, source, .. } => {
                 let undo = Hint::command(format!("undo {batch}"), "undoes what was written");
@@ -286,6 +313,11 @@ impl ReviewSession {
             batch,
             now,
         }
+    }
+
+    /// Whether a person decides, not a script.
+    pub fn is_human(&self) -> bool {
+        self.actor.starts_with("human:")
     }
 
     /// A decision about a memory. It keeps the text that the curator sees.

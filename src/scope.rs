@@ -62,6 +62,8 @@ pub struct Scope {
     /// A database in its folder that is not read, because the folder has two and the manifest names
     /// neither.
     pub other_database: Option<&'static str>,
+    /// The home folder of the user, with the keys that sign decisions.
+    pub home: Option<PathBuf>,
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.

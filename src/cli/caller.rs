@@ -105,7 +105,7 @@ impl Caller<'_> {
     /// # Errors
     /// There is neither a terminal nor the owner's token.
     pub fn actor(&self) -> Result<String, CliError> {
-        let name = user_name();
+        let name = user_name(self.config);
         if let Some(given_token) =
             std::env::var_os(ENV_TOKEN).filter(|given_token| !given_token.is_empty())
         {

@@ -373,7 +373,7 @@ fn side_effect_lines(side_effects: &SideEffects, short: &ShortIds) -> String {
 }
 
 /// One line about a memory.
-fn summary(candidate: &Candidate, short: &ShortIds) -> String {
+pub fn summary(candidate: &Candidate, short: &ShortIds) -> String {
     let memory = candidate.memory();
     let (id, title) = (short.shortest(&memory.id), text::line(&memory.title, 80));
     format!("{id}  {}  {title}", candidate.scope.name)

@@ -2,6 +2,8 @@
 //! holds and writes the choices. This module has its user interfaces: a [browser], a [terminal],
 //! and output for scripts.
 
+mod accept;
+mod apply;
 mod browser;
 mod editor;
 mod finish;
@@ -10,8 +12,7 @@ mod unwritten;
 
 use crate::cli::command::SHELL;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::io::IsTerminal;
 
 use ack_api::{InstructionEntry, RelationKind, text};
 use serde::Serialize;
@@ -19,16 +20,14 @@ use serde_json::json;
 
 use super::args::ReviewArgs;
 use super::caller::Caller;
-use super::curate::{print_json, report};
+use super::curate::print_json;
 use super::output::{write_err, write_plain};
 use super::screen::Screen;
 use super::{progress, render};
 use crate::cli::error::CliError;
-use crate::curate::Candidate;
 use crate::curate::find::{Filter, short_ids};
-use crate::curate::stale::{StaleMemory, reason, stale};
+use crate::curate::stale::{StaleMemory, stale};
 use crate::desk::Desk;
-use crate::desk::apply::ListedDecision;
 use crate::desk::card::Card;
 use crate::desk::nearest::neighbours;
 use crate::desk::queue::QueueKind;
@@ -41,12 +40,13 @@ use crate::service::short_id::ShortIds;
 const MAX_LISTED: usize = 50;
 /// For how many memories it shows the nearest approved ones.
 const MAX_WITH_NEAREST: usize = 200;
-/// The largest file for `--apply`.
-const MAX_APPLY_BYTES: u64 = 256 << 20;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
 /// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
+    if args.accept_log {
+        return accept::run(caller, args.scope.as_deref());
+    }
     let service = Service::new(caller.config.clone()).leak();
     let outcome = match &args.apply {
         Some(_) if args.kind.is_some() || args.project.is_some() || args.tag.is_some() => {
@@ -56,7 +56,7 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
                 "--apply alone or with --scope: the file names the memories",
             ))
         }
-        Some(file) => apply(caller, service, file, args.scope.as_deref()),
+        Some(file) => apply::run(caller, service, file, args.scope.as_deref()),
         None => decide(caller, service, args),
     };
     service.close();
@@ -278,93 +278,4 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
         let _ = writeln!(out, "\nand {more} more; --json prints all");
     }
     write_plain(&out)
-}
-
-/// Writes decisions from a file. Checks every line before it writes the first one.
-fn apply(
-    caller: Caller<'_>,
-    service: &'static Service,
-    file: &Path,
-    scope: Option<&str>,
-) -> Result<(), CliError> {
-    let text = read(file)?;
-    let session = caller.session(None)?;
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
-    let readable = caller.readable_scopes(scope)?;
-    let wrong = |number: usize, reason: &str| {
-        CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
-    };
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let line = ListedDecision::parse(line).map_err(|reason| wrong(number, &reason))?;
-        let candidate = match line.scope.as_deref().or(scope) {
-            Some(name) => line.candidate(&caller.scopes(Some(name))?),
-            None => line.candidate(&readable),
-        };
-        let candidate = candidate.map_err(|reason| wrong(number, &reason))?;
-        let is_same = |other: &Candidate| {
-            other.scope.name == candidate.scope.name && other.memory().id == candidate.memory().id
-        };
-        if let Some((first, _)) = candidates
-            .iter()
-            .position(is_same)
-            .and_then(|at| lines.get(at))
-        {
-            let reason = format!(
-                "line {first} decides about {} too; keep one of them",
-                line.id
-            );
-            return Err(wrong(number, &reason));
-        }
-        candidates.push(candidate);
-        lines.push((number, line));
-    }
-    if lines.is_empty() {
-        return Err(CliError::invalid(
-            "--apply",
-            "a file without entries",
-            "entries of `review --list --json` with a `verdict`, one JSON object per line",
-        ));
-    }
-    let staleness = service.staleness(caller.now);
-    let reasons = candidates
-        .iter()
-        .map(|candidate| reason(candidate, &staleness));
-    let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
-    let mut desk = Desk::with(candidates, service, caller.now);
-    for (position, reason) in reasons.into_iter().enumerate() {
-        desk.mark_stale(position, reason);
-    }
-    for (position, (number, line)) in lines.into_iter().enumerate() {
-        let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
-        let choice = line.choice().map_err(|reason| wrong(number, &reason))?;
-        desk.choose(&[position], choice, reason)
-            .map_err(|error| wrong(number, &error.to_string()))?;
-    }
-    report(caller, &desk.write(&session)?, false)
-}
-
-fn read(file: &Path) -> Result<String, CliError> {
-    let io = |source| CliError::Io {
-        action: "read",
-        path: file.to_owned(),
-        source,
-    };
-    if file.as_os_str() != "-" {
-        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(io)?;
-        return Ok(text.trim_start_matches('\u{feff}').to_owned());
-    }
-    if std::io::stdin().is_terminal() {
-        write_err("reading decisions from the terminal; end with Ctrl+D\n");
-    }
-    let mut text = String::new();
-    let stdin = std::io::stdin().lock();
-    let read = stdin.take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
-    if read.map_err(io)? as u64 > MAX_APPLY_BYTES {
-        return Err(io(std::io::ErrorKind::FileTooLarge.into()));
-    }
-    Ok(text)
 }

@@ -4,10 +4,14 @@
 use std::ffi::OsString;
 
 use ack_api::text;
+use ack_worktree::repository::git_user_name;
 use nix::unistd::{User, geteuid};
 
 use crate::config::Config;
 use crate::recogniser::{FoundStore, StorePlaces, survey};
+
+/// The longest name.
+const MAX_NAME_CHARS: usize = 100;
 
 /// The stores on this machine and in the current project, most useful first. Includes those that
 /// are already scopes.
@@ -34,18 +38,30 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
     super::progress::with_message("looking for stores", || survey(&places))
 }
 
-/// The name of the user. Programs that run in containers or by a timer often have no variable for
-/// it; then it comes from the user database.
-pub fn user_name() -> String {
-    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| {
-        let value = text::line(&variable(name)?.to_string_lossy(), 100);
-        (!value.is_empty()).then_some(value)
+/// The name of the user, as git knows it, else as the system does: colleagues who read the
+/// decisions know it from commits.
+pub fn user_name(config: &Config) -> String {
+    let of_git = name_variable("GIT_AUTHOR_NAME").or_else(|| {
+        let name = git_user_name(&config.project.value, config.home.as_deref())?;
+        Some(text::line(&name, MAX_NAME_CHARS)).filter(|name| !name.is_empty())
     });
+    of_git.unwrap_or_else(system_user_name)
+}
+
+/// The name that the system has for the user. Programs that run in containers or by a timer often
+/// have no variable for it; then it comes from the user database.
+pub fn system_user_name() -> String {
     let known = || {
         let user = User::from_uid(geteuid()).ok().flatten()?;
-        Some(text::line(&user.name, 100)).filter(|name| !name.is_empty())
+        Some(text::line(&user.name, MAX_NAME_CHARS)).filter(|name| !name.is_empty())
     };
+    let named = ["USER", "LOGNAME"].into_iter().find_map(name_variable);
     named.or_else(known).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn name_variable(name: &str) -> Option<String> {
+    let value = text::line(&variable(name)?.to_string_lossy(), MAX_NAME_CHARS);
+    (!value.is_empty()).then_some(value)
 }
 
 fn variable(name: &str) -> Option<OsString> {

@@ -1,33 +1,23 @@
-//! Appends decisions to the log of a scope.
-//!
-//! Writers lock the log, so their lines never mix. An unfinished line from another process is
-//! terminated first and then counts as damaged. If writing fails, the log is truncated to its
-//! previous length.
+//! Decides about memories under the lock of a scope's log, and appends the decisions to it
+//! ([`super::log_file`]).
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
+use ack_store::decisions::Decisions;
 use ack_store::read::CuratedMemory;
 use ack_store::{Snapshot, StoreError};
-use ack_sys::files;
-use nix::unistd::{AccessFlags, access};
+use jiff::{SignedDuration, Timestamp};
 
 use super::CurateError;
+use super::log_file::{self, LockedLog};
 use super::outcome::{WrittenDecisions, check_single};
 use super::side_effects::{self, SideEffects};
+use super::sign;
 use crate::scope::Scope;
-
-/// How long to wait for another process that writes the log.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait between attempts.
-const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// Appends earlier decisions again. They apply to whatever the memories hold now.
 ///
@@ -124,13 +114,7 @@ fn append_decided(
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
     find: FindSideEffects<'_>,
 ) -> Result<WrittenDecisions, CurateError> {
-    let path = &log_path(scope);
-    let fail = |source| CurateError::Write {
-        path: path.to_owned(),
-        source,
-    };
-    let mut log = open(path).map_err(fail)?;
-    lock(&log, path)?;
+    let log = LockedLog::open(&log_path(scope))?;
     let now = scope.store.snapshot(|snapshot| {
         let mut now = HashMap::new();
         for id in ids {
@@ -147,13 +131,19 @@ fn append_decided(
         .store
         .snapshot(|snapshot| find(snapshot, &decisions, &released))?;
     decisions.extend_from_slice(&released);
+    if scope.manifest.signers.is_some() {
+        let log = scope.store.decisions()?;
+        date_after_earlier(&log, &mut decisions);
+    }
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());
         lines.push('\n');
     }
     if !lines.is_empty() {
-        append(&mut log, &lines).map_err(fail)?;
+        let signature = sign::signature(scope, &lines)?;
+        lines.push_str(&signature);
+        log.append(&lines)?;
     }
     Ok(WrittenDecisions {
         decisions,
@@ -161,26 +151,20 @@ fn append_decided(
     })
 }
 
-/// Waits until no other process writes the log.
-fn lock(log: &File, path: &Path) -> Result<(), CurateError> {
-    let began = Instant::now();
-    loop {
-        match log.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(LOCK_POLL);
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(CurateError::Locked {
-                    path: path.to_owned(),
-                });
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(CurateError::Write {
-                    path: path.to_owned(),
-                    source,
-                });
-            }
+/// Gives new decisions later times than those they overrule. Where decisions are signed, their times
+/// order them, and a colleague's clock may be ahead.
+fn date_after_earlier(log: &Decisions, decisions: &mut [Decision]) {
+    let step = SignedDuration::from_millis(1);
+    for decision in decisions {
+        let earlier = log.about(&text::id(&decision.id)).last();
+        let Some(earlier) = earlier.and_then(|line| line.time.parse::<Timestamp>().ok()) else {
+            continue;
+        };
+        let time = decision.time.parse::<Timestamp>();
+        if time.is_ok_and(|time| time <= earlier)
+            && let Ok(later) = earlier.checked_add(step)
+        {
+            decision.time = later.to_string();
         }
     }
 }
@@ -227,16 +211,10 @@ pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
 /// Checks that the log can be written, without writing to it.
 ///
 /// # Errors
-/// [`CurateError::Write`].
+/// [`CurateError::Write`], or [`CurateError::Unsigned`] if nobody here can sign.
 pub fn check(scope: &Scope) -> Result<(), CurateError> {
-    let path = log_path(scope);
-    let checked = if path.exists() {
-        open(&path).map(drop)
-    } else {
-        let folder = path.parent().unwrap_or(&path);
-        access(folder, AccessFlags::W_OK).map_err(io::Error::from)
-    };
-    checked.map_err(|source| CurateError::Write { path, source })
+    sign::check(scope)?;
+    log_file::check(&log_path(scope))
 }
 
 /// The log of a scope.
@@ -247,37 +225,10 @@ fn log_path(scope: &Scope) -> PathBuf {
     )
 }
 
-/// Opens the log. A new one is readable only by its owner.
-fn open(path: &Path) -> io::Result<File> {
-    if path.exists() {
-        files::check(path)?;
-    }
-    OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-}
-
-fn append(log: &mut File, lines: &str) -> io::Result<()> {
-    let before = log.seek(SeekFrom::End(0))?;
-    let mut text = String::new();
-    if before > 0 {
-        log.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        log.read_exact(&mut last)?;
-        if last != *b"\n" {
-            text.push('\n');
-        }
-    }
-    text.push_str(lines);
-    let result = log
-        .write_all(text.as_bytes())
-        .and_then(|()| log.sync_data());
-    if result.is_err() {
-        // Part of a line would count as damaged.
-        let _ = log.set_len(before);
-    }
-    result
+/// Makes the log count as it is, whatever it lost.
+///
+/// # Errors
+/// It cannot be read, or another process has it.
+pub fn accept(scope: &Scope) -> Result<(), CurateError> {
+    LockedLog::open(&log_path(scope))?.accept()
 }

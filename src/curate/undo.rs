@@ -76,21 +76,22 @@ impl UndoableBatch {
         })
     }
 
-    /// Whether this person made it, at a terminal or with a script.
-    fn is_by(&self, person: &str) -> bool {
+    /// Whether the person with these names made it, at a terminal or with a script.
+    fn is_by(&self, names: &[String]) -> bool {
         let name = self.actor.split_once(':').map(|(_, name)| name);
-        name == Some(person)
+        name.is_some_and(|name| names.iter().any(|known| known == name))
     }
 }
 
-/// Prepares to undo a batch, or the newest one of `person` that still counts if no name is given.
+/// Prepares to undo a batch, or else the newest one that still counts of the person with these
+/// names.
 ///
 /// # Errors
 /// No batch matches, or a log cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
-    person: &str,
+    names: &[String],
     session: &ReviewSession,
 ) -> Result<Undo, CurateError> {
     let mut batches: Vec<UndoableBatch> = Vec::new();
@@ -107,7 +108,7 @@ pub fn prepare(
     let found = match batch {
         Some(batch) => batches.into_iter().find(|batches| batches.name == batch),
         None => {
-            let own_batch = batches.iter().filter(|batches| batches.is_by(person)).max();
+            let own_batch = batches.iter().filter(|batches| batches.is_by(names)).max();
             let others = batches.iter().max();
             match (own_batch, others) {
                 (None, Some(others)) => {

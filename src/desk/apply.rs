@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ack_api::decision::{Edit, Verdict};
 use ack_api::memory::Status;
+use ack_api::text;
 use serde::Deserialize;
 
 use super::choice::Choice;
 use crate::curate::Candidate;
 use crate::curate::find::by_whole_id;
 use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
 
 /// A line. Other keys of a list entry are ignored.
 #[derive(Debug, Deserialize)]
@@ -47,7 +49,7 @@ impl ListedDecision {
     /// It is not JSON of this shape.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
-            let problem = ack_api::text::json_line_problem(&error)
+            let problem = text::json_line_problem(&error)
                 .replacen("unknown variant", "unknown verdict", 1)
                 .replacen("unknown field", "unknown key", 1);
             format!("{problem}; expected an entry of `review --list --json` with a `verdict`")
@@ -84,6 +86,37 @@ impl ListedDecision {
             )),
             _ => Ok(candidate),
         }
+    }
+
+    /// What the line decides: `approve`, `merge into obs-7`, with the reason.
+    pub fn in_words(&self, short: &ShortIds) -> String {
+        let mut words = self.verdict.as_str().to_owned();
+        if let Some(into) = &self.into {
+            words += &format!(" into {}", short.shortest(into));
+        }
+        if let Some(until) = &self.until {
+            words += &format!(" until {}", text::line(until, 20));
+        }
+        if let Some(reason) = &self.reason {
+            words += &format!(": {}", text::line(reason, 200));
+        }
+        words
+    }
+
+    /// The fields that the line rewrites, with their new text on one line.
+    pub fn edited(&self) -> Vec<(String, String)> {
+        let fields = match serde_json::to_value(&self.edit) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let fields = fields.into_iter().map(|(field, new)| {
+            let new = match new {
+                serde_json::Value::String(new) => new,
+                new => new.to_string(),
+            };
+            (field, text::line(&new, usize::MAX))
+        });
+        fields.collect()
     }
 
     /// The choice that the line states.

@@ -43,6 +43,11 @@ pub struct Manifest {
     /// approved, for instance `origin/main`. Other notes wait for review.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// A file in the format of OpenSSH's `allowed_signers`. Then decisions count only with an SSH
+    /// signature of somebody whom it lists, and nothing else approves. Relative to this file, `~`
+    /// allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signers: Option<PathBuf>,
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
     /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:

@@ -136,6 +136,7 @@ impl ScopeFinder {
                         path,
                         self.single_name.as_deref(),
                         self.unreviewed,
+                        self.home.as_deref(),
                     )),
                 )
             };
@@ -371,7 +372,9 @@ impl ScopeFinder {
             store = store.with_watch(Arc::clone(watch));
         }
         let is_unnamed = remote.is_none() && manifest.store.is_none();
+        let store = with_signers(store, folder, &manifest, self.home.as_deref());
         Scope {
+            home: self.home.clone(),
             watch: Arc::clone(watch),
             without_table: Mutex::default(),
             name: name.to_owned(),
@@ -466,9 +469,24 @@ fn published_remote(
     remote::follow(folder, address, manifest.remote.as_ref()).map(Some)
 }
 
+/// The store, whose decisions are to be signed if its manifest says so. What is signed names the
+/// scope's folder.
+fn with_signers(store: Store, folder: &Path, manifest: &Manifest, home: Option<&Path>) -> Store {
+    let Some(signers) = &manifest.signers else {
+        return store;
+    };
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    store.with_signers(folder.join(expand_home(signers, home)), &name)
+}
+
 /// A single database as the only scope, with the manifest next to it if there is one. Its name is
 /// the pin's if that is a valid scope name, else that of its file.
-fn single_scope(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
+fn single_scope(
+    path: &Path,
+    pin: Option<&str>,
+    unreviewed: Option<Unreviewed>,
+    home: Option<&Path>,
+) -> Scope {
     let stem = || {
         path.file_stem().map_or_else(
             || "memory".to_owned(),
@@ -500,7 +518,9 @@ fn single_scope(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) 
         .with_overviews(manifest.overviews)
         .with_reference(manifest.reference.clone())
         .with_decisions(folder.join(DECISION_LOG));
+    let store = with_signers(store, &folder, &manifest, home);
     Scope {
+        home: home.map(Path::to_owned),
         watch: Arc::new(FolderWatch::new(folder.clone())),
         without_table: Mutex::default(),
         name,

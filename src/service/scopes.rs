@@ -29,7 +29,7 @@ use ack_api::{
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
-use ack_store::decisions::DamagedLine;
+use ack_store::decisions::{DamagedLine, Decisions};
 use std::sync::Arc;
 
 /// Maximum damaged lines of a decision log to list.
@@ -458,8 +458,24 @@ fn damaged(scope: &Scope) -> Vec<String> {
                 "{DECISION_LOG} has more lines like these, from line {line} on"
             ));
         }
+        let signers = decisions.signer_problems().iter();
+        problems.extend(signers.map(|problem| format!("`signers`, {problem}; it allows nobody")));
+        problems.extend(unsigned(&decisions));
     }
     problems
+}
+
+/// How many decisions do not count because nobody signed them who may.
+fn unsigned(decisions: &Decisions) -> Option<String> {
+    let lines = decisions.unsigned() as u64;
+    (lines > 0).then(|| {
+        format!(
+            "{} of {DECISION_LOG} {} not count: nobody whom `signers` lists signed {}",
+            count(lines, "decision"),
+            verb(lines, "does", "do"),
+            verb(lines, "it", "them")
+        )
+    })
 }
 
 /// The problem with a line of a decision log that cannot be read.
@@ -474,8 +490,8 @@ pub fn damaged_line(damaged: &DamagedLine) -> String {
 /// As [`damaged`], for agents: how much there is.
 fn damage_counted(scope: &Scope) -> Vec<Message> {
     let notes = scope.store.problems().len() as u64;
-    let lines = scope.store.decisions().map(|it| it.damaged().len());
-    let lines = lines.unwrap_or_default() as u64;
+    let decisions = scope.store.decisions().unwrap_or_default();
+    let lines = decisions.damaged().len() as u64;
     let mut problems = Vec::new();
     if notes > 0 {
         let message = format!("{} in the files of notes", count(notes, "problem"));
@@ -489,6 +505,7 @@ fn damage_counted(scope: &Scope) -> Vec<Message> {
         );
         problems.push(Message::new(message).with(owner_sees()));
     }
+    problems.extend(unsigned(&decisions).map(|message| Message::new(message).with(owner_sees())));
     problems
 }
 

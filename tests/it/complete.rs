@@ -172,7 +172,7 @@ fn shell(root: &Root, name: &str, flags: &[&str], prepare: &str) -> Option<Sessi
         .env("HOME", root.path().join("home"))
         .env("ACK_MEM_PATH", root.path())
         .env("TERM", "dumb")
-        .env("USER", "ana")
+        .env("GIT_AUTHOR_NAME", "ana")
         .env_remove("XDG_CONFIG_HOME")
         .env_remove("XDG_DATA_HOME")
         .current_dir(root.path());

@@ -256,10 +256,8 @@ fn damaged_log_lines_never_reveal_more_memories() {
     for id in ["obs-1", "obs-2", "obs-3"] {
         decide(&folder, "claude-mem.db", id, "approve", json!({}));
     }
-    append(&folder, "<<<<<<< HEAD");
     append(&folder, r#"{"id":"obs-1","digest":"sha256:00","verd"#);
     append(&folder, r#"{"id":"obs-2","verdict":"frob"}"#);
-    append(&folder, "\u{0}\u{fffd}");
     assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-3"]);
     decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
     assert_eq!(

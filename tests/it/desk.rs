@@ -38,7 +38,7 @@ impl Desk {
         fs::write(root.path().join("curator-token"), OWNER).unwrap();
         let mut child = program
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
-            .env("USER", "ana")
+            .env("GIT_AUTHOR_NAME", "ana")
             .arg("--root")
             .arg(root.path())
             .args(["review", "--browser"])

@@ -18,7 +18,7 @@ use crate::terminal::Session;
 pub fn review(root: &Root) -> Command {
     let mut command = binary();
     command
-        .env("USER", "ana")
+        .env("GIT_AUTHOR_NAME", "ana")
         .env("HOME", root.path())
         .env_remove("VISUAL")
         .arg("--root")
@@ -54,8 +54,11 @@ pub fn three() -> Root {
 
 /// The files that decisions were saved to.
 pub fn saved(root: &Root) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root.path()).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(root.path().join("unwritten"));
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
     let mut saved: Vec<PathBuf> = paths
         .filter(|path| path.to_string_lossy().contains("unwritten-decisions-"))
         .collect();

@@ -35,7 +35,7 @@ fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     command
         .envs(display.iter().copied())
         .env("BROWSER", browser)
-        .env("USER", "ana")
+        .env("GIT_AUTHOR_NAME", "ana")
         .arg("--root")
         .arg(root.path())
         .arg("review");

@@ -348,7 +348,7 @@ fn without_a_terminal_nothing_is_decided_and_the_way_for_scripts_is_named() {
 fn review(root: &Root, editor: &str) -> Command {
     let mut command = binary();
     command
-        .env("USER", "ana")
+        .env("GIT_AUTHOR_NAME", "ana")
         .env("HOME", root.path())
         .env_remove("VISUAL")
         .env("EDITOR", editor)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ack_api::decision::Decision;
+use ack_api::decision::{Decision, SignatureLine};
 use ack_api::import_line::{self, ImportLine};
 use ack_api::memory::StatusFilter;
 use ack_api::{
@@ -58,6 +58,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("curate_pending.output", schema_for!(Review).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
         ("decision", schema_for!(Decision).to_value()),
+        ("signature", schema_for!(SignatureLine).to_value()),
         ("manifest", schema_for!(Manifest).to_value()),
         ("config", schema_for!(ConfigFile).to_value()),
         ("import-line", schema_for!(ImportLine).to_value()),

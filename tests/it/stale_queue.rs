@@ -152,7 +152,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
     let (root, folder) = repository();
     let mut command = binary();
     command
-        .env("USER", "ana")
+        .env("GIT_AUTHOR_NAME", "ana")
         .arg("--root")
         .arg(root.path())
         .arg("-C")

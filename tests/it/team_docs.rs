@@ -60,7 +60,7 @@ impl Person {
             .env_clear()
             .env("PATH", path)
             .env("HOME", &self.home)
-            .env("USER", "ana")
+            .env("GIT_AUTHOR_NAME", "ana")
             .env("ACK_MEM_CURATOR_TOKEN", "a-token-of-the-owner")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .output()

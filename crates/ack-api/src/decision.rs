@@ -154,6 +154,24 @@ pub struct Decision {
     pub time: String,
 }
 
+/// A line of `decisions.jsonl` that signs others, where the scope's manifest names `signers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignatureLine {
+    /// An SSH signature (namespace `ack-memory`) over the text `ack-memory decisions`, a line with
+    /// `scope` and the scope's name, and the digests, each on a line of its own.
+    pub signature: String,
+    /// The SHA-256 of each line that is signed, without the spaces around it, in hexadecimal.
+    pub lines: Vec<String>,
+}
+
+impl SignatureLine {
+    /// The line for the log, without the line break.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// Why a line of the log is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDecision {

@@ -3,21 +3,20 @@
 //! The newest decision about a memory applies as long as the memory's content is the content that
 //! was decided on (`digest`). If the content changed, the memory waits for review again. An
 //! unreadable line that names a memory has the same effect: an unreadable decision never makes a
-//! memory visible. Rejected content does not come back under another id (`contents`).
+//! memory visible. Rejected content does not come back under another id (`contents`). A log that
+//! may have lost a rejection is not served at all ([`seal`]).
 
 mod contents;
+mod log_file;
+pub mod seal;
+pub mod signers;
 
-use std::collections::HashMap;
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::collections::{HashMap, HashSet};
 
-use ack_api::decision::{Decision, Verdict, ids_of_damaged_line};
+use ack_api::decision::{Decision, InvalidDecision, Verdict, ids_of_damaged_line};
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::text;
-use ack_sys::files;
+use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -26,13 +25,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::contents::Contents;
 pub use self::contents::Exclusion;
-use crate::error::StoreError;
+pub use self::log_file::{DecisionLog, MAX_LOG_BYTES};
+use self::seal::{Seal, line_hash};
+use self::signers::{Signers, signature_line};
 use crate::layout::{Field, MemorySource};
-use crate::mutex::lock;
-use crate::quick_state::{self, QuickState};
 
-/// The largest log that is read.
-const MAX_LOG_BYTES: u64 = 256 << 20;
 /// How many damaged lines are reported.
 const MAX_DAMAGED: usize = 100;
 
@@ -73,8 +70,39 @@ pub struct Decisions {
     /// The decisions about each content, for memories with another id.
     contents: Contents,
     damaged: Vec<DamagedLine>,
+    /// The numbers of the lines that another program wrote, as far as the seal tells.
+    foreign: HashSet<usize>,
+    /// How many decisions do not count because nobody who may decide signed them; `None` if
+    /// signatures are not required.
+    unsigned: Option<usize>,
+    /// The lines of the list of signers that cannot be used.
+    signer_problems: Vec<String>,
     /// A hash of the log; 0 without one.
     version: u64,
+}
+
+/// Why nothing in a log can be relied on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogProblem {
+    /// Lines that it had when it was last written are missing.
+    #[error("{} that it had when it was last written {} gone", count_lines(*.0), if *.0 == 1 { "is" } else { "are" })]
+    Lost(usize),
+    /// The file is missing, and there is a seal.
+    #[error("it is gone")]
+    Gone,
+    /// A line cannot be read, and nobody knows which memories it was about.
+    #[error("line {0} cannot be read and does not say which memory it is about")]
+    Nameless(usize),
+    /// It cannot be told whether it lost lines.
+    #[error("its seal `decisions.seal` is damaged")]
+    Seal,
+}
+
+fn count_lines(lines: usize) -> String {
+    match lines {
+        1 => "1 line".to_owned(),
+        many => format!("{many} lines"),
+    }
 }
 
 /// The log's entries for one memory.
@@ -89,45 +117,113 @@ struct LoggedDecisions {
 }
 
 impl Decisions {
-    /// Parses a whole log.
-    pub fn parse(content: &[u8]) -> Self {
+    /// Reads a whole log. `seal` is what it had when it was last written. With `signers`, only what
+    /// they signed counts.
+    ///
+    /// # Errors
+    /// It may have lost a rejection.
+    pub fn read(
+        content: &[u8],
+        seal: Option<&Seal>,
+        signers: Option<&Signers>,
+    ) -> Result<Self, LogProblem> {
+        let signed = signers.map(|signers| signers.signed_lines(content));
         let mut decisions = Self {
-            version: xxh3_64(content).max(1),
+            version: version_of(content, signers),
+            unsigned: signers.map(|_| 0),
+            signer_problems: signers.map_or_else(Vec::new, |it| it.problems().to_vec()),
             ..Self::default()
         };
-        let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
-        for (number, line) in (1..).zip(content.split(|byte| *byte == b'\n')) {
-            let line = String::from_utf8_lossy(line);
-            let line = line.trim();
-            if line.is_empty() {
+        let mut unsigned = HashMap::new();
+        let mut walk = seal.map(Seal::walk);
+        let mut nameless = None;
+        for (number, line) in lines_of(content) {
+            let is_own = walk.as_mut().map(|walk| walk.is_own(line_hash(line)));
+            if is_own == Some(false) {
+                decisions.foreign.insert(number);
+            }
+            if signature_line(line).is_some() {
                 continue;
             }
-            match Decision::parse(line) {
+            let is_named = match Decision::parse(&String::from_utf8_lossy(line)) {
                 Ok(decision) => {
-                    let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
-                    decided.lines.push(decision);
-                    decided.numbers.push(number);
-                    decided.is_unreadable = false;
-                }
-                Err(error) => {
-                    let ids = ids_of_damaged_line(line).into_iter();
-                    let ids: Vec<String> = ids.map(|id| text::id(&id)).collect();
-                    for id in &ids {
-                        let decided = decisions.by_id.entry(id.clone()).or_default();
-                        decided.is_unreadable = true;
+                    let is_signed = signed.as_ref().is_none_or(|it| it.cover(line, &decision));
+                    match is_signed {
+                        true => decisions.add(number, decision),
+                        false => drop(unsigned.insert(text::id(&decision.id), (number, decision))),
                     }
-                    if decisions.damaged.len() < MAX_DAMAGED {
-                        decisions.damaged.push(DamagedLine {
-                            line: number,
-                            reason: text::line(&error.to_string(), 200),
-                            ids,
-                        });
-                    }
+                    decisions.unsigned = decisions.unsigned.map(|it| it + usize::from(!is_signed));
+                    true
                 }
+                Err(error) => decisions.add_damaged(number, line, &error),
+            };
+            // A person accepted it if it is in the seal.
+            if !is_named && is_own != Some(true) {
+                nameless = nameless.or(Some(number));
             }
         }
+        match (walk.map_or(0, |walk| walk.lost()), nameless) {
+            (0, None) => {}
+            (0, Some(number)) => return Err(LogProblem::Nameless(number)),
+            (lost, _) => return Err(LogProblem::Lost(lost)),
+        }
+        if signed.is_some() {
+            decisions.order_by_time();
+            decisions.keep_rejected(unsigned);
+        }
         decisions.sort_by_target();
-        decisions
+        Ok(decisions)
+    }
+
+    fn add(&mut self, number: usize, decision: Decision) {
+        let decided = self.by_id.entry(text::id(&decision.id)).or_default();
+        decided.lines.push(decision);
+        decided.numbers.push(number);
+        decided.is_unreadable = false;
+    }
+
+    /// Puts signed decisions in the order in which they were made, whatever their order in the
+    /// file, which nobody signed. Batches of one second are ordered by their names.
+    fn order_by_time(&mut self) {
+        for decided in self.by_id.values_mut() {
+            let lines = std::mem::take(&mut decided.lines).into_iter();
+            let mut lines: Vec<_> = lines.zip(std::mem::take(&mut decided.numbers)).collect();
+            lines.sort_by_cached_key(|(line, _)| {
+                (line.time.parse::<Timestamp>().ok(), line.batch.clone())
+            });
+            (decided.lines, decided.numbers) = lines.into_iter().unzip();
+        }
+    }
+
+    /// Keeps unsigned rejections of memories about which nobody signed a decision. Agents see none
+    /// of these anyway; it keeps them out of the review queue.
+    fn keep_rejected(&mut self, unsigned: HashMap<String, (usize, Decision)>) {
+        for (id, (number, decision)) in unsigned {
+            let is_signed = self.by_id.contains_key(&id);
+            if !is_signed && decision.verdict == Verdict::Reject {
+                self.add(number, decision);
+            }
+        }
+    }
+
+    /// Adds a line that is not a decision. Returns whether it is known which memories it was about.
+    fn add_damaged(&mut self, number: usize, line: &[u8], error: &InvalidDecision) -> bool {
+        let line = String::from_utf8_lossy(line);
+        let ids = ids_of_damaged_line(&line).into_iter();
+        let ids: Vec<String> = ids.map(|id| text::id(&id)).collect();
+        for id in &ids {
+            self.by_id.entry(id.clone()).or_default().is_unreadable = true;
+        }
+        // A block of zeros may have swallowed whole lines.
+        let is_named = !ids.is_empty() && !line.contains('\0');
+        if self.damaged.len() < MAX_DAMAGED {
+            self.damaged.push(DamagedLine {
+                line: number,
+                reason: text::line(&error.to_string(), 200),
+                ids,
+            });
+        }
+        is_named
     }
 
     /// The same log with more decisions at its end.
@@ -161,9 +257,28 @@ impl Decisions {
         self.contents = Contents::of(&self.by_id);
     }
 
-    /// Whether nothing was decided.
+    /// Whether the statuses in the store are what counts: nothing was decided, and no decision is
+    /// required.
     pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
+        self.by_id.is_empty() && self.unsigned.is_none()
+    }
+
+    /// The status of a row without a decision. If decisions are to be signed, only they approve.
+    fn undecided(&self, stored: Status) -> Status {
+        match self.unsigned {
+            Some(_) if stored.is_served() => Status::Staging,
+            _ => stored,
+        }
+    }
+
+    /// How many decisions do not count, because nobody who may decide signed them.
+    pub fn unsigned(&self) -> usize {
+        self.unsigned.unwrap_or_default()
+    }
+
+    /// The lines of the list of signers that cannot be used.
+    pub fn signer_problems(&self) -> &[String] {
+        &self.signer_problems
     }
 
     /// The ids of all memories in the log, in order, including those with unreadable lines.
@@ -206,6 +321,20 @@ impl Decisions {
     fn exclusion(&self, id: &str, digests: &Digests) -> Option<Exclusion<'_>> {
         let exclusion = |digest: &str| self.contents.exclusion(id, digest, &self.by_id);
         exclusion(&digests.whole).or_else(|| exclusion(digests.text.as_deref()?))
+    }
+
+    /// How many lines another program wrote, as far as the seal tells.
+    pub fn foreign(&self) -> usize {
+        self.foreign.len()
+    }
+
+    /// Whether another program wrote a line about a memory. `position` is its place in
+    /// [`Decisions::about`].
+    pub fn is_foreign(&self, id: &str, position: usize) -> bool {
+        let numbers = self.by_id.get(id).map(|decided| &decided.numbers);
+        numbers
+            .and_then(|numbers| numbers.get(position))
+            .is_some_and(|number| self.foreign.contains(number))
     }
 
     /// A number that changes whenever the log does.
@@ -285,6 +414,7 @@ impl<'a> StatusRule<'a> {
         stored: Status,
         digests: impl FnOnce() -> rusqlite::Result<Digests>,
     ) -> rusqlite::Result<JoinedStatus<'a>> {
+        let stored = self.decisions.undecided(stored);
         let decided = self.decisions.by_id.get(id);
         let follows_contents = self.are_notes && !self.decisions.contents.is_empty();
         if decided.is_none() && !follows_contents {
@@ -414,99 +544,16 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
     Ok(digest)
 }
 
-/// Whether a file holds something other than a log: no line of it begins like one, so every
-/// rejection in it is lost.
-fn is_not_a_log(content: &[u8]) -> bool {
+/// The lines of a log that are not blank, with their numbers from 1 and without the spaces around
+/// them.
+fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
-    let mut lines = content
-        .split(|byte| *byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .filter(|line| !line.is_empty())
-        .peekable();
-    let begins_an_object = |line: &[u8]| {
-        let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'"' | b'}')))
-    };
-    lines.peek().is_some() && !lines.any(begins_an_object)
+    let lines = (1..).zip(content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii));
+    lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// A log on disk. It is read again whenever it may have changed.
-#[derive(Debug)]
-pub struct DecisionLog {
-    path: PathBuf,
-    loaded: Mutex<Option<LoadedLog>>,
-}
-
-/// A log that was read, and the metadata that shows that it has not changed.
-#[derive(Debug)]
-struct LoadedLog {
-    state: Option<QuickState>,
-    decisions: Arc<Decisions>,
-}
-
-impl DecisionLog {
-    /// A log at `path`, which may be missing.
-    pub fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            loaded: Mutex::default(),
-        }
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The current decisions; none if there is no file.
-    ///
-    /// # Errors
-    /// The file exists but cannot be read. Then no status of the store is certain.
-    pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
-        let mut known = lock(&self.loaded);
-        let before = match fs::metadata(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                *known = None;
-                return Ok(Arc::default());
-            }
-            metadata => metadata.ok().as_ref().and_then(QuickState::of),
-        };
-        if let Some(known) = known.as_ref()
-            && known.state.is_some()
-            && known.state == before
-        {
-            return Ok(Arc::clone(&known.decisions));
-        }
-        let settled = before.filter(|state| {
-            state.is_settled(SystemTime::now()) && quick_state::is_local(&self.path)
-        });
-        let content =
-            files::read(&self.path, MAX_LOG_BYTES).map_err(|source| self.error(source))?;
-        // Equal content need not be parsed again.
-        let version = xxh3_64(&content).max(1);
-        let decisions = match known
-            .take()
-            .filter(|known| known.decisions.version == version)
-        {
-            Some(known) => known.decisions,
-            None if is_not_a_log(&content) => {
-                let reason = "it holds no line of a decision log, for instance because Git LFS or \
-                              another encoding replaced its content";
-                return Err(self.error(io::Error::new(ErrorKind::InvalidData, reason)));
-            }
-            None => Arc::new(Decisions::parse(&content)),
-        };
-        *known = Some(LoadedLog {
-            state: settled,
-            decisions: Arc::clone(&decisions),
-        });
-        Ok(decisions)
-    }
-
-    fn error(&self, source: io::Error) -> StoreError {
-        StoreError::Decisions {
-            path: self.path.clone(),
-            source,
-        }
-    }
+/// A number that says which log was read, and who may have signed it. 0 stands for none.
+fn version_of(content: &[u8], signers: Option<&Signers>) -> u64 {
+    let signers = signers.map_or(0, Signers::version);
+    (xxh3_64(content) ^ signers.rotate_left(1)).max(1)
 }

@@ -6,6 +6,7 @@ use ack_api::hint::OwnNames;
 use ack_api::text::list;
 use ack_api::{ErrorCode, Hint, Message};
 
+use crate::decisions::LogProblem;
 use crate::hint::{how_opened, io_hint, sqlite_hints};
 
 /// How a store was named. Its user changes the path there.
@@ -152,6 +153,22 @@ pub enum StoreError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// The decisions about its memories may lack a rejection, so no approval is certain.
+    #[error("the decisions in `{}` cannot be relied on: {problem}", path.display())]
+    LostDecisions {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: LogProblem,
+    },
+    /// It is unknown who may decide, so no decision counts.
+    #[error("cannot read the signers in `{}`: {source}", path.display())]
+    Signers {
+        /// The list.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
     /// Any other failure of SQLite.
     #[error("cannot read `{}`: {source}", path.display())]
     Sqlite {
@@ -198,6 +215,8 @@ impl StoreError {
             | Self::NoCopy { path, .. }
             | Self::Io { path, .. }
             | Self::Decisions { path, .. }
+            | Self::LostDecisions { path, .. }
+            | Self::Signers { path, .. }
             | Self::Sqlite { path, .. } => path,
         }
     }
@@ -221,6 +240,8 @@ impl StoreError {
             | Self::Io { .. }
             | Self::Decisions { .. }
             | Self::TooManyFiles { .. }
+            | Self::LostDecisions { .. }
+            | Self::Signers { .. }
             | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
         }
     }
@@ -272,6 +293,20 @@ impl StoreError {
             }
             Self::Decisions { source, .. } => {
                 return vec![io_hint(source).unwrap_or(Hint::advice(UNREADABLE_LOG_HINT))];
+            }
+            Self::Signers { source, .. } => {
+                let advice = "make `signers` in scope.toml name a file in the format of \
+                              allowed_signers, see ssh-keygen(1)";
+                return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
+            }
+            Self::LostDecisions { .. } => {
+                return vec![
+                    Hint::advice(
+                        "until then this scope serves nothing: restore the file from a copy or \
+                         from git",
+                    ),
+                    Hint::command("review --accept-log", "accepts it as it is"),
+                ];
             }
             Self::Sqlite { source, .. } => return sqlite_hints(source).unwrap_or_else(unreadable),
         };

@@ -20,6 +20,9 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Counts, HistoryEntry};
 
+/// What the history says about a decision that the seal of the log does not know.
+const FOREIGN: &str = "not written by ack-memory on this machine";
+
 /// A row during a scan. It is decoded on demand.
 struct ScannedRow<'a> {
     key: RowKey,
@@ -412,11 +415,15 @@ impl Snapshot<'_> {
             Some(_) => Vec::new(),
             None => self.stored_history(id)?,
         };
-        let decisions = self.decisions.about(id).iter().filter(|decision| {
+        let decisions = self.decisions.about(id).iter().enumerate();
+        let decisions = decisions.filter(|(_, decision)| {
             let digest = shown.as_ref().map(|shown| &shown.digest);
             digest.is_none_or(|digest| *digest == decision.digest)
         });
-        entries.extend(decisions.chain(like).map(|decision| {
+        let decisions = decisions
+            .map(|(position, decision)| (decision, self.decisions.is_foreign(id, position)))
+            .chain(like.map(|decision| (decision, false)));
+        entries.extend(decisions.map(|(decision, is_foreign)| {
             let line = |text: &str| text::line(text, 500);
             let about_other = format!("about `{}`, which has the same text", decision.id);
             HistoryEntry {
@@ -432,7 +439,10 @@ impl Snapshot<'_> {
                     Some(reason) => Some(line(&format!("{reason} ({about_other})"))),
                     None => Some(line(&about_other)),
                 },
-                actor: Some(line(&decision.actor)),
+                actor: Some(match is_foreign {
+                    true => line(&format!("{} ({FOREIGN})", decision.actor)),
+                    false => line(&decision.actor),
+                }),
                 created_at: decision.time.parse().ok().map(time::to_rfc3339),
             }
         }));

@@ -14,6 +14,8 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::database::Database;
+use crate::decisions::seal::seal_path;
+use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
@@ -40,6 +42,8 @@ pub struct Store {
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
+    /// Whether a list of signers, which may be in another folder, determines which decisions count.
+    has_signers: bool,
     /// The folder of the database and the log, if it is watched.
     watch: Option<Arc<FolderWatch>>,
     /// The state of the files at a generation of the watch.
@@ -66,6 +70,7 @@ impl Store {
             unreviewed,
             overviews: None,
             decisions: None,
+            has_signers: false,
             watch: None,
             watched: Mutex::default(),
             notes: Notes::default(),
@@ -93,6 +98,25 @@ impl Store {
     pub fn with_decisions(mut self, log: PathBuf) -> Self {
         self.decisions = Some(DecisionLog::new(log));
         self
+    }
+
+    /// Only decisions count that somebody signed whom a file lists, for the scope of this name.
+    #[must_use]
+    pub fn with_signers(mut self, file: PathBuf, scope: &str) -> Self {
+        self.has_signers = true;
+        let log = self.decisions.take();
+        self.decisions = log.map(|log| log.with_signers(file, scope.to_owned()));
+        self
+    }
+
+    /// Who may decide, if that is limited.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
+        self.decisions
+            .as_ref()
+            .map_or(Ok(None), DecisionLog::signers)
     }
 
     /// Sets the reference whose files count as approved, for a folder in a git repository.
@@ -175,7 +199,13 @@ impl Store {
         let state = state.map_err(|error| error.named_by(&self.named))?;
         let state = state.with_decisions(version);
         let log = self.decision_log().unwrap_or(&self.path);
-        if state.is_at_rest() && is_only_name(&self.path) && (is_only_name(log) || !log.exists()) {
+        let is_in_folder = |file: &Path| is_only_name(file) || !file.exists();
+        if state.is_at_rest()
+            && is_only_name(&self.path)
+            && is_in_folder(log)
+            && is_in_folder(&seal_path(log))
+            && !self.has_signers
+        {
             let after = generation().filter(|after| before == Some(*after));
             *watched = after.map(|after| (after, state.clone()));
         }

@@ -94,6 +94,22 @@ impl Repository {
     }
 }
 
+/// The name under which the user makes commits in a folder (`user.name`), from the repository's
+/// settings or those in the home folder. Includes are not followed.
+pub fn git_user_name(folder: &Path, home: Option<&Path>) -> Option<String> {
+    let own = Repository::discover(folder, home).map(|found| found.common_dir.join("config"));
+    let own = own.map(|file| (file, gix_config::Source::Local));
+    let users = [".gitconfig", ".config/git/config"];
+    let users = users
+        .iter()
+        .filter_map(|file| Some((home?.join(file), gix_config::Source::User)));
+    own.into_iter().chain(users).find_map(|(file, source)| {
+        let config = settings_file(&file, source)?;
+        let name = config.string("user.name")?;
+        Some(name.to_string()).filter(|name| !name.trim().is_empty())
+    })
+}
+
 /// Reads a git configuration file, without its includes.
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;

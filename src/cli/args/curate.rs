@@ -132,4 +132,10 @@ pub struct ReviewArgs {
     /// verdict
     #[arg(long, value_name = "FILE")]
     pub apply: Option<PathBuf>,
+    /// Accept decision logs as they are now, after lines of them were lost or other programs wrote
+    /// to them
+    #[arg(long, conflicts_with_all = [
+        "kind", "project", "tag", "tty", "browser", "list", "stale", "apply"
+    ])]
+    pub accept_log: bool,
 }

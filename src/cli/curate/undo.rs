@@ -10,7 +10,7 @@ use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::cli::progress;
-use crate::cli::user::user_name;
+use crate::cli::user::{system_user_name, user_name};
 use crate::curate::find::short_ids;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::undo;
@@ -27,7 +27,9 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         caller.session(None)?
     };
     let batch = args.batch.as_deref();
-    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &session))?;
+    // Git may have learned the name since.
+    let names = [user_name(caller.config), system_user_name()];
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &names, &session))?;
     let mut side_effects = SideEffects::default();
     if args.dry_run {
         for step in &undo.steps {

@@ -19,7 +19,9 @@ use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
 use crate::scope::{KnownScopes, Scope, ScopeError};
 use crate::service::scopes::damaged_line;
+use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
+use ack_api::number::verb;
 use ack_api::text;
 use ack_api::{Counts, Diagnostic, HealthState};
 
@@ -273,6 +275,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         // Not everybody who reads a scope decides about it.
         found.push(DoctorFinding::new(Level::Note, "", problem.render(&SHELL)));
     }
+    found.extend(foreign_decisions(scope));
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
     let lines = lost_decisions(scope);
@@ -284,6 +287,27 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         found.push(finding);
     }
     found
+}
+
+/// Decisions that ack-memory did not write here. A colleague's are among them after `git pull`.
+fn foreign_decisions(scope: &Scope) -> Option<DoctorFinding> {
+    let decisions = scope.store.decisions().unwrap_or_default();
+    // A signature says more.
+    let foreign = match scope.manifest.signers {
+        Some(_) => 0,
+        None => decisions.foreign() as u64,
+    };
+    (foreign > 0).then(|| {
+        let message = format!(
+            "{} of {DECISION_LOG} {} not written by ack-memory on this machine",
+            count(foreign, "line"),
+            verb(foreign, "was", "were")
+        );
+        DoctorFinding::new(Level::Note, "", message).run(&format!(
+            "review --accept-log --scope {}",
+            quoted(&scope.name)
+        ))
+    })
 }
 
 /// The lines of the decision log that cannot be read: for each, the message in the scope's health,

@@ -50,13 +50,14 @@ pub fn run(
         restore: args.bucket.restore.clone(),
         replace: args.bucket.replace.clone(),
         rebuild: args.bucket.reindex,
-        by: user_name(),
+        by: user_name(config),
         resident: config.resident.value as usize,
     };
     let publication = Publication::new(scope, address, &settings, options)?;
     let request = BucketRequest {
         publication: &publication,
         args,
+        config,
         json,
     };
     match (&args.bucket.rollback, &args.bucket.prune) {
@@ -96,6 +97,7 @@ fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
 struct BucketRequest<'a> {
     publication: &'a Publication,
     args: &'a PublishArgs,
+    config: &'a Config,
     json: bool,
 }
 
@@ -202,7 +204,7 @@ impl BucketRequest<'_> {
             )
         })?;
         let publisher = self.publication.publisher();
-        let by = user_name();
+        let by = user_name(self.config);
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
         // A version that is damaged is a reason to go back.

@@ -1,12 +1,13 @@
 //! Decisions of a review session that ended before they were written. They go to a file for `review
-//! --apply`.
+//! --apply`, in a folder that only the user can read. Other files there are not offered.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::unistd::geteuid;
 use parking_lot::Mutex;
 
 use crate::cli::caller::Caller;
@@ -18,16 +19,19 @@ use crate::connect::quoted;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
+use crate::import::write::make_private;
 
+/// The folder in the root.
+const FOLDER: &str = "unwritten";
 /// The beginning of the files' names.
 const PREFIX: &str = "unwritten-decisions-";
 
 /// The folders that a file may go to, the first that can be written.
 pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
-    let root = config.root.value.clone();
+    let own = config.root.value.join(FOLDER);
     let home = config.home.clone();
     let others = home.into_iter().chain([std::env::temp_dir()]);
-    std::iter::once(root).chain(others).collect()
+    std::iter::once(own).chain(others).collect()
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
@@ -55,6 +59,8 @@ pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &ReviewSession) -> St
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();
     let name = format!("{PREFIX}{}.jsonl", session.batch);
+    // If it cannot be made, the file goes elsewhere.
+    let _ = folders.first().map(|own| make_private(own));
     let file = folders.iter().find_map(|folder| {
         let file = folder.join(&name);
         create(&file, &lines).is_ok().then_some(file)
@@ -96,12 +102,16 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
 
 /// Reports the files of earlier sessions.
 pub fn report_earlier(config: &Config) {
-    let root = &config.root.value;
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let folder = config.root.value.join(FOLDER);
+    if !is_private(&folder) {
+        return;
+    }
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name());
     let mut files: Vec<PathBuf> = names
         .filter(|name| name.to_string_lossy().starts_with(PREFIX))
-        .map(|name| root.join(name))
+        .map(|name| folder.join(name))
+        .filter(|file| is_private(file))
         .collect();
     files.sort();
     for file in files {
@@ -111,4 +121,12 @@ pub fn report_earlier(config: &Config) {
              when you no longer need it\n"
         ));
     }
+}
+
+/// Whether a file or folder is the user's own, is no link, and nobody else may use it.
+fn is_private(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| {
+        let is_own = found.uid() == geteuid().as_raw();
+        is_own && !found.is_symlink() && found.mode() & 0o077 == 0
+    })
 }

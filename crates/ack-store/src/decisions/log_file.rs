@@ -1,0 +1,232 @@
+//! The decision log and its seal on disk. They are read again whenever they may have changed.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use ack_sys::files;
+
+use super::seal::{Seal, seal_path};
+use super::signers::Signers;
+use super::{Decisions, LogProblem, lines_of, version_of};
+use crate::error::StoreError;
+use crate::mutex::lock;
+use crate::quick_state::{self, QuickState};
+
+/// The largest log that is read.
+pub const MAX_LOG_BYTES: u64 = 256 << 20;
+
+/// The largest list of signers that is read.
+const MAX_SIGNERS_BYTES: u64 = 4 << 20;
+
+/// A log on disk.
+#[derive(Debug)]
+pub struct DecisionLog {
+    path: PathBuf,
+    seal: PathBuf,
+    signers: Option<SignersFile>,
+    loaded: Mutex<Option<LoadedLog>>,
+}
+
+/// The list of those who may decide.
+#[derive(Debug)]
+struct SignersFile {
+    path: PathBuf,
+    /// The name of the scope, which they sign too.
+    scope: String,
+}
+
+/// A log that was read, and the metadata that shows that nothing has changed.
+#[derive(Debug)]
+struct LoadedLog {
+    states: Option<[FileState; 3]>,
+    seal: Option<Seal>,
+    signers: Option<Arc<Signers>>,
+    decisions: Arc<Decisions>,
+}
+
+/// What metadata say about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FileState {
+    Missing,
+    /// `None` if metadata cannot tell whether it changes.
+    There(Option<QuickState>),
+}
+
+impl FileState {
+    /// # Errors
+    /// The path is a link that leads nowhere: what it led to may have been there.
+    fn of(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => match path.is_symlink() {
+                true => Err(io::Error::new(
+                    ErrorKind::NotFound,
+                    "it is a link that leads nowhere",
+                )),
+                false => Ok(Self::Missing),
+            },
+            metadata => Ok(Self::There(metadata.ok().as_ref().and_then(QuickState::of))),
+        }
+    }
+
+    /// Whether an equal state later proves that nothing was written in between.
+    fn is_settled(&self, path: &Path) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::There(state) => {
+                let settled = |state: &QuickState| state.is_settled(SystemTime::now());
+                state.as_ref().is_some_and(settled) && quick_state::is_local(path)
+            }
+        }
+    }
+}
+
+impl DecisionLog {
+    /// A log at `path`, which may be missing.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            seal: seal_path(&path),
+            path,
+            signers: None,
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// Only decisions count that are signed for this scope by somebody whom a file lists.
+    #[must_use]
+    pub fn with_signers(mut self, path: PathBuf, scope: String) -> Self {
+        self.signers = Some(SignersFile { path, scope });
+        self
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The current decisions; none if there is no file.
+    ///
+    /// # Errors
+    /// The file exists but cannot be read, or may have lost a rejection. Then no status of the
+    /// store is certain.
+    pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
+        let mut known = lock(&self.loaded);
+        let states = [
+            FileState::of(&self.path).map_err(|error| self.unreadable(error))?,
+            FileState::of(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?,
+            match &self.signers {
+                Some(signers) => FileState::of(&signers.path).map_err(|error| {
+                    let path = signers.path.clone();
+                    StoreError::Signers {
+                        path,
+                        source: error,
+                    }
+                })?,
+                None => FileState::Missing,
+            },
+        ];
+        let [log, seal, signers] = &states;
+        if [log, seal] == [&FileState::Missing; 2] && self.signers.is_none() {
+            *known = None;
+            return Ok(Arc::default());
+        }
+        if let Some(known) = known.as_ref()
+            && known.states.as_ref() == Some(&states)
+        {
+            return Ok(Arc::clone(&known.decisions));
+        }
+        let mut is_settled = log.is_settled(&self.path) && seal.is_settled(&self.seal);
+        if let Some(file) = &self.signers {
+            is_settled &= signers.is_settled(&file.path);
+        }
+        // A writer replaces the log first. An older seal fits a newer log, so it is read first.
+        let seal = Seal::load(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?;
+        let content = match log {
+            FileState::Missing if seal.as_ref().is_some_and(|seal| !seal.fits_nothing()) => {
+                return Err(self.lost(LogProblem::Gone));
+            }
+            FileState::Missing => Vec::new(),
+            FileState::There(_) => {
+                files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
+            }
+        };
+        let before = known.as_ref().and_then(|known| known.signers.as_ref());
+        let signers = self.read_signers(before)?;
+        // Equal content need not be parsed again.
+        let version = version_of(&content, signers.as_deref());
+        let is_same =
+            |known: &LoadedLog| known.decisions.version() == version && known.seal == seal;
+        let decisions = match known.take().filter(is_same) {
+            Some(known) => known.decisions,
+            None => match Decisions::read(&content, seal.as_ref(), signers.as_deref()) {
+                Ok(decisions) => Arc::new(decisions),
+                Err(_) if is_not_a_log(&content) => {
+                    let reason = "it holds no line of a decision log, for instance because Git \
+                                  LFS or another encoding replaced its content";
+                    return Err(self.unreadable(io::Error::new(ErrorKind::InvalidData, reason)));
+                }
+                Err(problem) => return Err(self.lost(problem)),
+            },
+        };
+        *known = Some(LoadedLog {
+            states: Some(states).filter(|_| is_settled),
+            seal,
+            signers,
+            decisions: Arc::clone(&decisions),
+        });
+        Ok(decisions)
+    }
+
+    /// Who may decide, if that is limited.
+    ///
+    /// # Errors
+    /// The list cannot be read, so nobody may.
+    pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
+        self.read_signers(None)
+    }
+
+    /// `known` is what was read before. It knows which signatures are valid.
+    fn read_signers(
+        &self,
+        known: Option<&Arc<Signers>>,
+    ) -> Result<Option<Arc<Signers>>, StoreError> {
+        let Some(file) = &self.signers else {
+            return Ok(None);
+        };
+        let content = files::read(&file.path, MAX_SIGNERS_BYTES);
+        let content = content.map_err(|source| StoreError::Signers {
+            path: file.path.clone(),
+            source,
+        })?;
+        let signers = Signers::parse(&content, &file.scope);
+        let known = known.filter(|known| known.version() == signers.version());
+        Ok(Some(known.map_or_else(|| Arc::new(signers), Arc::clone)))
+    }
+
+    fn unreadable(&self, source: io::Error) -> StoreError {
+        StoreError::Decisions {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn lost(&self, problem: LogProblem) -> StoreError {
+        StoreError::LostDecisions {
+            path: self.path.clone(),
+            problem,
+        }
+    }
+}
+
+/// Whether a file holds something other than a log: no line of it begins like one, so every
+/// rejection in it is lost.
+fn is_not_a_log(content: &[u8]) -> bool {
+    let begins_an_object = |line: &[u8]| {
+        let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'"' | b'}')))
+    };
+    let mut lines = lines_of(content).map(|(_, line)| line).peekable();
+    lines.peek().is_some() && !lines.any(begins_an_object)
+}

@@ -1,0 +1,146 @@
+//! `review --apply`: decisions from a file. A person at a terminal sees all of them before they are
+//! written, because any program can write a file.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use ack_api::text;
+
+use crate::cli::caller::Caller;
+use crate::cli::curate::{report, summary};
+use crate::cli::error::CliError;
+use crate::cli::output::write_err;
+use crate::cli::{prompt, signals};
+use crate::curate::Candidate;
+use crate::curate::find::short_ids;
+use crate::curate::stale::reason;
+use crate::desk::Desk;
+use crate::desk::apply::ListedDecision;
+use crate::desk::choice::count_text;
+use crate::service::Service;
+
+/// The largest file.
+const MAX_APPLY_BYTES: u64 = 256 << 20;
+
+/// Writes decisions from a file. Checks every line before it writes the first one, and shows a person
+/// what it will write.
+pub fn run(
+    caller: Caller<'_>,
+    service: &'static Service,
+    file: &Path,
+    scope: Option<&str>,
+) -> Result<(), CliError> {
+    let text = read(file)?;
+    let session = caller.session(None)?;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
+    let readable = caller.readable_scopes(scope)?;
+    let wrong = |number: usize, reason: &str| {
+        CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
+    };
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let line = ListedDecision::parse(line).map_err(|reason| wrong(number, &reason))?;
+        let candidate = match line.scope.as_deref().or(scope) {
+            Some(name) => line.candidate(&caller.scopes(Some(name))?),
+            None => line.candidate(&readable),
+        };
+        let candidate = candidate.map_err(|reason| wrong(number, &reason))?;
+        let is_same = |other: &Candidate| {
+            other.scope.name == candidate.scope.name && other.memory().id == candidate.memory().id
+        };
+        if let Some((first, _)) = candidates
+            .iter()
+            .position(is_same)
+            .and_then(|at| lines.get(at))
+        {
+            let reason = format!(
+                "line {first} decides about {} too; keep one of them",
+                line.id
+            );
+            return Err(wrong(number, &reason));
+        }
+        candidates.push(candidate);
+        lines.push((number, line));
+    }
+    if lines.is_empty() {
+        return Err(CliError::invalid(
+            "--apply",
+            "a file without entries",
+            "entries of `review --list --json` with a `verdict`, one JSON object per line",
+        ));
+    }
+    let listing = listing(&lines, &candidates, caller);
+    let staleness = service.staleness(caller.now);
+    let reasons = candidates
+        .iter()
+        .map(|candidate| reason(candidate, &staleness));
+    let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
+    let mut desk = Desk::with(candidates, service, caller.now);
+    for (position, reason) in reasons.into_iter().enumerate() {
+        desk.mark_stale(position, reason);
+    }
+    for (position, (number, line)) in lines.into_iter().enumerate() {
+        let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
+        let choice = line.choice().map_err(|reason| wrong(number, &reason))?;
+        desk.choose(&[position], choice, reason)
+            .map_err(|error| wrong(number, &error.to_string()))?;
+    }
+    write_err(&listing);
+    if session.is_human() && !confirm(desk.unwritten()) {
+        write_err("nothing was decided\n");
+        return Ok(());
+    }
+    report(caller, &desk.write(&session)?, false)
+}
+
+/// What a file decides: a line for each decision, and below it the text that it changes.
+fn listing(
+    lines: &[(usize, ListedDecision)],
+    candidates: &[Candidate],
+    caller: Caller<'_>,
+) -> String {
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
+    let mut listing = String::new();
+    for ((_, line), candidate) in lines.iter().zip(candidates) {
+        let what = line.in_words(&short);
+        let _ = writeln!(listing, "  {}  {what}", summary(candidate, &short));
+        for (field, new) in line.edited() {
+            let _ = writeln!(listing, "      {field}: {new}");
+        }
+    }
+    listing
+}
+
+fn confirm(count: usize) -> bool {
+    signals::at_exit(|| write_err("nothing was decided\n"));
+    let decisions = count_text(count, "decision", "decisions");
+    let is_confirmed = prompt::confirm(&format!("Write {decisions}?"));
+    signals::at_exit(|| {});
+    is_confirmed
+}
+
+fn read(file: &Path) -> Result<String, CliError> {
+    let io = |source| CliError::Io {
+        action: "read",
+        path: file.to_owned(),
+        source,
+    };
+    if file.as_os_str() != "-" {
+        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(io)?;
+        return Ok(text.trim_start_matches('\u{feff}').to_owned());
+    }
+    if std::io::stdin().is_terminal() {
+        write_err("reading decisions from the terminal; end with Ctrl+D\n");
+    }
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
+    if read.map_err(io)? as u64 > MAX_APPLY_BYTES {
+        return Err(io(std::io::ErrorKind::FileTooLarge.into()));
+    }
+    Ok(text)
+}

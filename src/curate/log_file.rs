@@ -1,0 +1,284 @@
+//! The file of a decision log, as a writer sees it.
+//!
+//! New lines are written into a copy of the log, which takes its place in one step, so a batch is
+//! in the log whole or not at all, whenever the process is killed and however full the disk is.
+//! Writers lock the folder and the log, so their lines never mix. Other programs lock nothing: an
+//! editor or git may put another file in the log's place at any time. So the path must name the
+//! locked file before the copy takes its place, and the new lines must be there afterwards.
+
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ack_store::decisions::MAX_LOG_BYTES;
+use ack_store::decisions::seal::{LineOrigin, Seal, seal_path};
+use ack_sys::files;
+use nix::unistd::{AccessFlags, access};
+use tempfile::NamedTempFile;
+
+use super::CurateError;
+
+/// How long to wait for another process that writes the log.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait between attempts.
+const LOCK_POLL: Duration = Duration::from_millis(20);
+/// The beginning of the names of copies that are not in place yet.
+const COPY_PREFIX: &str = ".decisions-";
+
+/// Checks that a log can be written, without writing to it.
+///
+/// # Errors
+/// [`CurateError::Write`].
+pub fn check(path: &Path) -> Result<(), CurateError> {
+    let writable = |path: &Path| access(path, AccessFlags::W_OK).map_err(io::Error::from);
+    let checked = real_path(path).and_then(|real| {
+        if real.exists() {
+            files::check(&real)?;
+            writable(&real)?;
+        }
+        writable(real.parent().unwrap_or(&real))
+    });
+    checked.map_err(|source| write_error(path, source))
+}
+
+/// A log that no other process of this program writes.
+pub struct LockedLog {
+    /// The path as configured.
+    path: PathBuf,
+    /// Where its links lead.
+    real: PathBuf,
+    /// The locked file; `None` if there is none yet.
+    file: Option<File>,
+    /// Locked too, because the file is replaced and may be missing.
+    _folder: File,
+}
+
+impl LockedLog {
+    /// Locks a log, which may be missing.
+    ///
+    /// # Errors
+    /// It cannot be opened, or another process has it.
+    pub fn open(path: &Path) -> Result<Self, CurateError> {
+        let fail = |source| write_error(path, source);
+        let real = real_path(path).map_err(fail)?;
+        let folder = File::open(real.parent().unwrap_or(&real)).map_err(fail)?;
+        match lock(&folder) {
+            Err(TryLockError::WouldBlock) => return Err(locked(path)),
+            // Not every file system can lock a folder.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        loop {
+            let file = match files::open(&real) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(fail(error)),
+            };
+            if let Some(file) = &file {
+                match lock(file) {
+                    Err(TryLockError::WouldBlock) => return Err(locked(path)),
+                    Err(TryLockError::Error(error)) => return Err(fail(error)),
+                    Ok(()) => {}
+                }
+            }
+            let log = Self {
+                path: path.to_owned(),
+                real: real.clone(),
+                file,
+                _folder: folder.try_clone().map_err(fail)?,
+            };
+            // Another file may have taken its place while we waited.
+            if log.is_in_place().map_err(fail)? {
+                return Ok(log);
+            }
+        }
+    }
+
+    /// Appends lines, all or none.
+    ///
+    /// # Errors
+    /// The log cannot be written, or another program replaced it. Then none of the lines is in it.
+    pub fn append(mut self, lines: &str) -> Result<(), CurateError> {
+        let path = self.path.clone();
+        let fail = |source| write_error(&path, source);
+        remove_left_copies(&self.real);
+        let before = self.content().map_err(fail)?;
+        let mut text = before.clone();
+        if text.last().is_some_and(|last| *last != b'\n') {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(lines.as_bytes());
+        let copy = self.copy(&self.real, &text).map_err(fail)?;
+        if !self.is_in_place().map_err(fail)? {
+            return Err(replaced(&path));
+        }
+        self.seal(&before, lines, LineOrigin::Pending)
+            .map_err(fail)?;
+        let placed = match &self.file {
+            Some(_) => copy.persist(&self.real),
+            None => copy.persist_noclobber(&self.real),
+        };
+        placed.map_err(|error| match error.error.kind() {
+            ErrorKind::AlreadyExists => replaced(&path),
+            _ => fail(error.error),
+        })?;
+        sync_folder(&self.real);
+        let now = files::read(&self.real, MAX_LOG_BYTES).unwrap_or_default();
+        if !now.starts_with(&text) {
+            return Err(replaced(&path));
+        }
+        // If this fails, only a later loss of the new lines is not noticed.
+        let _ = self.seal(&before, lines, LineOrigin::Own);
+        self.keep_late_lines(before.len() as u64).map_err(fail)
+    }
+
+    /// Seals the log as it is, so that it counts.
+    ///
+    /// # Errors
+    /// It cannot be read, or its seal cannot be written.
+    pub fn accept(mut self) -> Result<(), CurateError> {
+        let seal = seal_path(&self.path);
+        let written = self.content().and_then(|content| match &self.file {
+            Some(_) => {
+                let sealed = Seal::of(&content, None, b"", LineOrigin::Own);
+                self.put_in_place(&seal, &sealed)
+            }
+            None => fs::remove_file(&seal).or_else(|error| match error.kind() {
+                ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            }),
+        });
+        written.map_err(|source| write_error(&seal, source))
+    }
+
+    /// Seals the log with the new lines.
+    fn seal(&self, before: &[u8], lines: &str, origin: LineOrigin) -> io::Result<()> {
+        let path = seal_path(&self.path);
+        let known = Seal::load(&path)?;
+        let seal = Seal::of(before, known.as_ref(), lines.as_bytes(), origin);
+        self.put_in_place(&path, &seal)
+    }
+
+    fn put_in_place(&self, path: &Path, seal: &Seal) -> io::Result<()> {
+        let copy = self.copy(path, seal.to_text().as_bytes())?;
+        copy.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// A file that can take the place of `path`, which is complete on the disk. Whoever may read
+    /// the log may read it.
+    fn copy(&self, path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+        let folder = path.parent().unwrap_or(path);
+        let mut copy = tempfile::Builder::new()
+            .prefix(COPY_PREFIX)
+            .tempfile_in(folder)?;
+        copy.write_all(content)?;
+        if let Some(log) = self.metadata()? {
+            copy.as_file().set_permissions(log.permissions())?;
+        }
+        copy.as_file().sync_all()?;
+        Ok(copy)
+    }
+
+    fn content(&mut self) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if let Some(file) = &mut self.file {
+            file.seek(SeekFrom::Start(0))?;
+            file.take(MAX_LOG_BYTES + 1).read_to_end(&mut content)?;
+        }
+        Ok(content)
+    }
+
+    /// Appends what another program appended to the old file, which it may have opened before the
+    /// new one took its place.
+    fn keep_late_lines(&mut self, length: u64) -> io::Result<()> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let mut late = Vec::new();
+        file.seek(SeekFrom::Start(length))?;
+        file.read_to_end(&mut late)?;
+        if !late.is_empty() {
+            let mut log = fs::OpenOptions::new().append(true).open(&self.real)?;
+            log.write_all(&late)?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&self) -> io::Result<Option<Metadata>> {
+        self.file.as_ref().map(File::metadata).transpose()
+    }
+
+    /// Whether the path still names the locked file, or still nothing.
+    fn is_in_place(&self) -> io::Result<bool> {
+        let there = match fs::metadata(&self.real) {
+            Ok(there) => Some((there.dev(), there.ino())),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let locked = self.metadata()?.map(|file| (file.dev(), file.ino()));
+        Ok(there == locked)
+    }
+}
+
+/// Where the links of a path lead.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {
+            Ok(path.to_owned())
+        }
+        real => real,
+    }
+}
+
+/// Waits until no other process has the lock.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_POLL);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Removes what a killed process left. Its lines are in no log.
+fn remove_left_copies(log: &Path) {
+    let folder = log.parent().unwrap_or(log);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let copies = entries.filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with(COPY_PREFIX)
+    });
+    for copy in copies {
+        let _ = fs::remove_file(copy.path());
+    }
+}
+
+/// Makes the new name of the log last. What is in the file is on the disk already.
+fn sync_folder(log: &Path) {
+    let folder = log.parent().and_then(|folder| File::open(folder).ok());
+    let _ = folder.map(|folder| folder.sync_all());
+}
+
+fn write_error(path: &Path, source: io::Error) -> CurateError {
+    CurateError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn locked(path: &Path) -> CurateError {
+    CurateError::Locked {
+        path: path.to_owned(),
+    }
+}
+
+fn replaced(path: &Path) -> CurateError {
+    CurateError::Replaced {
+        path: path.to_owned(),
+    }
+}
