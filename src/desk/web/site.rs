@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::message::{
-    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, QueueRequest,
-    Shown, ShownNear, Summary, TakeBackRequest, Window,
+    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, Shown, ShownNear,
+    Summary, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
