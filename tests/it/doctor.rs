@@ -509,3 +509,27 @@ fn a_missing_rule_against_writing_is_reported() {
     home.write(".claude/settings.json", &settings.to_string());
     assert!(report(&home, &root).contains(missing));
 }
+
+#[test]
+fn text_that_remains_after_its_memory_left_is_named() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a", "Kept", json!({}))]);
+    let log = root.scope_folder("alpha").join("decisions.jsonl");
+    let edit = |id: &str| {
+        json!({
+            "id": id, "digest": format!("sha256:{}", "0".repeat(64)), "verdict": "edit",
+            "was": "staging", "edit": { "title": "Words of the person" }, "actor": "human:ana",
+            "batch": "b", "time": "2026-01-01T00:00:00Z",
+        })
+    };
+    let said = "keeps edits of 1 memory that left the store";
+    std::fs::write(&log, format!("{}\n", edit("a"))).unwrap();
+    let out = ack(root.path(), &["doctor"]).out;
+    assert!(!out.contains("keeps edits"), "{out}");
+    std::fs::write(&log, format!("{}\n{}\n", edit("a"), edit("gone"))).unwrap();
+    let out = ack(root.path(), &["doctor"]).out;
+    assert!(
+        out.contains(said) && out.contains("review --accept-log"),
+        "{out}"
+    );
+}

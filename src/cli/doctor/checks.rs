@@ -1,6 +1,7 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
 use crate::cli::command::{SHELL, command};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -284,6 +285,41 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         if let Some((_, about)) = lines.iter().find(|(line, _)| *line == finding.message) {
             finding = finding.advise(about);
         }
+        found.push(finding);
+    }
+    found.extend(remaining_text(scope));
+    found
+}
+
+/// Where text may remain of memories that the store no longer has: edits in the decision log, and
+/// old versions in the bucket that the scope is published to.
+fn remaining_text(scope: &Scope) -> Vec<DoctorFinding> {
+    let mut found = Vec::new();
+    let name = quoted(&scope.name);
+    let decisions = scope.store.decisions().unwrap_or_default();
+    let is_edited = |id: &&str| decisions.about(id).iter().any(|it| it.edit.is_some());
+    let mut edited: HashSet<&str> = decisions.ids().into_iter().filter(is_edited).collect();
+    if !edited.is_empty()
+        && let Ok(known) = scope.store.snapshot(|snapshot| snapshot.ids())
+    {
+        for id in &known {
+            edited.remove(id.as_str());
+        }
+        if !edited.is_empty() {
+            let edited = count(edited.len() as u64, "memory");
+            let message = format!("{DECISION_LOG} keeps edits of {edited} that left the store");
+            let finding = DoctorFinding::new(Level::Note, "", message)
+                .advise("to forget their text, delete the lines about them, and then")
+                .run(&format!("review --accept-log --scope {name}"));
+            found.push(finding);
+        }
+    }
+    // A scope that is published keeps a copy of what its bucket has.
+    if scope.remote.is_none() && scope.folder.join("remote").is_dir() {
+        let message = "its bucket keeps withdrawn text in old versions";
+        let finding = DoctorFinding::new(Level::Note, "", message)
+            .run(&format!("publish {name} --to ADDRESS --reindex"))
+            .run(&format!("publish {name} --to ADDRESS --prune 0d"));
         found.push(finding);
     }
     found
