@@ -711,7 +711,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     assert_eq!((count, notes.len()), (5, 1));
     let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));
     assert_eq!((count, deepest, notes), (11, 6, vec![]));
-    let (count, _, notes) = walk(json!({ "id": "n3", "depth": 1, "kind": "supersedes" }));
+    let (count, _, notes) = walk(json!({ "id": "n3", "depth": 1, "kind": ["supersedes"] }));
     assert_eq!((count, notes), (0, vec![]));
     // A kind that only this store has, in any case, alone or among others.
     assert_eq!(walk(json!({ "id": "n0", "kind": ["imports"] })).0, 1);
