@@ -158,7 +158,7 @@ impl OfferedTool {
             read.insert(name.clone(), value);
         }
         let note = (!told.is_empty()).then(|| {
-            let message = format!("arguments were read so: {}", told.join("; "));
+            let message = format!("read {}", told.join("; "));
             Note::new(NoteKind::ArgumentsRead, message)
         });
         Ok((read, note))

@@ -1156,7 +1156,7 @@ fn an_answer_says_in_one_note_how_its_arguments_were_read() {
         read,
         [&json!({
             "kind": "arguments_read",
-            "message": "arguments were read so: `limit` \"5\" as 5; `status` \"\" as not given; `tags` \"postgres\" as [\"postgres\"]; `maxTokens` as `max_tokens`",
+            "message": "read `limit` \"5\" as 5; `status` \"\" as not given; `tags` \"postgres\" as [\"postgres\"]; `maxTokens` as `max_tokens`",
         })]
     );
 }
