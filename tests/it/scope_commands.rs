@@ -326,7 +326,8 @@ fn scopes_remove_removes_the_scope_and_never_a_store() {
     let root = Root::new();
     root.store("own", &[memory("o", "Keep the organ", json!({}))]);
     add_scope(root.path(), "music", &store).ok();
-    fs::write(root.scope_folder("music").join("decisions.jsonl"), "{}\n").unwrap();
+    let log = root.scope_folder("music").join("decisions.jsonl");
+    fs::write(log, "{\"id\":\"another\"}\n").unwrap();
     let (stores, before) = (fingerprint(elsewhere.path()), fingerprint(root.path()));
     let output = ack(root.path(), &["scopes", "remove", "music"]).ok();
     assert!(output.contains("nothing was changed"), "{output}");

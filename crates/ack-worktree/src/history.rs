@@ -68,11 +68,17 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     bases
 }
 
-/// Bit flags: from which of two commits another one is reachable.
+/// Bit flags: from which of two commits another one is reachable, and whether it is reachable from
+/// a common one.
 const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
+const FROM_BOTH: u8 = FROM_HEAD | FROM_BASE;
+const IS_OLDER: u8 = 4;
 
 /// The newest commit that is reachable from both. `None` if they share none.
+///
+/// Times alone do not order commits: many are made within one second. So a common commit counts only
+/// once everything that is left to visit is reachable from one.
 ///
 /// # Errors
 /// It cannot be determined: commits are missing, or there are too many.
@@ -92,17 +98,19 @@ pub fn merge_base(
     }
     let is_shallow = objects.is_shallow();
     let mut is_cut = false;
+    let mut common: Vec<(i64, ObjectId)> = Vec::new();
+    let is_older = |reached: &HashMap<ObjectId, u8>, id: &ObjectId| {
+        reached.get(id).is_some_and(|from| from & IS_OLDER != 0)
+    };
     for _ in 0..MAX_COMMITS {
-        let Some((_, id)) = queue.pop() else {
-            return if is_cut {
-                Err(Unknown::Shallow)
-            } else {
-                Ok(None)
-            };
-        };
-        let from = reached.get(&id).copied().unwrap_or_default();
-        if from == FROM_HEAD | FROM_BASE {
-            return Ok(Some(id));
+        if queue.iter().all(|(_, id)| is_older(&reached, id)) {
+            break;
+        }
+        let Some((time, id)) = queue.pop() else { break };
+        let mut from = reached.get(&id).copied().unwrap_or_default();
+        if from & FROM_BOTH == FROM_BOTH {
+            common.push((time, id));
+            from |= IS_OLDER;
         }
         for parent in objects.commit(id)?.parents {
             let known = reached.entry(parent).or_default();
@@ -117,7 +125,16 @@ pub fn merge_base(
             }
         }
     }
-    Err(Unknown::OutOfTime)
+    let newest = common
+        .into_iter()
+        .filter(|(_, id)| !is_older(&reached, id))
+        .max();
+    match newest {
+        Some((_, id)) => Ok(Some(id)),
+        None if is_cut => Err(Unknown::Shallow),
+        None if queue.iter().all(|(_, id)| is_older(&reached, id)) => Ok(None),
+        None => Err(Unknown::OutOfTime),
+    }
 }
 
 /// How many commits changed each of some files after an instant (in seconds since 1970), following
