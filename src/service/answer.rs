@@ -28,8 +28,6 @@ const TIGHT_LIMITS: [(usize, usize, usize); 3] = [(60, 40, MAX_TAGS), (45, 25, 4
 const LINE_TOKENS: usize = 3;
 /// What the line costs that counts further facts.
 const MORE_FACTS_TOKENS: usize = 6;
-/// The same as a field of a result.
-const MORE_FACTS_FIELD_TOKENS: usize = 6;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
@@ -125,12 +123,8 @@ pub fn fit_subtitles_and_facts<'a>(
     let used = |rests: &[RemainingText<'_>]| {
         let both = rests.iter().map(|rest| {
             let has_more = rest.hit.more_facts > 0 || !rest.facts.as_slice().is_empty();
-            let (as_field, as_line) = match has_more {
-                true => (MORE_FACTS_FIELD_TOKENS, MORE_FACTS_TOKENS),
-                false => (0, 0),
-            };
-            let structure = token_cost(&*rest.hit) + as_field;
-            (structure, cost_as_text(rest.hit) + as_line)
+            let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
+            (token_cost(&*rest.hit), cost_as_text(rest.hit) + more)
         });
         both.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };

@@ -301,8 +301,6 @@ impl Expected<'_> {
     fn read(&self, value: &Value) -> Reading {
         match (self, value) {
             (_, Value::Null) => Reading::NotGiven,
-            // The answer to an empty question says so.
-            (Self::Text, Value::String(_)) => Reading::Same,
             (_, Value::String(text)) if text.trim().is_empty() => Reading::NotGiven,
             (_, Value::Array(entries)) if entries.is_empty() => Reading::NotGiven,
             (_, Value::Object(members)) if members.is_empty() => Reading::NotGiven,
@@ -327,6 +325,7 @@ impl Expected<'_> {
                 Some(known) => Reading::As(known.into()),
                 None => self.read_text(text),
             },
+            (Self::Text, Value::String(_)) => Reading::Same,
             (_, Value::String(text)) => self.read_text(text),
             (Self::Integer { zero_is_default }, Value::Number(number)) => {
                 match number.as_i64().or_else(|| whole(value.as_f64()?)) {

@@ -619,7 +619,8 @@ fn stop_word_queries_and_empty_queries_get_a_note() {
             .collect::<Vec<_>>()
     };
     assert_eq!(kinds(json!({ "query": "what is it" })), ["only_stop_words"]);
-    assert_eq!(kinds(json!({ "query": "  " })), ["empty_query"]);
+    // As if it were not given.
+    assert!(kinds(json!({ "query": "  " })).is_empty());
     assert_eq!(
         kinds(json!({ "query": "there", "mode": "hybrid" })),
         ["only_stop_words"]
@@ -727,7 +728,12 @@ fn an_agent_that_asks_for_many_results_gets_as_many_and_shorter_ones() {
         );
     }
     let (many, _) = page(50);
-    let facts = |results: &[Value]| results[0]["facts"].as_array().unwrap().len();
+    let facts = |results: &[Value]| {
+        let counts = results
+            .iter()
+            .map(|one| one["facts"].as_array().unwrap().len());
+        counts.sum::<usize>() * 100 / results.len()
+    };
     assert!(facts(&many) < facts(&few), "{many:?}");
     // A token limit holds.
     let arguments = json!({ "query": "payment gateway retries", "limit": 50, "max_tokens": 1_000 });

@@ -361,7 +361,7 @@ impl BucketError {
                     )),
                     Hint::command(
                         "publish SCOPE --to ADDRESS",
-                        "from a machine that has the newest version, follows it",
+                        "on a machine that has the newest version puts the bucket right",
                     ),
                 ];
             }

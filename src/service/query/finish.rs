@@ -14,6 +14,9 @@ const PAGE_FRAME_TOKENS: usize = 30;
 const RESULT_TOKENS: usize = 131;
 const RESULT_TEXT_TOKENS: usize = 107;
 
+/// Tokens of a comma and of the field `more_facts`.
+const MORE_TOKENS: usize = 7;
+
 /// Tokens of a cursor and of notes about what is cut.
 const CURSOR_TOKENS: usize = 60;
 /// How often a text is cut again to fill the limit.
@@ -49,8 +52,8 @@ pub fn finish(
     };
     let mut room = bound.saturating_sub(token_cost(&response) + CURSOR_TOKENS);
     if search.spec.by_agent && search.spec.detail == Detail::Concise && !search.spec.explain {
-        // Results come before further facts. Each takes a comma.
-        let room = room.saturating_sub(wanted);
+        // Results come before further facts. Each takes a comma, and the number of further facts.
+        let room = room.saturating_sub(wanted * MORE_TOKENS);
         let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(room);
         let budget = PageBudget {
             structure: usual(RESULT_TOKENS),

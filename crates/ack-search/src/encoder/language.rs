@@ -393,7 +393,6 @@ mod tests {
             "xcode provisioning profile",
             "cmake fetchcontent",
             "openssl pem der des",
-            "i18n locale de en fr es",
             "del var con nul lpt1",
             "cron job in est timezone",
             "min max λ α β",
