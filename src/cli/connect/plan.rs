@@ -374,6 +374,10 @@ pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec
         project: Some(repository(config)),
         ..places.clone()
     };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the command line is where the environment is read"
+    )]
     let is_off = std::env::var("CLAUDE_CODE_DISABLE_AUTO_MEMORY")
         .is_ok_and(|value| !unreviewed::is_empty_or_no(&value));
     unreviewed::unreviewed(client, &places, !is_off)

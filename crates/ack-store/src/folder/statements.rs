@@ -113,9 +113,9 @@ fn names(links: &[NamedLink]) -> impl Iterator<Item = &str> {
 
 fn is_section_about_note(heading: &str) -> bool {
     let words = heading.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
+    let mut words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
     words
-        .last()
+        .next_back()
         .is_some_and(|word| SECTIONS_ABOUT_THE_NOTE.contains(&&*word))
 }
 
