@@ -42,6 +42,10 @@ impl Stepped {
                 None => shell.env_remove(name),
             };
         }
+        #[expect(
+            clippy::zombie_processes,
+            reason = "`waitpid` waits for it at each step"
+        )]
         let mut child = shell.spawn().unwrap();
         let process = Pid::from_raw(child.id().cast_signed());
         let options = Options::PTRACE_O_TRACESYSGOOD
