@@ -305,7 +305,8 @@ impl Inputs {
     }
 }
 
-/// A path as people and clients write it: with `~`, as a `file://` address, or relative to a folder.
+/// A path as people and clients write it: with `~`, as a `file://` address, or relative to a
+/// folder.
 pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
     let address = path.to_str().and_then(file_path);
     folder.join(address.unwrap_or_else(|| expand_home(path, home)))

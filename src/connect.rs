@@ -6,8 +6,8 @@
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
 //! and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
 //! recognises our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a
-//! client's files contain, [`unreviewed`] what else puts text into its sessions. Nothing here runs a
-//! program.
+//! client's files contain, [`unreviewed`] what else puts text into its sessions. Nothing here runs
+//! a program.
 
 mod backup;
 mod client;

@@ -26,7 +26,8 @@ use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.
 const MAX_OUTPUT_CHARS: usize = 6_000;
-/// The same for a conversation that still contains the text of an earlier start, or is a subagent's.
+/// The same for a conversation that still contains the text of an earlier start, or is a
+/// subagent's.
 const MAX_CONTINUED_CHARS: usize = 1_600;
 /// Minimum cosine between a prompt and a memory that is added to it.
 const MIN_PROMPT_COSINE: f64 = 0.5;

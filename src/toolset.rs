@@ -4,9 +4,9 @@
 //! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It
 //! starts from a [`ToolsetPreset`], which is itself a file in the format of `[tools]`
 //! ([`crate::config::tools`]). [`build`] checks it against the schemas of the four, so that nothing
-//! can fail later. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints of
-//! errors and notes into the names that the agent knows on the way out. The service does not know
-//! about it, and this module does no input or output.
+//! can fail later. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints
+//! of errors and notes into the names that the agent knows on the way out. The service does not
+//! know about it, and this module does no input or output.
 
 pub mod argument;
 pub mod build;

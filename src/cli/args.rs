@@ -110,8 +110,8 @@ impl Cli {
     }
 }
 
-/// Whether a client started this process to speak with it: standard input is a pipe or a socket, and
-/// no terminal shows the output. A script has a file or nothing there.
+/// Whether a client started this process to speak with it: standard input is a pipe or a socket,
+/// and no terminal shows the output. A script has a file or nothing there.
 fn is_started_by_client() -> bool {
     let is_pipe = fstat(std::io::stdin().as_fd()).is_ok_and(|input| {
         let kind = SFlag::from_bits_truncate(input.st_mode) & SFlag::S_IFMT;

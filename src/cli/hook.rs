@@ -1,6 +1,6 @@
 //! `hook`: answers a coding agent's hook. It must never break a session: every problem is one line
-//! on standard error, and the exit code is 0. If a session starts without memories because of it, the
-//! user reads the line in the session, too.
+//! on standard error, and the exit code is 0. If a session starts without memories because of it,
+//! the user reads the line in the session, too.
 
 mod session_files;
 

@@ -77,7 +77,10 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
     let failed = setup.failed;
     if json {
         let failed: Vec<_> = failed.iter().map(Diagnostic::body).collect();
-        let answer = json!({ "stores": stores, "clients": clients, "unreviewed": unreviewed, "query": query, "failed": failed });
+        let answer = json!({
+            "stores": stores, "clients": clients, "unreviewed": unreviewed, "query": query,
+            "failed": failed,
+        });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
     }
     failed.into_iter().next().map_or(Ok(()), Err)

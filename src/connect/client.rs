@@ -295,8 +295,8 @@ impl Client {
         settings.filter(|_| self.hooks().session_start)
     }
 
-    /// The files that may call its hooks and, for Claude Code, enable plugins: the user's, and those
-    /// of the project if there is one.
+    /// The files that may call its hooks and, for Claude Code, enable plugins: the user's, and
+    /// those of the project if there is one.
     pub fn settings_files(self, places: &ClientPlaces) -> Vec<PathBuf> {
         let user = ClientPlaces {
             project: None,

@@ -80,11 +80,17 @@ impl Client {
                 } else {
                     command.clone()
                 };
-                json!({ "type": "command", "bash": command, "powershell": powershell, "timeoutSec": HOOK_SECONDS })
+                json!({
+                    "type": "command", "bash": command, "powershell": powershell,
+                    "timeoutSec": HOOK_SECONDS,
+                })
             }
             // These clients count in milliseconds.
             Self::Gemini | Self::Qwen => {
-                json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
+                json!({ "hooks": [{
+                    "type": "command", "name": NAME, "command": command,
+                    "timeout": HOOK_SECONDS * 1_000,
+                }] })
             }
             _ => {
                 let mut handler =

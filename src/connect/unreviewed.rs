@@ -223,7 +223,8 @@ fn is_memory_server(name: &str, entry: &Value) -> bool {
     names.any(keeps_memories)
 }
 
-/// The program that keeps memories and that a command runs, or that a part of the command belongs to.
+/// The program that keeps memories and that a command runs, or that a part of the command belongs
+/// to.
 fn memory_program(words: &[String]) -> Option<String> {
     let part_of = words.iter().find_map(|word| program_in(word));
     let runs = || program_name(words).filter(|name| keeps_memories(name));

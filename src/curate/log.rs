@@ -151,8 +151,8 @@ fn append_decided(
     })
 }
 
-/// Gives new decisions later times than those they overrule. Where decisions are signed, their times
-/// order them, and a colleague's clock may be ahead.
+/// Gives new decisions later times than those they overrule. Where decisions are signed, their
+/// times order them, and a colleague's clock may be ahead.
 fn date_after_earlier(log: &Decisions, decisions: &mut [Decision]) {
     let step = SignedDuration::from_millis(1);
     for decision in decisions {

@@ -1,4 +1,5 @@
-//! The files that a tool call is about to edit, for the tools of Claude Code, Codex and Copilot CLI.
+//! The files that a tool call is about to edit, for the tools of Claude Code, Codex and Copilot
+//! CLI.
 
 use serde_json::Value;
 

@@ -17,8 +17,8 @@ const MAX_LEVEL: u32 = 5;
 
 /// The memories about the files that a tool is about to edit, in the host's format; `None` if there
 /// is nothing to say. It neither blocks nor permits the call. Hosts that accept no text here get
-/// nothing: Gemini CLI 0.61 reads none before a tool call, Droid 0.215 drops it, and for Cursor this
-/// is unknown.
+/// nothing: Gemini CLI 0.61 reads none before a tool call, Droid 0.215 drops it, and for Cursor
+/// this is unknown.
 ///
 /// # Errors
 /// There is no scope, or no readable store.

@@ -90,8 +90,8 @@ pub struct Event {
     pub sender: Host,
     /// What the conversation contains.
     pub origin: SessionOrigin,
-    /// Whether the session begins now, rather than being cleared, compacted or resumed (`startup`, in
-    /// Copilot CLI `new`).
+    /// Whether the session begins now, rather than being cleared, compacted or resumed (`startup`,
+    /// in Copilot CLI `new`).
     pub is_first: bool,
     /// The project's folder.
     pub folder: Option<String>,

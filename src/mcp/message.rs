@@ -104,8 +104,8 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
     }
 }
 
-/// The arguments of a call as some clients send them: as JSON text, or as an empty list (which is how
-/// PHP writes an empty object).
+/// The arguments of a call as some clients send them: as JSON text, or as an empty list (which is
+/// how PHP writes an empty object).
 fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
     match arguments {
         Value::Array(none) if none.is_empty() => Some(Map::new()),

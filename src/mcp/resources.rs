@@ -47,8 +47,8 @@ pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
 }
 
 impl Server {
-    /// The list of scopes, each scope that may be listed, and the memories that a person may want to
-    /// point at.
+    /// The list of scopes, each scope that may be listed, and the memories that a person may want
+    /// to point at.
     pub(super) async fn resources(
         &self,
         request: Option<PaginatedRequestParams>,

@@ -223,8 +223,9 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     ))
 }
 
-/// The shared scope with the most memories that name the repository as their project. The rule has the
-/// repository's name (folded), not a memory's spelling, because that memory may wait for review.
+/// The shared scope with the most memories that name the repository as their project. The rule has
+/// the repository's name (folded), not a memory's spelling, because that memory may wait for
+/// review.
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
         let scope = scopes_recording(scopes, name).into_iter().next()?;

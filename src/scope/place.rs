@@ -86,8 +86,8 @@ impl Place {
         }
     }
 
-    /// The places that this one may also be, nearest first: those of the folders above it, below the
-    /// home folder. None if the top of its working tree is known.
+    /// The places that this one may also be, nearest first: those of the folders above it, below
+    /// the home folder. None if the top of its working tree is known.
     pub fn above<'a>(&'a self, home: Option<&Path>) -> impl Iterator<Item = Self> + 'a {
         let home = home.map(real_path).unwrap_or_default();
         let above = self.folder.ancestors().skip(1);

@@ -40,8 +40,8 @@ pub struct Current {
 }
 
 impl Current {
-    /// Counts the rows of its scope without a project as its own: they belong to the scope, and so to
-    /// every project of it.
+    /// Counts the rows of its scope without a project as its own: they belong to the scope, and so
+    /// to every project of it.
     pub fn add_common_rows(&mut self) {
         self.shares_rows = self.scope.is_some() && !self.own.unnamed;
         self.own.unnamed |= self.shares_rows;

@@ -69,10 +69,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Chooses the facts and the excerpt of a short result. Facts that contain more of the question come
-/// first. The sentence of the long text that contains most of it is shown if the subtitle and the
-/// facts contain less, or if there are none: to agents (`by_agent`) in their place. Words of the
-/// title, which is shown anyway, do not count. Without a question, everything stays in order.
+/// Chooses the facts and the excerpt of a short result. Facts that contain more of the question
+/// come first. The sentence of the long text that contains most of it is shown if the subtitle and
+/// the facts contain less, or if there are none: to agents (`by_agent`) in their place. Words of
+/// the title, which is shown anyway, do not count. Without a question, everything stays in order.
 pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_agent: bool) {
     let has_lines = memory.subtitle.is_some() || !memory.facts.is_empty();
     if reader.matcher.is_none() {
@@ -124,8 +124,8 @@ fn cut(sentence: &str) -> String {
     }
 }
 
-/// The sentences of the long text that say something: not those that repeat the title, and not those
-/// that are little more than a link.
+/// The sentences of the long text that say something: not those that repeat the title, and not
+/// those that are little more than a link.
 fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
     let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));

@@ -5,16 +5,16 @@ use ack_search::encoder::Encoder;
 use ack_search::semantic::{QuantizedVector, QueryVector};
 
 /// How much the small transformer's vector of a question counts, relative to the static one, if the
-/// question is compared with static vectors. It reads the question in context, but it fits them less
-/// well.
+/// question is compared with static vectors. It reads the question in context, but it fits them
+/// less well.
 const SHARE_FOR_STATIC: f32 = 0.15;
 /// The same for contextual vectors, which are made in the same way.
 const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
 /// A question of fewer words has no context; for static vectors, it is not read.
 const MIN_WORDS: usize = 3;
 
-/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it is
-/// compared with memories that have contextual vectors.
+/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it
+/// is compared with memories that have contextual vectors.
 pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let encoder = Encoder::embedded()?;
     let plain = encoder.query(text)?;

@@ -465,15 +465,15 @@ fn damaged(scope: &Scope) -> Vec<String> {
     problems
 }
 
-/// How many decisions do not count because nobody signed them who may.
+/// How many decisions do not count because they lack the signature of a listed signer.
 fn unsigned(decisions: &Decisions) -> Option<String> {
     let lines = decisions.unsigned() as u64;
     (lines > 0).then(|| {
         format!(
-            "{} of {DECISION_LOG} {} not count: nobody whom `signers` lists signed {}",
+            "{} of {DECISION_LOG} {} not count: {} no signature by anybody in `signers`",
             count(lines, "decision"),
             verb(lines, "does", "do"),
-            verb(lines, "it", "them")
+            verb(lines, "it has", "they have")
         )
     })
 }

@@ -1,9 +1,9 @@
 //! Reads arguments in the forms in which models and proxies send them.
 //!
-//! The declared type of an argument says what it takes. A value of another type that has one meaning
-//! is read as that, and one note in the answer says how. A value with two meanings is refused with
-//! a corrected example: here if the types cannot tell, else by [`crate::service::arguments`], which
-//! is strict. All sets of tools are read alike.
+//! The declared type of an argument says what it takes. A value of another type that has one
+//! meaning is read as that, and one note in the answer says how. A value with two meanings is
+//! refused with a corrected example: here if the types cannot tell, else by
+//! [`crate::service::arguments`], which is strict. All sets of tools are read alike.
 
 use std::borrow::Cow;
 
@@ -217,8 +217,8 @@ impl OfferedTool {
             .filter(|_| !folded.is_empty())
     }
 
-    /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the value
-    /// is a list of several.
+    /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the
+    /// value is a list of several.
     fn of_several(&self, argument: &Argument, value: &Value) -> Option<&Argument> {
         let is_list = match value {
             Value::Array(entries) => entries.len() > 1,
@@ -283,8 +283,8 @@ impl Argument {
 }
 
 impl Expected<'_> {
-    /// Whether such a value has the declared type or is null, so that no note says that it counts as
-    /// not given.
+    /// Whether such a value has the declared type or is null, so that no note says that it counts
+    /// as not given.
     fn is_usual_nothing(&self, value: &Value) -> bool {
         match value {
             Value::Null => true,

@@ -1,9 +1,9 @@
 //! Finds text that tries to direct the agent that reads it, instead of stating a fact.
 //!
 //! It knows the usual forms: orders to ignore instructions, new roles, secrecy towards people, the
-//! markup of chats, rules in the voice of a policy, orders to whoever reads the text. What a project
-//! tells agents about its own work ("agents should run the tests") is none of these. It protects
-//! from nothing: whoever knows the forms can avoid them.
+//! markup of chats, rules in the voice of a policy, orders to whoever reads the text. What a
+//! project tells agents about its own work ("agents should run the tests") is none of these. It
+//! protects from nothing: whoever knows the forms can avoid them.
 
 use std::sync::LazyLock;
 

@@ -52,8 +52,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// A text with a sign in place of `\n` in JSON and of the codes that colour it at a terminal, and with
-/// characters in place of the numbers by which JSON, programs and pages write them.
+/// A text with a sign in place of `\n` in JSON and of the codes that colour it at a terminal, and
+/// with characters in place of the numbers by which JSON, programs and pages write them.
 fn written_out(text: &str) -> Cow<'_, str> {
     static CODES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         pattern(

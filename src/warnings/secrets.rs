@@ -1,7 +1,7 @@
 //! Finds passwords, keys and tokens in a text.
 //!
-//! Two kinds are found: what is certain by its form (the tokens in `secrets.txt`, private keys), and
-//! values that nobody would guess in the [places] where secrets are written, such as after
+//! Two kinds are found: what is certain by its form (the tokens in `secrets.txt`, private keys),
+//! and values that nobody would guess in the [places] where secrets are written, such as after
 //! `api_token =`. A placeholder, a variable's name, a hash or an id is no secret.
 
 mod places;

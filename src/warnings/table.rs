@@ -160,8 +160,8 @@ impl Table {
     }
 }
 
-/// Whether a word can begin at a position: after no ASCII letter or digit, but those of `%20` and the
-/// like.
+/// Whether a word can begin at a position: after no ASCII letter or digit, but those of `%20` and
+/// the like.
 fn begins_word(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     if !bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {

@@ -1,7 +1,8 @@
 //! Curation decides, whatever the request: generated stores and generated requests of all four
-//! tools, and the few paths on which a status could change between two reads. A memory is recognised
-//! by its marker, a word in its id and in every field that a store has for it: texts, lists,
-//! project, type, session, links, decisions. Its times are in a year that no other memory has.
+//! tools, and the few paths on which a status could change between two reads. A memory is
+//! recognised by its marker, a word in its id and in every field that a store has for it: texts,
+//! lists, project, type, session, links, decisions. Its times are in a year that no other memory
+//! has.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -806,7 +807,8 @@ pub fn inspect(
 ) {
     let is_agent = question.caller == Caller::Agent;
     if !is_agent && let Some(suggestions) = answer.get_mut("suggestions").map(Value::take) {
-        // Whoever may ask for what waits is told a name there that is near to the one of the filter.
+        // Whoever may ask for what waits is told a name there that is near to the one of the
+        // filter.
         let all = Question {
             tool: REVIEW,
             ..*question

@@ -1,7 +1,7 @@
 //! The text of a decision log, however it was damaged: torn lines, lines of two writers in each
 //! other, bytes that are no text, huge lines. Every whole line before and after the damage counts,
-//! every damaged line is reported, one that names no memory closes the scope, and a decision that a damaged line may have changed approves
-//! nothing.
+//! every damaged line is reported, one that names no memory closes the scope, and a decision that a
+//! damaged line may have changed approves nothing.
 
 use std::collections::HashMap;
 

@@ -83,8 +83,8 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
     );
 }
 
-/// The most memory that a server took for a few answers, in MiB. Its scope has two memories with the
-/// word `marker`, one of them `huge`.
+/// The most memory that a server took for a few answers, in MiB. Its scope has two memories with
+/// the word `marker`, one of them `huge`.
 fn peak(root: &Root) -> u64 {
     let mut command = command(root.path());
     command.stderr(Stdio::null());

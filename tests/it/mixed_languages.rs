@@ -1,5 +1,6 @@
 //! Notes in German, French, Spanish and Russian among notes in English about the same subjects. The
-//! encoder knows only English, so what the words find has to win against what resembles the English.
+//! encoder knows only English, so what the words find has to win against what resembles the
+//! English.
 
 use serde_json::json;
 

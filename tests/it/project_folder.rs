@@ -1,5 +1,5 @@
-//! The project's folder, however a client names it: a folder inside it, a file, a deleted folder, an
-//! address, a workspace with several folders.
+//! The project's folder, however a client names it: a folder inside it, a file, a deleted folder,
+//! an address, a workspace with several folders.
 
 use std::path::{Path, PathBuf};
 

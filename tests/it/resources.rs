@@ -437,7 +437,8 @@ fn unapproved_memories_are_not_resources() {
     );
     let scope = read(&mut server, "memory://scope/team");
     assert!(!scope.to_string().contains("secret"), "{scope}");
-    // Only a caller that may pass a status gets the advice to do so, even in a scope with nothing else.
+    // Only a caller that may pass a status gets the advice to do so, even in a scope with nothing
+    // else.
     root.store(
         "queue",
         &[memory("q", "Staged secret", json!({ "status": "staging" }))],

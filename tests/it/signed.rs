@@ -152,8 +152,7 @@ fn what_another_program_writes_does_not_count() {
     let unsigned = fs::read_to_string(signed.log()).unwrap();
     signed.allow(&format!("ana {}", signed.public_key("ana")));
     assert_eq!(signed.served(), Vec::<String>::new());
-    let note =
-        "2 decisions of decisions.jsonl do not count: nobody whom `signers` lists signed them";
+    let note = "2 decisions of decisions.jsonl do not count: they have no signature by anybody in `signers`";
     assert!(signed.doctor().contains(note), "{}", signed.doctor());
     // What was rejected does not return to the queue.
     let listed = ack(signed.root.path(), &["review", "--list", "--json"]).json();

@@ -1,5 +1,5 @@
-//! The desk's second queue: approved memories that may be out of date are kept, edited, replaced and
-//! rejected there, and a memory that a person kept has no mark until there is another reason
+//! The desk's second queue: approved memories that may be out of date are kept, edited, replaced
+//! and rejected there, and a memory that a person kept has no mark until there is another reason
 //! against it.
 
 use std::fs;

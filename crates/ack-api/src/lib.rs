@@ -6,8 +6,9 @@
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
 //! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in
-//! words ([`number`]), what a reader can do next ([`hint`]), the numbers of the review queue ([`queue`]), the addresses of scopes and
-//! memories ([`uri`]), and the cancellation of requests ([`cancel`]). It does no input or output.
+//! words ([`number`]), what a reader can do next ([`hint`]), the numbers of the review queue
+//! ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of requests
+//! ([`cancel`]). It does no input or output.
 
 pub mod cancel;
 mod code;

@@ -247,8 +247,8 @@ pub const MAX_SUCCESSORS: usize = 1_024;
 
 /// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
 /// served. A successor that is missing, rejected or hidden by the filter does not count, because
-/// then neither would be shown. A memory in a cycle of successors is not superseded, and one before a
-/// cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
+/// then neither would be shown. A memory in a cycle of successors is not superseded, and one before
+/// a cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
 pub fn is_superseded<'a>(
     id: &str,
     first: Option<&'a str>,

@@ -304,7 +304,8 @@ impl Cache {
         found
     }
 
-    /// Removes what nothing needs any more, if there are other versions than the one that is served.
+    /// Removes what nothing needs any more, if there are other versions than the one that is
+    /// served.
     pub fn clean_if_old(&self) {
         if entries(&self.folder.join("versions")).len() > 1
             && let Ok(Some(_lock)) = self.lock()
@@ -329,8 +330,8 @@ impl Cache {
     }
 
     /// Removes what nothing needs any more: versions that were replaced some time ago, files that
-    /// belong to no version, and what a killed process left. The lock must be held. `retention`: how
-    /// long a version is kept after it was made, if it is not served.
+    /// belong to no version, and what a killed process left. The lock must be held. `retention`:
+    /// how long a version is kept after it was made, if it is not served.
     pub fn clean(&self, retention: Duration) {
         let current = self.installed();
         let is_older = |path: &Path, limit: Duration| {

@@ -103,8 +103,7 @@ pub struct Version {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<Withdrawn>,
-    /// Ids of memories that were withdrawn by hand and may be published again, because somebody
-    /// asked for it later.
+    /// Ids of memories that were withdrawn by hand and later allowed back with `--restore`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
     /// The encoder that made the vectors.

@@ -51,8 +51,8 @@ fn client_options(settings: &RemoteSettings) -> ClientOptions {
         .with_timeout(REQUEST_TIMEOUT)
 }
 
-/// Connects without following redirects: a server must not send requests, with their credentials,
-/// to an address that nobody configured.
+/// Connects without following redirects. Otherwise a server could have requests, with their
+/// credentials, sent to an address that is not in the configuration.
 #[derive(Debug)]
 struct WithoutRedirects;
 

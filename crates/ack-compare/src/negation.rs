@@ -1,6 +1,6 @@
-//! Words that deny something, in the languages in which people note what they learn.
+//! Negation words of the languages in which people write notes.
 
-/// Words that deny what stands beside them, in English, German, Dutch, Swedish, Danish, Norwegian,
+/// Negation words in English, German, Dutch, Swedish, Danish, Norwegian,
 /// French, Spanish, Portuguese, Italian, Polish, Czech, Russian, Ukrainian, Turkish and Finnish.
 #[rustfmt::skip]
 const NEGATIONS: &[&str] = &[

@@ -44,7 +44,8 @@ const MIN_ROWS_PER_BATCH: usize = 1_024;
 /// How many batches become one version and one fragment of the table. A killed build loses at most
 /// these. Every fragment slows down each search of a large table a little.
 const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
-/// Rows per batch if the small transformer reads them. That takes long, so progress is saved more often.
+/// Rows per batch if the small transformer reads them. That takes long, so progress is saved more
+/// often.
 const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
@@ -469,9 +470,9 @@ impl Writer {
         })
     }
 
-    /// Removes what no reader needs any more: earlier versions, and what killed builds left. Next to
-    /// a store nothing older than this build stays, because it may have the text of memories that
-    /// the store no longer has. A reader of the earlier version opens the new one.
+    /// Removes what no reader needs any more: earlier versions, and what killed builds left. Next
+    /// to a store nothing older than this build stays, because it may have the text of memories
+    /// that the store no longer has. A reader of the earlier version opens the new one.
     async fn prune(&self) -> Result<(), TableError> {
         let is_derived = self.extent == Extent::Derived;
         let retention = if is_derived { 0 } else { RETENTION_HOURS };

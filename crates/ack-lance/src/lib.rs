@@ -313,8 +313,8 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// Opens the published version to read all of it once. It shares no caches: they would keep what was
-/// read of every version that a long-running process has loaded.
+/// Opens the published version to read all of it once. It shares no caches: they would keep what
+/// was read of every version that a long-running process has loaded.
 async fn published_dataset(folder: &Path) -> Result<Dataset, TableError> {
     dataset_with(folder, new_session(0, 0)).await
 }

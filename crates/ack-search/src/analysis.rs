@@ -4,8 +4,8 @@
 //! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
 //! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
 //! lower-cased, stripped of diacritics ([`super::diacritics`]), dropped if they are stop words, and
-//! stemmed ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese, Thai and
-//! others; also Korean) becomes pairs of adjacent characters.
+//! stemmed ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese,
+//! Thai and others; also Korean) becomes pairs of adjacent characters.
 
 use std::borrow::Cow;
 

@@ -45,8 +45,8 @@ const SUBWORD_ONLY_FACTOR: f32 = 0.45;
 const MIN_FOREIGN_FACTOR: f32 = 0.3;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
-/// The norm of a memory's vector to which a network contributed, as long as the encoder knows all of
-/// its words. Cosines of two such vectors are greater than static ones, also those of unrelated
+/// The norm of a memory's vector to which a network contributed, as long as the encoder knows all
+/// of its words. Cosines of two such vectors are greater than static ones, also those of unrelated
 /// texts; with this norm, memories with and without such vectors can be ranked together.
 pub const CONTEXTUAL_NORM: f32 = 0.93;
 
@@ -370,9 +370,9 @@ impl Encoder {
         }
     }
 
-    /// The static vector of a text with norm 1, plus `weight` times the small transformer's vector of
-    /// it. The result has the norm of the static vector: both encoders know the same words.
-    /// See [`CONTEXTUAL_NORM`] for a memory's.
+    /// The static vector of a text with norm 1, plus `weight` times the small transformer's vector
+    /// of it. The result has the norm of the static vector: both encoders know the same words. See
+    /// [`CONTEXTUAL_NORM`] for a memory's.
     pub fn with_network(
         &self,
         static_vector: &[f32],

@@ -15,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use ack_api::decision::{Decision, InvalidDecision, Verdict, ids_of_damaged_line};
 use ack_api::memory::{Status, Unreviewed};
+use ack_api::number::{count, verb};
 use ack_api::text;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -72,8 +73,8 @@ pub struct Decisions {
     damaged: Vec<DamagedLine>,
     /// The numbers of the lines that another program wrote, as far as the seal tells.
     foreign: HashSet<usize>,
-    /// How many decisions do not count because nobody who may decide signed them; `None` if
-    /// signatures are not required.
+    /// How many decisions do not count because they lack the signature of a listed signer; `None`
+    /// if signatures are not required.
     unsigned: Option<usize>,
     /// The lines of the list of signers that cannot be used.
     signer_problems: Vec<String>,
@@ -85,12 +86,12 @@ pub struct Decisions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogProblem {
     /// Lines that it had when it was last written are missing.
-    #[error("{} that it had when it was last written {} gone", count_lines(*.0), if *.0 == 1 { "is" } else { "are" })]
+    #[error("{}", lines_are_gone(*.0))]
     Lost(usize),
     /// The file is missing, and there is a seal.
     #[error("it is gone")]
     Gone,
-    /// A line cannot be read, and nobody knows which memories it was about.
+    /// A line cannot be read and does not say which memory it is about.
     #[error("line {0} cannot be read and does not say which memory it is about")]
     Nameless(usize),
     /// It cannot be told whether it lost lines.
@@ -98,11 +99,13 @@ pub enum LogProblem {
     Seal,
 }
 
-fn count_lines(lines: usize) -> String {
-    match lines {
-        1 => "1 line".to_owned(),
-        many => format!("{many} lines"),
-    }
+fn lines_are_gone(lines: usize) -> String {
+    let lines = lines as u64;
+    let is = verb(lines, "is", "are");
+    format!(
+        "{} that it had when it was last written {is} gone",
+        count(lines, "line")
+    )
 }
 
 /// The log's entries for one memory.

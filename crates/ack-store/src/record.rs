@@ -246,8 +246,8 @@ pub fn memory(
     Ok(memory)
 }
 
-/// The title and the subtitle of a memory that a person saved: the first sentence of its text stands
-/// where the program has no words of its own, or only the beginning of the text.
+/// The title and the subtitle of a memory that a person saved: the first sentence of its text
+/// stands where the program has no words of its own, or only the beginning of the text.
 fn headings_by_hand(
     title: Option<String>,
     subtitle: Option<String>,

@@ -77,8 +77,8 @@ const IS_OLDER: u8 = 4;
 
 /// The newest commit that is reachable from both. `None` if they share none.
 ///
-/// Times alone do not order commits: many are made within one second. So a common commit counts only
-/// once everything that is left to visit is reachable from one.
+/// Times alone do not order commits: many are made within one second. So a common commit counts
+/// only once everything that is left to visit is reachable from one.
 ///
 /// # Errors
 /// It cannot be determined: commits are missing, or there are too many.

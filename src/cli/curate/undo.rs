@@ -46,7 +46,9 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let decisions: Vec<&Decision> = decisions.collect();
         return print_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "served_again": side_effects.served_again, "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
+            "served_again": side_effects.served_again,
+            "wait_again": side_effects.wait_again,
+            "also_rejected": side_effects.also_rejected,
         }));
     }
     let short = short_ids(&scopes);

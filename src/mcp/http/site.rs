@@ -231,7 +231,8 @@ impl Site {
         self.readiness.check().await
     }
 
-    /// The client that reads the metrics. While the token file is broken, those may who could before.
+    /// The client that reads the metrics. While the token file is broken, those may who could
+    /// before.
     fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
         self.caller(headers).or_else(|refusal| {
             let tokens = self.extras.tokens.as_ref().ok_or(refusal)?;

@@ -190,8 +190,8 @@ impl TokenFile {
         find(&self.clients(), token)
     }
 
-    /// The client with this token that may read the metrics even now, because the file is broken and
-    /// its last version let it: the metrics say that the file is broken.
+    /// The client with this token that may read the metrics even now, because the file is broken
+    /// and its last version let it: the metrics say that the file is broken.
     pub fn watcher(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
         let state = self.lock();
         state.problem.as_ref()?;
@@ -387,7 +387,8 @@ fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>
     Ok(clients)
 }
 
-/// Describes an error in a TOML file with its line, but without a value, so that no hash is printed.
+/// Describes an error in a TOML file with its line, but without a value, so that no hash is
+/// printed.
 fn explain(text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let before = text.get(..start).unwrap_or_default();

@@ -395,8 +395,8 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Newest first, those without a project last, then by scope and id, so that the order is total.
-    /// Among those of one day, what says little comes last.
+    /// Newest first, those without a project last, then by scope and id, so that the order is
+    /// total. Among those of one day, what says little comes last.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let is_common = |(scope, outline): (usize, &Outline)| {
             Some(scope) == self.common_scope

@@ -68,7 +68,8 @@ pub fn is_secret(given: &str, least: usize) -> bool {
         && !matches(&UUIDS, value)
 }
 
-/// Whether a value, which nothing but its place calls a secret, has letters of both cases and digits.
+/// Whether a value, which nothing but its place calls a secret, has letters of both cases and
+/// digits.
 pub fn is_strong(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
     let is_varied = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);

@@ -1,5 +1,5 @@
-//! How well the encoder knows the language of a text in Latin script. It was trained on English, and
-//! splits the words of other languages into pieces that mean something else.
+//! How well the encoder knows the language of a text in Latin script. It was trained on English,
+//! and splits the words of other languages into pieces that mean something else.
 
 use whichlang::{Lang, detect_language};
 
@@ -227,8 +227,8 @@ const FUNCTION_WORDS: &[&str] = &[
     "zur",
 ];
 
-/// The share of words that the encoder knows, of a text that is not in English; `None` for a text in
-/// English, in code, or too short to tell.
+/// The share of words that the encoder knows, of a text that is not in English; `None` for a text
+/// in English, in code, or too short to tell.
 ///
 /// Names and code are often taken for another language, so a text also needs few known words.
 pub(super) fn foreign_share(vocabulary: &Vocabulary, text: &str) -> Option<f32> {
@@ -239,9 +239,9 @@ pub(super) fn foreign_share(vocabulary: &Vocabulary, text: &str) -> Option<f32> 
 }
 
 /// Whether a text in Latin script is certainly in another language: it has words that English has
-/// not, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop words of English. Names
-/// and code have none. One alone, or codes of languages, count only if the other words look foreign
-/// too.
+/// not, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop words of English.
+/// Names and code have none. One alone, or codes of languages, count only if the other words look
+/// foreign too.
 pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool {
     let mut foreign: Vec<String> = Vec::new();
     let mut english = 0;

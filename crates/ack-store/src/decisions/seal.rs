@@ -1,9 +1,10 @@
 //! The seal of a decision log: a hash of each line that was in the log when it was last written.
 //!
-//! A log that lost a line may have lost a rejection, and nothing in the log tells. So `decisions.seal`
-//! lies beside it, and a log in which a sealed line is missing serves nothing. The order does not
-//! matter, and a log may have more lines, so that two logs can be merged line by line; so can two
-//! seals. The hash finds accidents, not forgeries: whoever can write one file can write both.
+//! A log that lost a line may have lost a rejection, and nothing in the log tells. So
+//! `decisions.seal` lies beside it, and a log in which a sealed line is missing serves nothing. The
+//! order does not matter, and a log may have more lines, so that two logs can be merged line by
+//! line; so can two seals. The hash finds accidents, not forgeries: whoever can write one file can
+//! write both.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -102,8 +103,8 @@ impl Seal {
         })
     }
 
-    /// The seal of a log that gets more lines of this program at its end. Lines that an earlier seal
-    /// does not know are another program's; without an earlier seal, nobody knows.
+    /// The seal of a log that gets more lines of this program at its end. Lines that an earlier
+    /// seal does not know are another program's; without an earlier seal, nobody knows.
     #[must_use]
     pub fn of(log: &[u8], before: Option<&Self>, more: &[u8], origin: LineOrigin) -> Self {
         let mut walk = before.map(Self::walk);

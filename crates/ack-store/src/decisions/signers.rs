@@ -120,7 +120,8 @@ impl Signers {
         message
     }
 
-    /// The line that follows the lines of a batch; `None` if nobody who may sign made the signature.
+    /// The line that follows the lines of a batch; `None` if nobody who may sign made the
+    /// signature.
     pub fn signature_line(&self, lines: &str, signature: &str) -> Option<String> {
         let digests = lines_of(lines.as_bytes()).map(|(_, line)| hex(&sha256(line)));
         let line = SignatureLine {

@@ -1,8 +1,9 @@
 //! The memories in Claude Code's `MEMORY.md` itself: its items and paragraphs.
 //!
 //! An item that only points to a file of notes is an entry of the index, not a memory. The ids come
-//! from the first sentences, so an item that is changed further on keeps its id, and one whose first
-//! sentence is rewritten is a new memory. In both cases no earlier decision applies to its text.
+//! from the first sentences, so an item that is changed further on keeps its id, and one whose
+//! first sentence is rewritten is a new memory. In both cases no earlier decision applies to its
+//! text.
 
 use std::path::Path;
 

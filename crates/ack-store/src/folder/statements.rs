@@ -19,8 +19,8 @@ const MEMORY_PREFIX: &str = "mem:";
 
 /// The kind of a link to the note that replaces this one.
 pub const SUPERSEDED_BY: &str = "superseded_by";
-/// The phrases before a link to a note that this one replaces or that replaces it, as in the files of
-/// adr-tools too, and the kinds of these links.
+/// The phrases before a link to a note that this one replaces or that replaces it, as in the files
+/// of adr-tools too, and the kinds of these links.
 const REPLACEMENTS: [(&str, &str); 6] = [
     ("replaces", SUPERSEDES),
     ("supersedes", SUPERSEDES),

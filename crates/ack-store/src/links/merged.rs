@@ -10,8 +10,8 @@ use super::Link;
 use crate::{Snapshot, StoreError};
 use ack_api::memory::StatusFilter;
 
-/// The longest chain of merges that is followed, and the most memories that were merged into one. In
-/// a longer chain, which may be a cycle, every memory stands for itself.
+/// The longest chain of merges that is followed, and the most memories that were merged into one.
+/// In a longer chain, which may be a cycle, every memory stands for itself.
 const MAX_MERGED: usize = 256;
 
 impl Snapshot<'_> {
