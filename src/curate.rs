@@ -95,6 +95,14 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// The decisions were written, but not what another program added meanwhile.
+    #[error("the decisions are in `{}`, but lines that another program added meanwhile were lost: {source}", path.display())]
+    LateLines {
+        /// The log.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
     /// Several rows have the id.
     #[error("several memories in `{}` have the id `{id}`", path.display())]
     DuplicateId {
@@ -158,7 +166,10 @@ impl Diagnostic for CurateError {
             | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::DuplicateId { .. } | Self::Unsigned { .. } => ErrorCode::DecisionRefused,
-            Self::Write { .. } | Self::Replaced { .. } | Self::Locked { .. } => ErrorCode::IoError,
+            Self::Write { .. }
+            | Self::LateLines { .. }
+            | Self::Replaced { .. }
+            | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
         }
@@ -219,6 +230,7 @@ impl CurateError {
                 return vec![Hint::command(format!("undo {batch}"), "undoes it anyway")];
             }
             Self::Write { .. } => "check the folder's permissions and the free space",
+            Self::LateLines { .. } => "restore the other program's lines from a copy or from git",
             Self::DuplicateId { .. } => "give each of them an id of its own in the store",
             Self::Replaced { .. } => {
                 "decide again: what was decided is not in the file that is there now"

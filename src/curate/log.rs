@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
-use ack_store::decisions::Decisions;
+use ack_store::decisions::seal::{Seal, seal_path};
+use ack_store::decisions::{Decisions, MAX_LOG_BYTES, foreign_lines};
 use ack_store::read::CuratedMemory;
 use ack_store::{Snapshot, StoreError};
+use ack_sys::files;
 use jiff::{SignedDuration, Timestamp};
 
 use super::CurateError;
@@ -151,21 +153,25 @@ fn append_decided(
     })
 }
 
-/// Gives new decisions later times than those they overrule. Where decisions are signed, their
-/// times order them, and a colleague's clock may be ahead.
+/// Gives new decisions later times than those they overrule, in the log and in their own batch.
+/// Where decisions are signed, their times order them, and a colleague's clock may be ahead.
 fn date_after_earlier(log: &Decisions, decisions: &mut [Decision]) {
     let step = SignedDuration::from_millis(1);
+    let mut in_batch: HashMap<String, Timestamp> = HashMap::new();
     for decision in decisions {
-        let earlier = log.about(&text::id(&decision.id)).last();
-        let Some(earlier) = earlier.and_then(|line| line.time.parse::<Timestamp>().ok()) else {
+        let id = text::id(&decision.id);
+        let Ok(mut time) = decision.time.parse::<Timestamp>() else {
             continue;
         };
-        let time = decision.time.parse::<Timestamp>();
-        if time.is_ok_and(|time| time <= earlier)
+        let earlier = in_batch.get(&id).copied();
+        if let Some(earlier) = earlier.or_else(|| log.newest_signed_time(&id))
+            && time <= earlier
             && let Ok(later) = earlier.checked_add(step)
         {
-            decision.time = later.to_string();
+            time = later;
+            decision.time = time.to_string();
         }
+        in_batch.insert(id, time);
     }
 }
 
@@ -225,10 +231,20 @@ fn log_path(scope: &Scope) -> PathBuf {
     )
 }
 
-/// Makes the log count as it is, whatever it lost.
+/// Makes the log count as it was `shown` to a person, whatever it lost.
 ///
 /// # Errors
 /// It cannot be read, or another process has it.
-pub fn accept(scope: &Scope) -> Result<(), CurateError> {
-    LockedLog::open(&log_path(scope))?.accept()
+pub fn accept(scope: &Scope, shown: &[u8]) -> Result<(), CurateError> {
+    LockedLog::open(&log_path(scope))?.accept(shown)
+}
+
+/// A log as it is shown to a person who may accept it, and the lines of other programs in it.
+pub fn shown(scope: &Scope) -> (Vec<u8>, Vec<String>) {
+    let path = log_path(scope);
+    let content = files::read(&path, MAX_LOG_BYTES).unwrap_or_default();
+    // With a damaged seal, nobody knows who wrote what.
+    let seal = Seal::load(&seal_path(&path)).unwrap_or(Some(Seal::default()));
+    let foreign = foreign_lines(&content, seal.as_ref());
+    (content, foreign)
 }

@@ -69,8 +69,14 @@ impl LockedLog {
             // Not every file system can lock a folder.
             Err(TryLockError::Error(_)) | Ok(()) => {}
         }
+        let mut log = Self {
+            path: path.to_owned(),
+            real,
+            file: None,
+            _folder: folder,
+        };
         loop {
-            let file = match files::open(&real) {
+            let file = match open_to_lock(&log.real) {
                 Ok(file) => Some(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 Err(error) => return Err(fail(error)),
@@ -82,12 +88,7 @@ impl LockedLog {
                     Ok(()) => {}
                 }
             }
-            let log = Self {
-                path: path.to_owned(),
-                real: real.clone(),
-                file,
-                _folder: folder.try_clone().map_err(fail)?,
-            };
+            log.file = file;
             // Another file may have taken its place while we waited.
             if log.is_in_place().map_err(fail)? {
                 return Ok(log);
@@ -99,16 +100,22 @@ impl LockedLog {
     ///
     /// # Errors
     /// The log cannot be written, or another program replaced it. Then none of the lines is in it.
+    /// With [`CurateError::LateLines`] they are.
     pub fn append(mut self, lines: &str) -> Result<(), CurateError> {
         let path = self.path.clone();
         let fail = |source| write_error(&path, source);
-        remove_left_copies(&self.real);
+        for place in [&self.real, &self.path] {
+            remove_left_copies(place);
+        }
         let before = self.content().map_err(fail)?;
         let mut text = before.clone();
         if text.last().is_some_and(|last| *last != b'\n') {
             text.push(b'\n');
         }
         text.extend_from_slice(lines.as_bytes());
+        if text.len() as u64 > MAX_LOG_BYTES {
+            return Err(fail(ErrorKind::FileTooLarge.into()));
+        }
         let copy = self.copy(&self.real, &text).map_err(fail)?;
         if !self.is_in_place().map_err(fail)? {
             return Err(replaced(&path));
@@ -130,18 +137,21 @@ impl LockedLog {
         }
         // If this fails, only a later loss of the new lines is not noticed.
         let _ = self.seal(&before, lines, LineOrigin::Own);
-        self.keep_late_lines(before.len() as u64).map_err(fail)
+        let kept = self.keep_late_lines(before.len() as u64);
+        kept.map_err(|source| CurateError::LateLines { path, source })
     }
 
-    /// Seals the log as it is, so that it counts.
+    /// Seals the log as it is, so that it counts. Lines that were not in it when it was `shown` stay
+    /// another program's.
     ///
     /// # Errors
     /// It cannot be read, or its seal cannot be written.
-    pub fn accept(mut self) -> Result<(), CurateError> {
+    pub fn accept(self, shown: &[u8]) -> Result<(), CurateError> {
         let seal = seal_path(&self.path);
         let written = self.content().and_then(|content| match &self.file {
             Some(_) => {
-                let sealed = Seal::of(&content, None, b"", LineOrigin::Own);
+                let seen = Seal::of(shown, None, b"", LineOrigin::Own);
+                let sealed = Seal::of(&content, Some(&seen), b"", LineOrigin::Own);
                 self.put_in_place(&seal, &sealed)
             }
             None => fs::remove_file(&seal).or_else(|error| match error.kind() {
@@ -161,8 +171,9 @@ impl LockedLog {
     }
 
     fn put_in_place(&self, path: &Path, seal: &Seal) -> io::Result<()> {
-        let copy = self.copy(path, seal.to_text().as_bytes())?;
-        copy.persist(path).map_err(|error| error.error)?;
+        let real = real_path(path)?;
+        let copy = self.copy(&real, seal.to_text().as_bytes())?;
+        copy.persist(&real).map_err(|error| error.error)?;
         Ok(())
     }
 
@@ -181,13 +192,12 @@ impl LockedLog {
         Ok(copy)
     }
 
-    fn content(&mut self) -> io::Result<Vec<u8>> {
-        let mut content = Vec::new();
-        if let Some(file) = &mut self.file {
-            file.seek(SeekFrom::Start(0))?;
-            file.take(MAX_LOG_BYTES + 1).read_to_end(&mut content)?;
-        }
-        Ok(content)
+    fn content(&self) -> io::Result<Vec<u8>> {
+        let Some(mut file) = self.file.as_ref() else {
+            return Ok(Vec::new());
+        };
+        file.seek(SeekFrom::Start(0))?;
+        files::read_opened(file, MAX_LOG_BYTES)
     }
 
     /// Appends what another program appended to the old file, which it may have opened before the
@@ -230,6 +240,12 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
         }
         real => real,
     }
+}
+
+/// Opens the log. A network file system locks only what is open for writing.
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    files::check(path)?;
+    fs::OpenOptions::new().read(true).append(true).open(path)
 }
 
 /// Waits until no other process has the lock.

@@ -117,6 +117,8 @@ struct LoggedDecisions {
     numbers: Vec<usize>,
     /// Whether a damaged line about it follows the last valid one.
     is_unreadable: bool,
+    /// Whether nobody signed it, although signatures are required.
+    is_unsigned: bool,
 }
 
 impl Decisions {
@@ -205,6 +207,7 @@ impl Decisions {
             let is_signed = self.by_id.contains_key(&id);
             if !is_signed && decision.verdict == Verdict::Reject {
                 self.add(number, decision);
+                self.by_id.entry(id).or_default().is_unsigned = true;
             }
         }
     }
@@ -236,13 +239,17 @@ impl Decisions {
         let numbers = self.by_id.values().flat_map(|decided| &decided.numbers);
         let next = numbers.max().map_or(1, |last| last + 1);
         for (number, decision) in (next..).zip(more) {
-            let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
-            decided.lines.push(decision.clone());
-            decided.numbers.push(number);
-            decided.is_unreadable = false;
+            decisions.add(number, decision.clone());
         }
         decisions.sort_by_target();
         decisions
+    }
+
+    /// The time of the newest decision about a memory, unless it lacks a required signature: an
+    /// unsigned line may say any time.
+    pub fn newest_signed_time(&self, id: &str) -> Option<Timestamp> {
+        let decided = self.by_id.get(id).filter(|decided| !decided.is_unsigned)?;
+        decided.lines.last()?.time.parse().ok()
     }
 
     /// Sorts the decisions by the memories and by the contents that they are about.
@@ -331,15 +338,6 @@ impl Decisions {
         self.foreign.len()
     }
 
-    /// Whether another program wrote a line about a memory. `position` is its place in
-    /// [`Decisions::about`].
-    pub fn is_foreign(&self, id: &str, position: usize) -> bool {
-        let numbers = self.by_id.get(id).map(|decided| &decided.numbers);
-        numbers
-            .and_then(|numbers| numbers.get(position))
-            .is_some_and(|number| self.foreign.contains(number))
-    }
-
     /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version
@@ -350,6 +348,18 @@ impl LoggedDecisions {
     fn last(&self) -> Option<&Decision> {
         self.lines.last().filter(|_| !self.is_unreadable)
     }
+}
+
+/// The lines of a log that another program wrote, as far as the seal tells.
+pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
+    let mut walk = seal.map(Seal::walk);
+    let lines = lines_of(content).map(|(_, line)| line);
+    let foreign = lines.filter(|line| {
+        let walk = walk.as_mut();
+        walk.is_some_and(|walk| !walk.is_own(line_hash(line)))
+    });
+    let texts = foreign.map(|line| String::from_utf8_lossy(line).into_owned());
+    texts.collect()
 }
 
 /// What determines the status of a store's rows.
@@ -540,11 +550,7 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
         let value = row.get_ref(2 + Field::ALL.len() + offset)?;
         add(column.trim_matches('"'), value);
     }
-    let mut digest = String::from("sha256:");
-    for byte in hash.finalize() {
-        digest.push_str(&format!("{byte:02x}"));
-    }
-    Ok(digest)
+    Ok(format!("sha256:{}", signers::hex(&hash.finalize())))
 }
 
 /// The lines of a log that are not blank, with their numbers from 1 and without the spaces around

@@ -1,11 +1,10 @@
 //! `review --accept-log`: after a loss that is known or wanted, the log counts as it is.
 
 use std::io::ErrorKind;
-use std::sync::Arc;
 
+use ack_api::decision::Decision;
 use ack_api::text;
 use ack_store::StoreError;
-use ack_store::decisions::Decisions;
 
 use crate::cli::caller::Caller;
 use crate::cli::curate::print_json;
@@ -21,58 +20,66 @@ pub fn run(caller: Caller<'_>, scope: Option<&str>) -> Result<(), CliError> {
     let mut accepted = Vec::new();
     let mut is_any = false;
     for scope in caller.scopes(scope)? {
-        let Some(found) = to_accept(&scope) else {
+        let (content, foreign) = log::shown(&scope);
+        let Some(mut found) = to_accept(&scope) else {
             continue;
         };
+        if !foreign.is_empty() {
+            found.push_str("these lines were not written by ack-memory on this machine:\n");
+            found.extend(foreign.iter().map(|line| foreign_line(line)));
+        }
         is_any = true;
         write_err(&found);
         let question = format!("Accept the decision log of {} as it is?", scope.name);
         if session.is_human() && !prompt::confirm(&question) {
             continue;
         }
-        log::accept(&scope)?;
+        if let Err(error) = log::accept(&scope, &content) {
+            if !accepted.is_empty() {
+                write_err(&accepted_text(&accepted));
+            }
+            return Err(error.into());
+        }
         accepted.push(scope.name.clone());
     }
     if caller.json {
         return print_json(&serde_json::json!({ "accepted": accepted }));
     }
     write_plain(&match (accepted.as_slice(), is_any) {
-        ([], false) => "nothing to accept: no decision log lost a line\n".to_owned(),
+        ([], false) => "nothing to accept: ack-memory wrote all of the decision logs\n".to_owned(),
         ([], true) => "nothing was accepted\n".to_owned(),
-        (accepted, _) => format!("accepted the decision log of {}\n", text::list(accepted)),
+        (accepted, _) => accepted_text(accepted),
     })
 }
 
-/// What there is to accept in a scope, with the lines that other programs wrote.
-fn to_accept(scope: &Arc<Scope>) -> Option<String> {
-    let decisions = match scope.store.decisions() {
+fn accepted_text(scopes: &[String]) -> String {
+    format!("accepted the decision log of {}\n", text::list(scopes))
+}
+
+/// What there is to accept in a scope, besides the lines of other programs.
+fn to_accept(scope: &Scope) -> Option<String> {
+    match scope.store.decisions() {
         Err(error) => {
             let is_content = match &error {
                 StoreError::LostDecisions { .. } => true,
                 StoreError::Decisions { source, .. } => source.kind() == ErrorKind::InvalidData,
                 _ => false,
             };
-            return is_content.then(|| format!("scope {}: {error}\n", scope.name));
+            is_content.then(|| format!("scope {}: {error}\n", scope.name))
         }
-        Ok(decisions) if decisions.foreign() == 0 => return None,
-        Ok(decisions) => decisions,
-    };
-    let mut found = format!(
-        "scope {}: these decisions were not written by ack-memory on this machine:\n",
-        scope.name
-    );
-    found.extend(foreign_lines(&decisions));
-    Some(found)
+        Ok(decisions) if decisions.foreign() == 0 => None,
+        Ok(_) => Some(format!("scope {}: ", scope.name)),
+    }
 }
 
-fn foreign_lines(decisions: &Decisions) -> impl Iterator<Item = String> {
-    let about = decisions.ids().into_iter().flat_map(move |id| {
-        let lines = decisions.about(id).iter().enumerate();
-        lines.filter(move |(position, _)| decisions.is_foreign(id, *position))
-    });
-    about.map(|(_, line)| {
-        let [id, actor, time] =
-            [&line.id, &line.actor, &line.time].map(|field| text::line(field, 80));
-        format!("  {id}  {}  {actor}  {time}\n", line.verdict.as_str())
-    })
+/// A decision of another program, or a line that is none.
+fn foreign_line(line: &str) -> String {
+    match Decision::parse(line) {
+        Ok(line) => {
+            let [id, actor, time] =
+                [&line.id, &line.actor, &line.time].map(|field| text::line(field, 80));
+            format!("  {id}  {}  {actor}  {time}\n", line.verdict.as_str())
+        }
+        Err(_) => format!("  {}\n", text::line(line, 160)),
+    }
 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use ack_sys::files;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::seal::{Seal, seal_path};
+use super::seal::{DamagedSeal, Seal, seal_path};
 use super::signers::Signers;
 use super::{Decisions, LogProblem, lines_of, version_of};
 use crate::error::StoreError;
@@ -42,9 +43,11 @@ struct SignersFile {
 #[derive(Debug)]
 struct LoadedLog {
     states: Option<[FileState; 3]>,
-    seal: Option<Seal>,
+    /// Hashes of what was read.
+    version: u64,
+    seal_version: Option<u64>,
     signers: Option<Arc<Signers>>,
-    decisions: Arc<Decisions>,
+    decisions: Result<Arc<Decisions>, LogProblem>,
 }
 
 /// What metadata say about a file.
@@ -135,19 +138,28 @@ impl DecisionLog {
         if let Some(known) = known.as_ref()
             && known.states.as_ref() == Some(&states)
         {
-            return Ok(Arc::clone(&known.decisions));
+            return known.decisions.clone().map_err(|it| self.lost(it));
         }
         let mut is_settled = log.is_settled(&self.path) && seal.is_settled(&self.seal);
         if let Some(file) = &self.signers {
             is_settled &= signers.is_settled(&file.path);
         }
-        // A writer replaces the log first. An older seal fits a newer log, so it is read first.
-        let seal = Seal::load(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?;
+        // The last seal of a writer follows its log, and an older seal fits a newer log. So the seal
+        // is read first.
+        let sealed = Seal::text(&self.seal).map_err(|source| StoreError::Decisions {
+            path: self.seal.clone(),
+            source,
+        })?;
+        let seal_version = sealed.as_deref().map(xxh3_64);
+        let parse_seal = || {
+            let seal = sealed.as_deref().map(Seal::parse).transpose();
+            seal.map_err(|DamagedSeal| self.lost(LogProblem::Seal))
+        };
         let content = match log {
-            FileState::Missing if seal.as_ref().is_some_and(|seal| !seal.fits_nothing()) => {
-                return Err(self.lost(LogProblem::Gone));
-            }
-            FileState::Missing => Vec::new(),
+            FileState::Missing => match parse_seal()? {
+                Some(seal) if !seal.fits_nothing() => return Err(self.lost(LogProblem::Gone)),
+                _ => Vec::new(),
+            },
             FileState::There(_) => {
                 files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
             }
@@ -157,26 +169,26 @@ impl DecisionLog {
         // Equal content need not be parsed again.
         let version = version_of(&content, signers.as_deref());
         let is_same =
-            |known: &LoadedLog| known.decisions.version() == version && known.seal == seal;
+            |known: &LoadedLog| known.version == version && known.seal_version == seal_version;
         let decisions = match known.take().filter(is_same) {
             Some(known) => known.decisions,
-            None => match Decisions::read(&content, seal.as_ref(), signers.as_deref()) {
-                Ok(decisions) => Arc::new(decisions),
+            None => match Decisions::read(&content, parse_seal()?.as_ref(), signers.as_deref()) {
                 Err(_) if is_not_a_log(&content) => {
                     let reason = "it holds no line of a decision log, for instance because Git \
                                   LFS or another encoding replaced its content";
                     return Err(self.unreadable(io::Error::new(ErrorKind::InvalidData, reason)));
                 }
-                Err(problem) => return Err(self.lost(problem)),
+                read => read.map(Arc::new),
             },
         };
         *known = Some(LoadedLog {
             states: Some(states).filter(|_| is_settled),
-            seal,
+            version,
+            seal_version,
             signers,
-            decisions: Arc::clone(&decisions),
+            decisions: decisions.clone(),
         });
-        Ok(decisions)
+        decisions.map_err(|problem| self.lost(problem))
     }
 
     /// Who may decide, if that is limited.

@@ -65,12 +65,19 @@ impl Seal {
     /// # Errors
     /// The file cannot be read; [`ErrorKind::InvalidData`] if it is not a seal.
     pub fn load(path: &Path) -> std::io::Result<Option<Self>> {
+        let text = Self::text(path)?;
+        let seal = text.map(|text| Self::parse(&text)).transpose();
+        seal.map_err(|DamagedSeal| ErrorKind::InvalidData.into())
+    }
+
+    /// The text of a seal; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn text(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         match files::read(path, MAX_SEAL_BYTES) {
-            Ok(text) => Self::parse(&text)
-                .map(Some)
-                .map_err(|DamagedSeal| ErrorKind::InvalidData.into()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            text => text.map(Some),
         }
     }
 
@@ -88,8 +95,10 @@ impl Seal {
         let lines = lines.filter(|line| !line.is_empty() && *line != HEAD);
         let lines = lines.map(|line| {
             let (hash, mark) = line.split_at_checked(HASH_DIGITS).ok_or(DamagedSeal)?;
+            let is_hex = hash.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let hash = u64::from_str_radix(hash, 16).ok().filter(|_| is_hex);
             Ok(SealedLine {
-                hash: u64::from_str_radix(hash, 16).map_err(|_| DamagedSeal)?,
+                hash: hash.ok_or(DamagedSeal)?,
                 origin: match mark {
                     "" => LineOrigin::Own,
                     FOREIGN => LineOrigin::Foreign,

@@ -107,8 +107,7 @@ impl Signers {
 
     /// What is signed for the lines of a batch.
     pub fn message(&self, lines: &str) -> String {
-        let digests = lines_of(lines.as_bytes()).map(|(_, line)| hex(&sha256(line)));
-        self.message_about(digests.collect::<Vec<_>>().as_slice())
+        self.message_about(&digests_of(lines))
     }
 
     fn message_about(&self, digests: &[String]) -> String {
@@ -123,10 +122,9 @@ impl Signers {
     /// The line that follows the lines of a batch; `None` if nobody who may sign made the
     /// signature.
     pub fn signature_line(&self, lines: &str, signature: &str) -> Option<String> {
-        let digests = lines_of(lines.as_bytes()).map(|(_, line)| hex(&sha256(line)));
         let line = SignatureLine {
             signature: signature.to_owned(),
-            lines: digests.collect(),
+            lines: digests_of(lines),
         };
         self.signer(&line).map(|_| line.to_line())
     }
@@ -157,8 +155,11 @@ impl Signers {
             };
             let digest = sha256(text);
             let known = lock(&self.checked).get(&digest).copied();
-            let signer = known.unwrap_or_else(|| self.signer(&line));
-            lock(&self.checked).insert(digest, signer);
+            let signer = known.unwrap_or_else(|| {
+                let signer = self.signer(&line);
+                lock(&self.checked).insert(digest, signer);
+                signer
+            });
             let Some(signer) = signer else { continue };
             for digest in line.lines.iter().filter_map(|digest| from_hex(digest)) {
                 by_digest.entry(digest).or_default().push(signer);
@@ -300,18 +301,24 @@ fn sha256(line: &[u8]) -> LineDigest {
     Sha256::digest(line).into()
 }
 
-fn hex(digest: &LineDigest) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+fn digests_of(lines: &str) -> Vec<String> {
+    let lines = lines_of(lines.as_bytes());
+    lines.map(|(_, line)| hex(&sha256(line))).collect()
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn from_hex(text: &str) -> Option<LineDigest> {
     let mut digest = LineDigest::default();
-    if text.len() != digest.len() * 2 || !text.is_ascii() {
+    let is_hex = text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if text.len() != digest.len() * 2 || !is_hex {
         return None;
     }
-    for (position, byte) in digest.iter_mut().enumerate() {
-        let digits = text.get(position * 2..position * 2 + 2)?;
-        *byte = u8::from_str_radix(digits, 16).ok()?;
+    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(digest)
 }
