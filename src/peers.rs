@@ -221,9 +221,7 @@ impl PeerSlot {
             () = too_long => {}
         }
     }
-}
 
-impl PeerSlot {
     /// Answers the requests of the connection. A client may take so long to send the head of a
     /// request, and must read its answers at least so fast.
     pub fn serve<S, B>(

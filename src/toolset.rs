@@ -88,7 +88,11 @@ impl ToolSchemas for Tool {
     }
 
     fn output_with_results(self) -> Map<String, Value> {
-        schema::with_fields::<QueryResponse>(self.output(), "results", &RESULT_FIELDS)
+        static SEARCH: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+            let output = Tool::QueryMemories.output();
+            schema::with_fields::<QueryResponse>(output, "results", &RESULT_FIELDS)
+        });
+        SEARCH.clone()
     }
 
     fn properties(self) -> &'static Map<String, Value> {

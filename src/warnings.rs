@@ -14,7 +14,7 @@ use ack_api::memory::Memory;
 use ack_store::read::CuratedMemory;
 
 use self::agent_text::agent_lines;
-use self::plain::Plain;
+use self::plain::{Plain, plain};
 use self::secrets::{holds_secret, secret_lines};
 
 /// What stands in place of a line that may hold a secret.
@@ -73,7 +73,12 @@ pub fn without_secret(text: &str) -> String {
     let mut shown: Vec<&str> = Vec::new();
     let (mut in_key, mut in_base64) = (false, false);
     for (number, line) in (1..).zip(text.lines()) {
-        in_key |= line.contains("-----BEGIN ");
+        let seen = plain(line);
+        // Some programs write four dashes and a space.
+        let has = |word: &str| {
+            seen.contains(&format!("----{word} ")) || seen.contains(&format!("---- {word} "))
+        };
+        in_key |= has("BEGIN");
         in_base64 &= is_base64(line);
         in_base64 |= secrets.binary_search(&number).is_ok();
         if !in_key && !in_base64 {
@@ -81,7 +86,7 @@ pub fn without_secret(text: &str) -> String {
         } else if shown.last() != Some(&SECRET_LEFT_OUT) {
             shown.push(SECRET_LEFT_OUT);
         }
-        in_key &= !line.contains("-----END ");
+        in_key &= !has("END");
     }
     let shown = shown.join("\n");
     match holds_secret(&shown) {

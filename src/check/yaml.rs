@@ -27,7 +27,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     if let Some(line) = too_deep(lines) {
         return Err(Problem {
             line,
-            message: format!("its front matter nests more than {MAX_DEPTH} lists"),
+            message: format!("its front matter nests more than {MAX_DEPTH} lists or maps"),
         });
     }
     let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {

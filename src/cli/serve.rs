@@ -74,8 +74,8 @@ fn serve_in_trouble(
         toolset: Toolset::of(args.surface.unwrap_or_default(), &config),
         upstreams: Vec::new(),
     };
-    let is_mended = Arc::new(AtomicBool::new(false));
-    let started = Arc::clone(&is_mended);
+    let is_fixed = Arc::new(AtomicBool::new(false));
+    let started = Arc::clone(&is_fixed);
     let (args, global) = (args.clone(), global.clone());
     let start = move || {
         let (config, offer) =
@@ -89,7 +89,7 @@ fn serve_in_trouble(
     let ended = crate::mcp::serve_stdio(service, offer, report(), Some(Box::new(start)));
     match ended.map_err(standard_streams)? {
         Some(signal) => signals::end(signal),
-        None if is_mended.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
+        None if is_fixed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
         None => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
     }
 }

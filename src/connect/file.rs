@@ -435,7 +435,8 @@ pub(super) fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
     move |problem| match problem {
         LinkProblem::Dangling => unusable(
             &path,
-            "it is, or is behind, a link to something that does not exist".to_owned(),
+            "it is, or is behind, a link to something that does not exist or cannot be read"
+                .to_owned(),
             "create what the link leads to, or remove the link",
         ),
         LinkProblem::LeadsOut(to) => unusable(

@@ -71,6 +71,13 @@ impl RealFile {
             }
         };
         let below = real.strip_prefix(&start).map_err(|_| leads_out())?;
+        // What follows a folder that does not exist is not resolved.
+        if below
+            .components()
+            .any(|part| part == std::path::Component::ParentDir)
+        {
+            return Err(leads_out());
+        }
         // Git runs programs that its own folder names.
         let is_git = |name: &OsString| name.eq_ignore_ascii_case(".git");
         let mut folders: Vec<OsString> = below.iter().map(OsString::from).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::file::MAX_FILE_BYTES;
+use super::file::{MAX_FILE_BYTES, without_mark};
 use super::runner::without_runner;
 use super::{
     Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, Part, json, ours, toml, yaml,
@@ -212,14 +212,9 @@ fn problem(path: &Path, format: FileFormat) -> Option<String> {
 }
 
 /// The settings in a file; `None` if it is missing or broken.
-pub(super) fn read(path: &Path, format: FileFormat) -> Option<Value> {
+pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
     let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
-    let text = text.trim_start_matches('\u{feff}');
-    match format {
-        FileFormat::Toml => toml::value_of(text),
-        FileFormat::Yaml => yaml::value_of(text),
-        FileFormat::Json => json::value(text),
-    }
+    super::file::value(format, without_mark(&text).1)
 }
 
 /// The server's entry in its file.

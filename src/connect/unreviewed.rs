@@ -51,8 +51,8 @@ pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) 
     let mut found = Vec::new();
     for path in client.settings_files(places) {
         let settings = read(&path, FileFormat::Json).unwrap_or_default();
-        found.extend(hook(&settings, &shown(&path, places)));
-        found.extend(plugins(&settings, &shown(&path, places)));
+        found.extend(hooks(&settings, &shown(&path, places)));
+        found.extend(plugins(client, &settings, &shown(&path, places)));
     }
     if client == Client::ClaudeCode && has_auto_memory {
         found.extend(auto_memory(places));
@@ -82,30 +82,38 @@ fn shown(path: &Path, places: &ClientPlaces) -> String {
     }
 }
 
-/// The first hook of another program that adds memories.
-fn hook(settings: &Value, path: &str) -> Option<Unreviewed> {
-    let events = settings.get("hooks").and_then(Value::as_object)?;
+/// The hooks of other programs that add memories.
+fn hooks(settings: &Value, path: &str) -> Vec<Unreviewed> {
+    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+        return Vec::new();
+    }
+    let events = settings.get("hooks").and_then(Value::as_object);
     let entries = events
-        .iter()
+        .into_iter()
+        .flatten()
         .filter(|(event, _)| EVENTS.contains(&event.to_ascii_lowercase().as_str()))
         .filter_map(|(_, entries)| entries.as_array())
         .flatten();
     let others = entries
         .flat_map(ours::handlers_of)
         .filter(|handler| !ours::is_hook(handler));
-    let program = others
+    let programs = others
         .flat_map(ours::commands)
-        .find_map(|words| memory_program(&words))?;
-    let program = line(&program, MAX_NAME_CHARS);
-    Some(Unreviewed {
-        what: format!("a hook of {program} in {path} adds memories that nobody reviewed"),
-        advice: None,
-        is_unasked: true,
-    })
+        .filter_map(|words| memory_program(&words));
+    programs
+        .map(|program| Unreviewed {
+            what: format!(
+                "a hook of {} in {path} adds memories that nobody reviewed",
+                line(&program, MAX_NAME_CHARS)
+            ),
+            advice: None,
+            is_unasked: true,
+        })
+        .collect()
 }
 
 /// The enabled plugins that keep memories.
-fn plugins(settings: &Value, path: &str) -> Vec<Unreviewed> {
+fn plugins(client: Client, settings: &Value, path: &str) -> Vec<Unreviewed> {
     let plugins = settings.get("enabledPlugins").and_then(Value::as_object);
     let enabled = plugins
         .into_iter()
@@ -119,7 +127,8 @@ fn plugins(settings: &Value, path: &str) -> Vec<Unreviewed> {
                 what: format!(
                     "the plugin {plugin}, enabled in {path}, adds memories that nobody reviewed"
                 ),
-                advice: Some(format!("`claude plugin disable {plugin}` switches it off")),
+                advice: (client == Client::ClaudeCode)
+                    .then(|| format!("`claude plugin disable {plugin}` switches it off")),
                 is_unasked: true,
             }
         })
@@ -131,7 +140,7 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
     let folder = places.claude_folder();
     let path = folder.join("settings.json");
     let settings = read(&path, FileFormat::Json).unwrap_or_default();
-    let is_on = |value: &Value| value.as_str().is_none_or(|text| !is_empty_or_no(text));
+    let is_on = |value: &Value| value.as_str().is_none_or(|text| !is_no(text));
     let variable = settings.pointer("/env/CLAUDE_CODE_DISABLE_AUTO_MEMORY");
     if settings.get("autoMemoryEnabled") == Some(&Value::Bool(false)) || variable.is_some_and(is_on)
     {
@@ -169,8 +178,8 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
     })
 }
 
-/// Whether the value of a variable switches nothing on.
-pub fn is_empty_or_no(text: &str) -> bool {
+/// Whether the value of a variable means no.
+pub fn is_no(text: &str) -> bool {
     ["", "0", "false", "no", "off"].contains(&text.to_ascii_lowercase().as_str())
 }
 

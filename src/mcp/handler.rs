@@ -30,7 +30,7 @@ impl Server {
             Ok(server) => server,
             Err(body) => {
                 return format!(
-                    "ack-memory cannot answer: {}. Its tools answer once this is mended.",
+                    "ack-memory cannot answer: {}. Its tools will work once this is fixed.",
                     in_words(&body)
                 );
             }

@@ -1,5 +1,5 @@
 //! A server whose settings cannot be used. Most clients hide why a server does not start, so this
-//! one starts: it lists its tools, and each call returns the error until the settings are mended.
+//! one starts: it lists its tools, and each call returns the error until the settings are fixed.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub type Start = dyn Fn() -> Result<(&'static Service, Offer), Box<ErrorBody>> +
 pub(super) struct Trouble {
     start: Box<Start>,
     report: Report,
-    mended: Mutex<Option<Server>>,
+    fixed: Mutex<Option<Server>>,
 }
 
 impl Trouble {
@@ -28,25 +28,25 @@ impl Trouble {
         Self {
             start,
             report,
-            mended: Mutex::new(None),
+            fixed: Mutex::new(None),
         }
     }
 
     /// The server with the settings of now.
     fn server(&self) -> Result<Server, Box<ErrorBody>> {
-        let mut mended = self.mended.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = &*mended {
+        let mut fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = &*fixed {
             return Ok(server.clone());
         }
         let (service, offer) = (self.start)()?;
         let server = Server::new(service, offer, Arc::clone(&self.report), true);
-        Ok(mended.insert(server).clone())
+        Ok(fixed.insert(server).clone())
     }
 
-    /// The upstream servers, if the settings were mended.
+    /// The upstream servers, if the settings were fixed.
     pub(super) fn upstreams(&self) -> Option<Arc<Upstreams>> {
-        let mended = self.mended.lock().unwrap_or_else(PoisonError::into_inner);
-        mended.as_ref().map(|server| Arc::clone(&server.upstreams))
+        let fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        fixed.as_ref().map(|server| Arc::clone(&server.upstreams))
     }
 }
 

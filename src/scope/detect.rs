@@ -87,8 +87,7 @@ pub fn detect(
         named.next()
     };
     let by_record = || {
-        let above = above.iter().filter(|above| !above.is_general());
-        let places = std::iter::once(&*place).chain(above);
+        let places = std::iter::once(&*place).chain(&above);
         let mut recorded =
             places.filter_map(|place| Some((by_record(scopes, place)?, place.clone())));
         recorded.next()

@@ -1,7 +1,7 @@
 //! A project's folder, and what is known about it.
 //!
-//! Clients name a project by a folder inside it, by a file, or by a folder that was deleted
-//! meanwhile. The top of a working tree, which any version control system marks, is the project's
+//! Clients name a project by a folder inside it, by a file, or by a folder that has since been
+//! deleted. The top of a working tree, which any version control system marks, is the project's
 //! folder. Without one, any folder above may be the project's: it is, if a scope knows its name
 //! ([`super::detect`]).
 
@@ -101,6 +101,7 @@ impl Place {
                     ..self.clone()
                 })
             })
+            .filter(|above| !above.is_general())
     }
 
     /// Whether its name says nothing about the project inside it.

@@ -206,7 +206,7 @@ fn detect_in_workspace(
         if let Some(claimed) = claimed.filter(|found| found.claim != Claim::Default) {
             if !config.other_folders.is_empty() {
                 let folder = text::line(&place.folder.display().to_string(), 400);
-                claimed.rule = format!("{}, for `{folder}` of the workspace", claimed.rule);
+                claimed.rule = format!("{}, for `{folder}`", claimed.rule);
             }
             return (place, found);
         }

@@ -199,7 +199,7 @@ fn select(
     let unknown = if top.as_os_str().is_empty() {
         "the working directory was removed, so no project is current"
     } else if top.parent().is_none() {
-        "`/` is no project's folder"
+        "`/` is not a project's folder"
     } else if given.is_some() && !top.is_dir() {
         "the project's path is not a folder on this machine; the project was recognised by its name only"
     } else {

@@ -19,10 +19,6 @@ const EMPHASIS: &str = "**";
 const MAX_WORDS_OF_LINK: usize = 2;
 /// A line of this length may end because there was no more room in it.
 const MIN_WRAPPED_BYTES: usize = 60;
-/// Words with a period that ends no sentence.
-const ABBREVIATIONS: [&str; 8] = [
-    "e.g.", "i.e.", "cf.", "vs.", "approx.", "incl.", "resp.", "no.",
-];
 /// Maximum bytes of a long text, and of the facts, that are compared with the question.
 const MAX_READ_BYTES: usize = 20_000;
 /// The same for all results of a page: about a millisecond.
@@ -240,13 +236,8 @@ fn first_sentence_end(paragraph: &str) -> Option<usize> {
     let mut blanks = paragraph.match_indices([' ', '\n']);
     let ended = |at: usize| {
         let before = paragraph.get(..at).unwrap_or_default();
-        let word = before
-            .rsplit(char::is_whitespace)
-            .next()
-            .unwrap_or_default();
-        let word = word.trim_start_matches(['(', '"', '*', '_']).to_lowercase();
-        let bare = before.trim_end_matches(['"', '\'', ')', '*', '_', '”', '’']);
-        bare.ends_with(['.', '!', '?']) && !ABBREVIATIONS.contains(&&*word)
+        let last = before.rsplit(char::is_whitespace).next();
+        last.is_some_and(text::ends_sentence)
     };
     blanks.find(|(at, _)| ended(*at)).map(|(at, _)| at + 1)
 }

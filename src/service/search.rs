@@ -391,7 +391,7 @@ impl<'a> Search<'a> {
                 let wording = self.is_search().then(|| Wording::of(&memory));
                 let overlap = wording.as_ref().map_or(Overlap::None, |wording| {
                     let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-                    shown.overlap(wording, |at| {
+                    shown.overlap(wording, 0, |at| {
                         // An approved memory is not hidden behind one that waits.
                         let known = page.hits.get(at);
                         known.is_some_and(|known| serves(&known.memory) == serves(&memory))

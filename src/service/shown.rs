@@ -1,4 +1,4 @@
-//! What an answer already shows, so that nothing is shown twice and nothing is lost.
+//! What an answer already shows, so that what another memory contains is not shown again.
 
 use ack_search::wording::Wording;
 
@@ -11,7 +11,7 @@ pub(super) struct Shown(Vec<Wording>);
 pub(super) enum Overlap {
     /// The one at this position says all of it.
     Contained(usize),
-    /// It says all of the one at this position, and more.
+    /// It says all of the one at this position, the first of such, and more.
     Contains(usize),
     /// It says something that no other one does.
     None,
@@ -19,16 +19,22 @@ pub(super) enum Overlap {
 
 impl Shown {
     /// How a memory relates to those that are shown and that `is_comparable` accepts by their
-    /// positions.
-    pub fn overlap(&self, wording: &Wording, is_comparable: impl Fn(usize) -> bool) -> Overlap {
-        let find = |is_one: &dyn Fn(&Wording) -> bool| {
-            let mut shown = self.0.iter().enumerate();
-            shown.position(|(at, known)| is_comparable(at) && is_one(known))
+    /// positions. It can take the place of those from `first` on only.
+    pub fn overlap(
+        &self,
+        wording: &Wording,
+        first: usize,
+        is_comparable: impl Fn(usize) -> bool,
+    ) -> Overlap {
+        let find = |from: usize, is_one: &dyn Fn(&Wording) -> bool| {
+            let mut shown = self.0.iter().enumerate().skip(from);
+            let found = shown.find(|(at, known)| is_comparable(*at) && is_one(known));
+            found.map(|(at, _)| at)
         };
-        if let Some(at) = find(&|known| known.contains(wording)) {
+        if let Some(at) = find(0, &|known| known.contains(wording)) {
             return Overlap::Contained(at);
         }
-        find(&|known| wording.contains(known)).map_or(Overlap::None, Overlap::Contains)
+        find(first, &|known| wording.contains(known)).map_or(Overlap::None, Overlap::Contains)
     }
 
     /// Adds a memory: at the place of the one that it contains, if there is one, else at the end.

@@ -21,7 +21,7 @@ use ack_search::retrieve::MIN_COSINE;
 const FULL_PAGE: u32 = 20;
 /// The tokens of a short result on a long page. The answer to an agent that asks for many has room
 /// for all, unless it gives a token limit.
-const RESULT_TOKENS: usize = 110;
+const SHORT_RESULT_TOKENS: usize = 110;
 
 /// Rejects texts that are too long. Texts from the command line and from prompts have not been
 /// checked against a schema.
@@ -206,9 +206,9 @@ impl QuerySpec {
         let detail = request.detail.unwrap_or_default();
         let explain = request.explain.unwrap_or_default();
         let mut tokens = max_tokens(request.max_tokens, config)?;
-        if request.by_agent && request.max_tokens.is_none() && detail == Detail::Concise && !explain
-        {
-            tokens = tokens.max(limit * RESULT_TOKENS);
+        let asks_for_many = request.by_agent && limit > config.limit.value as usize;
+        if asks_for_many && request.max_tokens.is_none() && detail == Detail::Concise && !explain {
+            tokens = tokens.max(limit * SHORT_RESULT_TOKENS);
         }
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())

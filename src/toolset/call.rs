@@ -114,8 +114,12 @@ impl OfferedTool {
                 .iter()
                 .find(|(ours, _)| argument.has_target(ours))
             {
-                let is_same = |ours: &str| call.arguments.get(ours) == Some(&value);
-                if argument.conversion.is_none() && argument.targets().all(is_same) {
+                let again = argument.convert(value.clone(), &mut Vec::new(), &mut Vec::new());
+                let is_same = again.is_ok_and(|again| {
+                    let mut targets = argument.targets();
+                    targets.all(|ours| call.arguments.get(ours) == Some(&again))
+                });
+                if argument.conversion.is_none() && is_same {
                     continue;
                 }
                 let mut body =

@@ -14,13 +14,9 @@ pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
     if time::day_bound(text, false).is_some() {
         return Some(Cow::Borrowed(text));
     }
-    let of_instant = |instant: Timestamp| utc_day(instant).map(Cow::Owned);
+    let of_instant = |instant: Timestamp| Some(Cow::Owned(time::to_date(instant)));
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Eight digits are a day.
-        return match text.len() {
-            8 => Some(Cow::Owned(text.parse::<Date>().ok()?.to_string())),
-            _ => instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned),
-        };
+        return instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned);
     }
     if let Ok(instant) = text.parse::<Timestamp>() {
         return of_instant(instant);
@@ -40,7 +36,7 @@ pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
     date.ok().map(|date| Cow::Owned(date.to_string()))
 }
 
-/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
+/// The day of eight digits (`20260105`), or of seconds or milliseconds since 1970. `None` for a number that may be something else.
 pub(super) fn instant(number: &Value) -> Option<String> {
     let number = number.as_i64().or_else(|| {
         #[expect(
@@ -49,14 +45,12 @@ pub(super) fn instant(number: &Value) -> Option<String> {
         )]
         number.as_f64().map(|number| number as i64)
     })?;
-    match number.unsigned_abs() {
+    match number {
+        // Eight digits are a day.
+        10_000_000..100_000_000 => Some(number.to_string().parse::<Date>().ok()?.to_string()),
         // From 1973 to 5138.
-        100_000_000..100_000_000_000 => utc_day(Timestamp::from_second(number).ok()?),
-        100_000_000_000.. => utc_day(Timestamp::from_millisecond(number).ok()?),
+        100_000_000..100_000_000_000 => Timestamp::from_second(number).ok().map(time::to_date),
+        100_000_000_000.. => Timestamp::from_millisecond(number).ok().map(time::to_date),
         _ => None,
     }
-}
-
-fn utc_day(instant: Timestamp) -> Option<String> {
-    Some(instant.to_string().get(..10)?.to_owned())
 }

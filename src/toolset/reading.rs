@@ -437,15 +437,16 @@ impl ListOf<'_> {
                 false => self.entries(&list(&parts)),
             };
         }
-        if self.by_commas {
-            return self.entries(&list(&parts));
-        }
-        // `{a,b}` is part of a glob, and prose with a comma may be one entry.
-        let is_one = parts.len() < 2 || text.contains(['{', '}']);
         if is_nothing(text) {
             return Reading::Unclear(json!([text]));
         }
-        match is_one {
+        // `{a,b}` is part of a glob.
+        let is_glob = text.contains(['{', '}']);
+        if self.by_commas && !is_glob {
+            return self.entries(&list(&parts));
+        }
+        // Prose with a comma may be one entry.
+        match is_glob || parts.len() < 2 {
             true => self.entries(&[text.into()]),
             false if parts.iter().any(|part| part.contains(char::is_whitespace)) => {
                 Reading::Unclear(list(&parts).into())

@@ -73,8 +73,8 @@ impl Patterns {
         let markup = |words: Vec<String>, rest: &str| Row {
             before: Some(r#"(?:^|[^`'"\w\\])"#.to_owned()),
             words,
-            inside: true,
             rest: format!("{rest}{UNQUOTED}"),
+            ..Row::default()
         };
         let markup = [markup(marks.collect(), ""), markup(tags.collect(), TAGS.1)].into_iter();
         let dialogues = DIALOGUES.map(|[first, second]| Some([pattern(first)?, pattern(second)?]));

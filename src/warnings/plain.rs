@@ -58,7 +58,8 @@ fn written_out(text: &str) -> Cow<'_, str> {
     static CODES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         pattern(
             r"(?x) (?: \x1b | \\(?: e | x1b | 033 | u001b ) )? \[[0-9;]{1,12}m
-            | \\u\{?[0-9a-fA-F]{4,6}\}? | \\x[0-9a-fA-F]{2} | &\#[xX][0-9a-fA-F]{2,5}; | &\#[0-9]{2,6};
+            | \\u\{[0-9a-fA-F]{1,6}\} | \\u[0-9a-fA-F]{4} | \\x[0-9a-fA-F]{2}
+            | &\#[xX][0-9a-fA-F]{2,5}; | &\#[0-9]{2,6};
             | \\[nrt]",
         )
     });

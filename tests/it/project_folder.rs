@@ -160,7 +160,7 @@ fn the_first_folder_of_a_workspace_that_belongs_to_a_scope_is_the_project() {
     };
     let roots = folders.iter().map(address);
     let both = config.clone().with_workspace(roots);
-    let rule = "scope name `till`, for `ROOT/w 1/till` of the workspace";
+    let rule = "scope name `till`, for `ROOT/w 1/till`";
     assert_eq!(detected(both.clone()), (json!("till"), rule.to_owned()));
     // Without one, it is the first.
     let others = config.clone().with_workspace([address(&folders[0])]);
@@ -252,7 +252,7 @@ fn a_server_started_nowhere_says_how_to_name_the_project() {
         root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", "/".into())));
     let answer = call_as(&service, "get_context", json!({}), true).unwrap();
     let notes = answer["notes"].to_string();
-    assert!(notes.contains("`/` is no project's folder"), "{notes}");
+    assert!(notes.contains("`/` is not a project's folder"), "{notes}");
     assert!(notes.contains("pass `project_path`"), "{notes}");
 }
 

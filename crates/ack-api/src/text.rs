@@ -14,7 +14,7 @@ pub mod vocabulary;
 
 use std::borrow::Cow;
 
-pub use self::sentence::first_sentence;
+pub use self::sentence::{ends_sentence, first_sentence};
 pub use self::tags::{is_invisible, neutralize_host_tags, remove_host_tags, untag, untagged};
 pub use self::tokens::{is_common_word, tokens};
 

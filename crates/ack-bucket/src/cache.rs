@@ -137,6 +137,27 @@ impl Cache {
         }
     }
 
+    /// Keeps what a newer version said next to the installed one, so that this machine still knows
+    /// it if nothing is published now. The lock must be held.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn remember(
+        &self,
+        folder: &Path,
+        version: &Version,
+        known: &Version,
+    ) -> Result<(), BucketError> {
+        let mut both = version.clone();
+        both.version = both.version.max(known.version);
+        let is_new = |id: &String| version.held_back.iter().all(|mark| mark.id != *id);
+        let marks = known.held_back.iter().filter(|mark| is_new(&mark.id));
+        both.held_back.extend(marks.cloned());
+        both.restored.extend(known.restored.iter().cloned());
+        let text = serde_json::to_vec(&both).unwrap_or_default();
+        replace(&folder.join(VERSION_FILE), &text)
+    }
+
     /// The error for a version that does not follow the one that is here.
     pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
         BucketError::NotSuccessor {

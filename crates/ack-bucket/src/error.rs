@@ -356,12 +356,13 @@ impl BucketError {
             Self::NotSuccessor { known, path, .. } => {
                 return vec![
                     Hint::advice(format!(
-                        "version {known} stays; if the bucket was begun anew on purpose, remove {}",
+                        "version {known} is still served; if the bucket was started over on purpose, remove \
+                         {}",
                         path.display()
                     )),
                     Hint::command(
                         "publish SCOPE --to ADDRESS",
-                        "on a machine that has the newest version puts the bucket right",
+                        "repairs the bucket, if run on a machine that has the newest version",
                     ),
                 ];
             }

@@ -162,7 +162,7 @@ impl Publisher {
             origin.check(self.client.address(), &version)?;
         }
         let _lock = self.lock()?;
-        // What is published follows what this machine knows, also if the bucket was set back.
+        // What is published follows what this machine knows, even if the bucket was set back.
         let known = self
             .cache
             .version()
@@ -176,6 +176,9 @@ impl Publisher {
             &mut |progress| step(Step::Fetching(progress)),
             &mut || {},
         )?;
+        if let Some(known) = &known {
+            self.cache.remember(&folder, &version, known)?;
+        }
         let mut records = BTreeMap::new();
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
             records.clear();

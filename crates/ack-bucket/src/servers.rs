@@ -59,10 +59,14 @@ struct WithoutRedirects;
 impl HttpConnector for WithoutRedirects {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
+        // What gives out credentials on a machine is asked with a shorter limit.
+        let asked = options.get_config_value(&ClientConfigKey::ConnectTimeout);
+        let asked = asked.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
+        let asked = asked.and_then(|asked| Duration::try_from(asked).ok());
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .https_only(allows_http.as_deref() != Some("true"))
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(asked.unwrap_or(CONNECT_TIMEOUT))
             .timeout(REQUEST_TIMEOUT)
             .http1_only()
             .build();

@@ -62,6 +62,7 @@ pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
             .collect();
         candidates.sort_unstable();
         candidates.dedup();
+        let own = std::cell::OnceCell::new();
         let joined = candidates.into_iter().find(|group| {
             let leader = groups.get(*group).and_then(|group| group.first()).copied();
             leader.is_some_and(|leader| {
@@ -72,7 +73,8 @@ pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
                         let leading = profiles
                             .entry(leader)
                             .or_insert_with(|| Profile::of(leading));
-                        relate(&Profile::of(memory), leading).kind != RelationKind::Contradicts
+                        let own = own.get_or_init(|| Profile::of(memory));
+                        relate(own, leading).kind != RelationKind::Contradicts
                     }
                 })
             })

@@ -215,7 +215,7 @@ fn write(
     };
     progress(Progress::Begin(plan.add.len()));
     if target.extent == Extent::Derived && !plan.remove.is_empty() {
-        // They would keep the words of removed rows. `publish` makes them again, also if this run
+        // They would keep the words of removed rows. `publish` makes them again, even if this run
         // is killed before.
         wait(drop_word_indexes(&writer.table))?;
     }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use ack_api::memory::Memory;
+use ack_api::text::ends_sentence;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::plain::plain;
@@ -98,6 +99,8 @@ struct Writer {
     statements: String,
     /// Where the statement that is being written begins.
     start: usize,
+    /// What introduces the list that is being read.
+    lead: String,
 }
 
 impl Writer {
@@ -106,8 +109,17 @@ impl Writer {
         for line in text.lines().map(str::trim_start) {
             // A line without a mark continues the sentence of the line before.
             let unmarked = without_mark(line);
-            if unmarked.len() < line.len() || line.is_empty() || is_item(line) {
+            let is_marked = unmarked.len() < line.len() || is_item(line);
+            if is_marked || line.is_empty() {
                 self.end();
+            }
+            // `Never do this:` is said of each item.
+            if is_marked && !line.starts_with('#') {
+                let lead = std::mem::take(&mut self.lead);
+                self.push(&lead);
+                self.lead = lead;
+            } else if !line.is_empty() {
+                self.lead.clear();
             }
             for chunk in unmarked.split_ascii_whitespace() {
                 // Most words need no second look.
@@ -116,18 +128,20 @@ impl Writer {
                     continue;
                 }
                 chunk.split(is_bracket).for_each(|piece| self.word(piece));
-                if chunk
-                    .trim_end_matches(is_closing)
-                    .ends_with(['.', '!', '?'])
-                {
+                if ends_sentence(chunk.trim_end_matches(is_closing)) {
                     self.end();
                 }
+            }
+            if unmarked.trim_end_matches(is_closing).ends_with([':', '：']) && !is_marked {
+                let lead = self.statements.get(self.start..).unwrap_or_default();
+                lead.clone_into(&mut self.lead);
             }
             if line.starts_with('#') {
                 self.end();
             }
         }
         self.end();
+        self.lead.clear();
     }
 
     fn word(&mut self, piece: &str) {

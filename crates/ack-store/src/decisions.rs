@@ -338,6 +338,15 @@ impl Decisions {
         self.foreign.len()
     }
 
+    /// Whether another program wrote a line about a memory. `position` is its place in
+    /// [`Decisions::about`].
+    pub fn is_foreign(&self, id: &str, position: usize) -> bool {
+        let numbers = self.by_id.get(id).map(|decided| &decided.numbers);
+        numbers
+            .and_then(|numbers| numbers.get(position))
+            .is_some_and(|number| self.foreign.contains(number))
+    }
+
     /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version

@@ -3,6 +3,8 @@
 //! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and
 //! the related tables. What each program writes is in [`super::profiles`].
 
+use std::collections::HashSet;
+
 use rusqlite::Connection;
 
 /// Which program wrote a store.
@@ -527,6 +529,35 @@ impl Layout {
     }
 }
 
+/// A table or view, as SQLite lists it.
+struct ListedTable {
+    name: String,
+    is_view: bool,
+    is_without_rowid: bool,
+}
+
+/// Leaves out views with a `WITH` clause, and those that read one of them: it may be a recursion
+/// without end.
+fn leave_out_endless_views(listed: &mut Vec<(ListedTable, String)>) {
+    let words = |sql: &str| -> HashSet<String> {
+        let words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.map(str::to_lowercase).collect()
+    };
+    let mut endless = HashSet::from(["with".to_owned()]);
+    loop {
+        let before = endless.len();
+        for (table, sql) in listed.iter() {
+            if table.is_view && !endless.is_disjoint(&words(sql)) {
+                endless.insert(table.name.to_lowercase());
+            }
+        }
+        if endless.len() == before {
+            break;
+        }
+    }
+    listed.retain(|(table, sql)| !table.is_view || endless.is_disjoint(&words(sql)));
+}
+
 /// Reads the tables and views of a database, with their columns. A view that cannot be read is left
 /// out, and so is one with a `WITH` clause: that may be a recursion without end.
 ///
@@ -534,16 +565,28 @@ impl Layout {
 /// The error from SQLite.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare(
-        "SELECT t.name, t.type = 'view', t.wr FROM pragma_table_list AS t \
+        "SELECT t.name, t.type = 'view', t.wr, coalesce(s.sql, '') FROM pragma_table_list AS t \
          JOIN sqlite_schema AS s ON s.name = t.name AND s.type IN ('table', 'view') \
-         WHERE t.schema = 'main' AND (t.type = 'table' OR t.type = 'view' AND s.sql NOT LIKE '%with%') \
-         AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name",
+         WHERE t.schema = 'main' AND t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name",
     )?;
-    let listed = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let listed: Vec<(String, bool, bool)> = listed.collect::<Result<_, _>>()?;
+    let listed = statement.query_map([], |row| {
+        let listed = ListedTable {
+            name: row.get(0)?,
+            is_view: row.get(1)?,
+            is_without_rowid: row.get(2)?,
+        };
+        Ok((listed, row.get(3)?))
+    })?;
+    let mut listed: Vec<(ListedTable, String)> = listed.collect::<Result<_, _>>()?;
+    leave_out_endless_views(&mut listed);
     let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?1) ORDER BY cid")?;
     let mut tables = Vec::with_capacity(listed.len());
-    for (name, is_view, is_without_rowid) in listed {
+    for (listed, _) in listed {
+        let ListedTable {
+            name,
+            is_view,
+            is_without_rowid,
+        } = listed;
         let read = columns
             .query_map([&name], |row| row.get(0))
             .and_then(Iterator::collect);

@@ -22,7 +22,7 @@ pub use gix_index::hash::ObjectId as ObjectName;
 /// The largest number of files in a folder.
 const MAX_FILES: usize = 100_000;
 /// The deepest folder that is searched.
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Files by their paths from the folder, with `/`, and their object names.
 pub type ObjectsByPath = HashMap<String, ObjectId>;

@@ -9,6 +9,7 @@ use gix_index::hash::ObjectId;
 use gix_index::{Entry, State, extension};
 use rustc_hash::FxHashMap as HashMap;
 
+use crate::committed::MAX_DEPTH;
 use crate::objects::{Commit, Objects, TreeItem, TreeItems, Unknown};
 
 /// How many commits are read to find where the branch began.
@@ -78,7 +79,8 @@ const IS_OLDER: u8 = 4;
 /// The newest commit that is reachable from both. `None` if they share none.
 ///
 /// Times alone do not order commits: many are made within one second. So a common commit counts
-/// only once everything that is left to visit is reachable from one.
+/// only once everything that is left to visit is reachable from one. After five thousand commits, it
+/// is the newest that was found.
 ///
 /// # Errors
 /// It cannot be determined: commits are missing, or there are too many.
@@ -213,7 +215,7 @@ fn visit_different(
     folder: &str,
     visit: &mut dyn FnMut(&str, &[u8]),
 ) -> Result<(), Unknown> {
-    if Some(old) == new {
+    if Some(old) == new || folder.matches('/').count() > MAX_DEPTH {
         return Ok(());
     }
     let others = new.map_or(Ok(TreeItems::new()), |new| objects.tree(new))?;

@@ -17,7 +17,7 @@ pub(super) const GUESSES: [(&[&str], &str); 11] = [
     ),
     (
         &["remove", "rm", "delete", "forget"],
-        "to keep agents from a memory, use `ack-memory reject ID`; to remove a scope, \
+        "to hide a memory from agents, use `ack-memory reject ID`; to remove a scope, \
          `ack-memory scopes remove NAME`",
     ),
     (
@@ -53,7 +53,7 @@ pub(super) const GUESSES: [(&[&str], &str); 11] = [
     ),
     (
         &["update", "sync", "refresh", "reindex", "embed", "build"],
-        "searches see every change by themselves; to build the vector tables, use \
+        "searches pick up every change by themselves; to build the vector tables, use \
          `ack-memory index --all`",
     ),
     (

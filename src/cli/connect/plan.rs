@@ -11,9 +11,11 @@ use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::runner::Runner;
-use crate::connect::status::{Start, status};
+use crate::connect::status::{self, Start, status};
 use crate::connect::unreviewed::{self, Unreviewed};
-use crate::connect::{Allowed, Client, ClientFile, ClientPlaces, Extras, Launch, NAME, json, ours};
+use crate::connect::{
+    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, ours,
+};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
 use ack_worktree::repository::Repository;
@@ -164,13 +166,7 @@ fn duplicate_warnings(
     places: &ClientPlaces,
     files: &[ClientFile],
 ) -> Vec<String> {
-    let settings = |path: &Path| {
-        json::value(
-            ack_sys::files::read_text(path, file::MAX_FILE_BYTES)
-                .ok()?
-                .trim_start_matches('\u{feff}'),
-        )
-    };
+    let settings = |path: &Path| status::read(path, FileFormat::Json);
     let project = ClientPlaces {
         project: Some(repository(config)),
         ..places.clone()
@@ -379,7 +375,7 @@ pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec
         reason = "the command line is where the environment is read"
     )]
     let is_off = std::env::var("CLAUDE_CODE_DISABLE_AUTO_MEMORY")
-        .is_ok_and(|value| !unreviewed::is_empty_or_no(&value));
+        .is_ok_and(|value| !unreviewed::is_no(&value));
     unreviewed::unreviewed(client, &places, !is_off)
 }
 
@@ -389,10 +385,8 @@ pub fn settings_call_hook(config: &Config, client: Client, hook: &str) -> bool {
         return false;
     };
     let calls = |path: &PathBuf| {
-        let settings = ack_sys::files::read_text(path, file::MAX_FILE_BYTES)
-            .ok()
-            .and_then(|text| json::value(&text));
-        settings.is_some_and(|settings| ours::calls_hook(&settings, hook))
+        status::read(path, FileFormat::Json)
+            .is_some_and(|settings| ours::calls_hook(&settings, hook))
     };
     client.settings_files(&places).iter().any(calls)
 }

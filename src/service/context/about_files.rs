@@ -90,7 +90,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         };
         rest -= 1;
         let wording = Wording::of(&memory);
-        let contained = match shown.overlap(&wording, |_| true) {
+        let contained = match shown.overlap(&wording, 0, |_| true) {
             Overlap::Contained(_) => continue,
             Overlap::Contains(at) => Some(at),
             Overlap::None => None,

@@ -501,10 +501,10 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let wording = Wording::of(memory);
-            let contained = match self.shown.overlap(&wording, |_| true) {
+            // The other list keeps what it has.
+            let contained = match self.shown.overlap(&wording, first, |_| true) {
                 Overlap::Contained(_) => continue,
-                // The other list keeps what it has.
-                Overlap::Contains(at) => Some(at).filter(|at| *at >= first),
+                Overlap::Contains(at) => Some(at),
                 Overlap::None => None,
             };
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);

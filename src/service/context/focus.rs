@@ -147,10 +147,10 @@ impl<'a> FocusSearch<'a> {
             }
             let wording = Wording::of(&found.memory);
             let first = self.shown.len() - hits.len();
-            let contained = match self.shown.overlap(&wording, |_| true) {
+            // The other list keeps what it has.
+            let contained = match self.shown.overlap(&wording, first, |_| true) {
                 Overlap::Contained(_) => continue,
-                // The other list keeps what it has.
-                Overlap::Contains(at) => Some(at).filter(|at| *at >= first),
+                Overlap::Contains(at) => Some(at),
                 Overlap::None => None,
             };
             let mut hit = found.hit;

@@ -117,7 +117,7 @@ pub fn secrets(text: &str) -> Vec<usize> {
     };
     let found = places.table.find(text).into_iter();
     let secrets = found.filter(|found| places.is_secret(text, *found));
-    secrets.map(|found| found.end).collect()
+    secrets.map(|found| places.position(found)).collect()
 }
 
 impl Places {
@@ -145,6 +145,14 @@ impl Places {
             public: spaced(apart(PUBLIC))?,
             endings: spaced(format!("^ {endings}"))?,
         })
+    }
+
+    /// Where the secret is: in what was found, or after it.
+    fn position(&self, found: Found) -> usize {
+        match self.tests.get(found.row) {
+            Some(Test::Whole | Test::Url | Test::Amazon) => found.rest,
+            _ => found.end,
+        }
     }
 
     /// Whether a secret follows what was found, or is in it.

@@ -1,8 +1,9 @@
 //! The first sentence of a text, as a title for it.
 
 /// Words that a full stop belongs to.
-const ABBREVIATIONS: [&str; 11] = [
-    "e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "incl.", "no.", "z.b.", "d.h.", "bzw.",
+const ABBREVIATIONS: [&str; 12] = [
+    "e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "incl.", "no.", "resp.", "z.b.", "d.h.",
+    "bzw.",
 ];
 
 /// The first sentence of a text in one line, and whether it is the whole text. It ends at a full
@@ -47,7 +48,7 @@ pub fn first_sentence(text: &str, cap: usize) -> (String, bool) {
 }
 
 /// Whether a sentence ends with this word.
-fn ends_sentence(word: &str) -> bool {
+pub fn ends_sentence(word: &str) -> bool {
     let bare = word.trim_end_matches(['"', '\'', ')', '”', '’', '`', '*', '_']);
     if bare.ends_with(['!', '?', '。', '！', '？']) {
         return true;
@@ -56,7 +57,12 @@ fn ends_sentence(word: &str) -> bool {
     let letters = bare.chars().filter(|c| c.is_alphanumeric()).count();
     bare.ends_with('.')
         && letters > 1
-        && !ABBREVIATIONS.contains(&bare.trim_start_matches('(').to_lowercase().as_str())
+        && !ABBREVIATIONS.contains(
+            &bare
+                .trim_start_matches(['(', '"', '*', '_'])
+                .to_lowercase()
+                .as_str(),
+        )
 }
 
 #[cfg(test)]

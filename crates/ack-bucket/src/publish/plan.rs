@@ -68,6 +68,9 @@ pub struct Plan {
     pub(super) withdrawals: Vec<Withdrawn>,
     #[serde(skip)]
     pub(super) restored: Vec<String>,
+    /// Whether the published version does not follow the one that this machine knows.
+    #[serde(skip)]
+    pub(super) is_repair: bool,
 }
 
 impl Plan {
@@ -77,6 +80,7 @@ impl Plan {
             && self.changed.is_empty()
             && self.withdrawn.is_empty()
             && !self.links_change
+            && !self.is_repair
     }
 }
 
@@ -92,7 +96,7 @@ impl Base {
     }
 
     /// The highest number of a version that is published or on this machine.
-    pub(super) fn newest_number(&self) -> u64 {
+    pub fn newest_number(&self) -> u64 {
         let known = self.known.as_ref().map_or(0, |version| version.version);
         self.number().max(known)
     }
@@ -109,8 +113,15 @@ impl Base {
     }
 
     fn restored(&self) -> Vec<String> {
-        let version = self.version.as_ref();
-        version.map_or_else(Vec::new, |version| version.restored.clone())
+        let withheld = self.withdrawals();
+        let both = self.version.iter().chain(&self.known);
+        let mut restored: Vec<String> = both
+            .flat_map(|version| version.restored.iter().cloned())
+            .filter(|id| withheld.iter().all(|mark| mark.id != *id))
+            .collect();
+        restored.sort_unstable();
+        restored.dedup();
+        restored
     }
 
     /// Plans a publication. Memories that were withdrawn by hand are left out, except those in
@@ -124,6 +135,7 @@ impl Base {
         let withheld: HashSet<&str> = withdrawals.iter().map(|mark| mark.id.as_str()).collect();
         let mut plan = Plan {
             base: self.number(),
+            is_repair: self.known.is_some(),
             ..Plan::default()
         };
         let mut ids: BTreeSet<String> = BTreeSet::new();
@@ -174,6 +186,7 @@ impl Base {
             base: self.number(),
             withdrawals: self.withdrawals(),
             restored: self.restored(),
+            is_repair: self.known.is_some(),
             ..Plan::default()
         };
         for id in ids {

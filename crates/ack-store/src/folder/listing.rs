@@ -206,7 +206,9 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             continue;
         }
         if !wanted(relative) {
-            unread.add(relative);
+            if entry.file_type().is_file() {
+                unread.add(relative);
+            }
             continue;
         }
         if !entry.file_type().is_file() {

@@ -131,7 +131,7 @@ fn replacement_kind(kind: String) -> String {
 /// about that, and an entry below another one is about that one.
 fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> {
     let mut found = Vec::new();
-    if line.starts_with(char::is_whitespace) {
+    if line.starts_with(char::is_whitespace) || !line.contains('[') {
         return found;
     }
     // As many bytes as before.
