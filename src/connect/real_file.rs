@@ -272,6 +272,7 @@ mod tests {
             "sideways/file",
             "git/file",
             ".git/file",
+            "nothing/../../outside/file",
         ] {
             let found = at(name);
             assert!(

@@ -79,6 +79,13 @@ pub struct BucketPlan {
     base: Base,
 }
 
+impl BucketPlan {
+    /// The number of the version that would be published.
+    pub fn next_number(&self) -> u64 {
+        self.base.newest_number() + 1
+    }
+}
+
 /// Publishes one scope to one bucket.
 #[derive(Debug)]
 pub struct Publication {

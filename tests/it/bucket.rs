@@ -670,7 +670,9 @@ fn a_bucket_that_was_set_back_serves_nothing_again_that_was_withdrawn() {
     ask_until(&reader, false, |answer| {
         answer.contains("were withdrawn: m-1")
     });
-    // The machine that withdrew it knows, and puts the bucket right.
+    // The machine that withdrew it knows, also after it only looked, and repairs the bucket.
+    let looked = published(&root, &bucket, &["--dry-run"]);
+    assert_eq!(planned(&looked, "held_back"), ["m-1"]);
     let healed = published(&root, &bucket, &[]);
     assert_eq!(planned(&healed, "held_back"), ["m-1"]);
     ask_until(&reader, false, |answer| {

@@ -263,6 +263,27 @@ fn lines_that_another_program_wrote_are_marked() {
     assert!(!history().contains(mark), "{}", history());
 }
 
+#[test]
+fn a_forged_line_is_listed_even_if_another_line_is_gone() {
+    let root = Root::new();
+    staged(&root, "alpha", 2);
+    for id in ["alpha-0000", "alpha-0001"] {
+        decide(root.path(), &["approve", id]).ok();
+    }
+    let path = log_path(&root);
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let forged = first.replace("process:ana", "human:boss");
+    fs::write(&path, format!("{rest}{forged}\n")).unwrap();
+    let accepted = decide(root.path(), &["review", "--accept-log"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.err);
+    assert!(
+        accepted.err.contains("is gone") && accepted.err.contains("human:boss"),
+        "{}",
+        accepted.err
+    );
+}
+
 /// Removes the log of a scope with its seal, and what a killed writer left.
 fn remove_log(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {

@@ -591,6 +591,11 @@ fn a_database_whose_tables_are_views_is_read() {
          CREATE VIEW memories AS SELECT key AS id, head AS title, body AS narrative FROM raw;
          CREATE VIEW broken AS SELECT * FROM gone;
          CREATE VIEW observations AS WITH n(id, title) AS (SELECT 1, 'x' UNION ALL SELECT id + 1, title FROM n) SELECT * FROM n;",
+        "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, withdrawn TEXT);
+         INSERT INTO raw VALUES (7, 'Webhook retries', NULL);
+         CREATE VIEW inner_rows AS WITH RECURSIVE n(id, title) AS (SELECT 1, 'x' UNION ALL SELECT id + 1, title FROM n) SELECT * FROM n;
+         CREATE VIEW memories AS SELECT id, title FROM inner_rows;
+         CREATE VIEW observations AS SELECT n AS id, title, withdrawn FROM raw;",
         "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, text TEXT, facts TEXT); INSERT INTO raw VALUES (7, 'Webhook retries', 'x', NULL);
          CREATE VIEW observations AS SELECT n AS id, * FROM raw;",
     ] {

@@ -344,12 +344,7 @@ impl Encoder {
     /// Whether a query is certainly in another language than [`LANGUAGE`].
     pub fn is_foreign(&self, text: &str) -> bool {
         let text = plain(text);
-        let mut tokens = Vec::new();
-        self.vocabulary.tokenize(&text, &mut tokens);
-        tokens.truncate(MAX_QUERY_TOKENS);
-        let has_unknown = self.known_share(&[&tokens]) < 1.0;
-        (has_unknown && language::has_other_script(&text))
-            || language::is_certainly_foreign(&self.vocabulary, &text)
+        language::has_other_script(&text) || language::is_certainly_foreign(&self.vocabulary, &text)
     }
 
     /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most

@@ -296,6 +296,11 @@ mod tests {
         assert!(!contains(&["Do not raise the limit"], &["Raise the limit"]));
         assert!(!contains(&["Wrong: raise the limit"], &["Raise the limit"]));
         assert!(!contains(&["提高限制之前不要部署。"], &["部署。"]));
+        let list = "Never do this:\n- raise the limit\n- wait";
+        assert!(!contains(&[list], &["Raise the limit"]));
+        assert!(contains(&[list, "Raise the limit"], &["Raise the limit"]));
+        let example = "Never do risky things, e.g. raise the limit.";
+        assert!(!contains(&[example], &["Raise the limit"]));
     }
 
     #[test]

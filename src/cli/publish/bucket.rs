@@ -118,7 +118,7 @@ impl BucketRequest<'_> {
         if !self.json {
             write_plain(&plan_text(&planned, cost))?;
         }
-        let question = format!("Publish version {}?", planned.plan.base + 1);
+        let question = format!("Publish version {}?", planned.next_number());
         let writes = !nothing && !self.args.dry_run && confirms(self.args, self.json, &question);
         let mut head = None;
         if let Some((built, _)) = built.filter(|_| writes) {

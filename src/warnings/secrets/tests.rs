@@ -1,5 +1,6 @@
 use super::places::PLACES;
-use super::{FORMS, holds_secret};
+use super::{FORMS, holds_secret, secret_lines};
+use crate::warnings::plain::Plain;
 use crate::warnings::table::columns;
 
 const HEX: &str = "0123456789abcdef";
@@ -191,9 +192,28 @@ fn secrets_that_people_choose_are_found() {
         "SNYK_TOKEN=5fd2e8c2-cd4f-4926-a9ff-5b0d93593d86",
         "-----BEGIN OPENSSH PRIVATE KEY-----",
         "postgres://app:hunter2@db.internal/x",
+        r"p\u0061ssword = hunter2hunter2",
+        r#"{"s\u0065cret": "envoy4tr0ub4dor"}"#,
     ] {
         assert!(holds_secret(secret), "{secret}");
     }
+}
+
+#[test]
+fn a_secret_is_on_its_own_line() {
+    let text = "a\n  password hunter2hunter2\n\nb";
+    assert_eq!(secret_lines(&Plain::of(text)), [2]);
+}
+
+#[test]
+fn no_line_of_a_private_key_is_shown() {
+    let key = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"k\"\n\
+               P2/56wAAAi4AAAA3aWYtbW9kbntzaWdue3JzYS1w\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\nafter";
+    let shown = crate::warnings::without_secret(key);
+    assert!(
+        !shown.contains("P2/56") && shown.ends_with("after"),
+        "{shown}"
+    );
 }
 
 #[test]

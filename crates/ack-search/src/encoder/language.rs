@@ -227,6 +227,9 @@ const FUNCTION_WORDS: &[&str] = &[
     "zur",
 ];
 
+/// [`FUNCTION_WORDS`], for looking up.
+const WORDS: &WordSet = &WordSet::new(FUNCTION_WORDS);
+
 /// The share of words that the encoder knows, of a text that is not in English; `None` for a text
 /// in English, in code, or too short to tell.
 ///
@@ -240,8 +243,8 @@ pub(super) fn foreign_share(vocabulary: &Vocabulary, text: &str) -> Option<f32> 
 
 /// Whether a text in Latin script is certainly in another language: it has words that English has
 /// not, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop words of English.
-/// Names and code have none. One alone, or codes of languages, count only if the other words look
-/// foreign too.
+/// Names and code have none. A function word alone, or codes of languages, count only if several
+/// other words look foreign too.
 pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool {
     let mut foreign: Vec<String> = Vec::new();
     let mut english = 0;
@@ -257,12 +260,17 @@ pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool 
     foreign.sort_unstable();
     foreign.dedup();
     let are_several = foreign.len() > 1 && foreign.iter().any(|word| is_long(word));
-    foreign.len() > english && (are_several || foreign_share(vocabulary, text).is_some())
+    let looks_foreign = || {
+        let (_, count) = known_share(beginning(text), |_| true);
+        count > 1 && foreign_share(vocabulary, text).is_some()
+    };
+    // `naïve` is English too.
+    let has_function_word = foreign.iter().any(|word| WORDS.contains(word));
+    foreign.len() > english && (are_several || has_function_word && looks_foreign())
 }
 
 /// Whether a word in lower case is not an English one.
 fn is_foreign_word(word: &str) -> bool {
-    const WORDS: &WordSet = &WordSet::new(FUNCTION_WORDS);
     let is_latin = |c: char| c.is_alphabetic() && !is_other_script(c);
     WORDS.contains(word) || (!word.is_ascii() && word.chars().all(is_latin))
 }
@@ -401,6 +409,7 @@ mod tests {
             "café menu demo",
             "the el capitan vm in la",
             "deploy der certificate to the de region",
+            "i18n locale de en fr es",
             "npm ERR! code ELIFECYCLE",
             "let le = self.len();",
         ] {
