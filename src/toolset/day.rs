@@ -16,7 +16,11 @@ pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
     }
     let of_instant = |instant: Timestamp| Some(Cow::Owned(time::to_date(instant)));
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned);
+        // Eight digits are a day.
+        return match text.len() {
+            8 => Some(Cow::Owned(text.parse::<Date>().ok()?.to_string())),
+            _ => instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned),
+        };
     }
     if let Ok(instant) = text.parse::<Timestamp>() {
         return of_instant(instant);
@@ -36,7 +40,7 @@ pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
     date.ok().map(|date| Cow::Owned(date.to_string()))
 }
 
-/// The day of eight digits (`20260105`), or of seconds or milliseconds since 1970. `None` for a number that may be something else.
+/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
 pub(super) fn instant(number: &Value) -> Option<String> {
     let number = number.as_i64().or_else(|| {
         #[expect(
@@ -46,8 +50,6 @@ pub(super) fn instant(number: &Value) -> Option<String> {
         number.as_f64().map(|number| number as i64)
     })?;
     match number {
-        // Eight digits are a day.
-        10_000_000..100_000_000 => Some(number.to_string().parse::<Date>().ok()?.to_string()),
         // From 1973 to 5138.
         100_000_000..100_000_000_000 => Timestamp::from_second(number).ok().map(time::to_date),
         100_000_000_000.. => Timestamp::from_millisecond(number).ok().map(time::to_date),

@@ -72,7 +72,7 @@ fn to_accept(scope: &Scope) -> Option<String> {
     }
 }
 
-/// A decision of another program, or a line that is none.
+/// A decision of another program, or a line that is not a decision.
 fn foreign_line(line: &str) -> String {
     match Decision::parse(line) {
         Ok(line) => {

@@ -254,7 +254,7 @@ fn words(name: &str) -> String {
     words.trim().to_owned()
 }
 
-/// The value at a position of a text, without its quotes. A quoted text with spaces is none.
+/// The value at a position of a text, without its quotes. A quoted text with spaces is not one.
 fn value(text: &str, at: usize) -> &str {
     let rest = text
         .get(at..text.floor_char_boundary(at + MAX_VALUE))

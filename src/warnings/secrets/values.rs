@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::warnings::plain::pattern;
 
-/// Parts of what stands for a secret and is none.
+/// Parts of placeholders for a secret.
 const PLACEHOLDER: &str = r"(?ix) x{4} | ^.{0,6}xxx.{0,6}$ | example | change | placeholder | dummy
     | redacted | masked | foobar | replace | insert | fake | sample | password | passw0rd | s3cr3t
     | secret | not[-_]real | testing | mytoken | [-_]your[-_] | ^your | \.\.\. | < | \{\{
@@ -14,7 +14,7 @@ const PLACEHOLDER: &str = r"(?ix) x{4} | ^.{0,6}xxx.{0,6}$ | example | change | 
     # of documentation
     | BQokikJOvBiI2HlWgH4olfQ2 | 4eC39HqLyjWDarjtT1zdp7dc | SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV";
 
-/// How a value says that it is none, at its beginning or with a variable in it.
+/// How a placeholder begins, or shows that it is one by a variable in it.
 const VARIABLE: &str = r"(?x) ^[$<{*.%\[@&\#!] | ^my[_-] | \$[({] | \$[A-Z_]{3,} | \$[A-Z_]{1,2}$
     | (?i)^(?: process\.env | import\.meta\.env | deno\.env\.get | bun\.env | os\.environ
         | os\.getenv | (?:std::)?env::var | (?:system\.)?getenv | secrets\. | env[.\[]

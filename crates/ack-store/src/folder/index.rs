@@ -106,7 +106,7 @@ fn context(block: &Block) -> Vec<String> {
     context.filter(|part| !part.is_empty()).collect()
 }
 
-/// The text before the first block of code.
+/// The text before the first block of code or list in it.
 fn before_code(text: &str) -> &str {
     let code = ["```", "~~~"].into_iter();
     let starts = code.filter_map(|mark| match text.strip_prefix(mark) {

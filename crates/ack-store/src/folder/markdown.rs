@@ -112,7 +112,7 @@ pub fn without_code(line: &str) -> Cow<'_, str> {
 /// The marks of comments: those of HTML, and those of Obsidian.
 const COMMENT_MARKS: [(&str, &str); 2] = [("<!--", "-->"), ("%%", "%%")];
 
-/// A text without its comments. What is in code is none, nor what is never closed. A comment that
+/// A text without its comments. Text in code is not one, nor is one that is never closed. One that
 /// does not begin a line ends in its paragraph.
 pub fn without_comments(text: &str) -> Cow<'_, str> {
     replace_comments(text, |_, is_whole_line| match is_whole_line {
