@@ -127,7 +127,7 @@ impl Selection {
 /// ([`Config::folders`]): the first that belongs to a scope is the project, and the rule names it.
 ///
 /// # Errors
-/// [`ScopeError::PinNotFound`].
+/// `ScopeError::PinNotFound`.
 pub fn current(
     config: &Config,
     scopes: &[Arc<Scope>],

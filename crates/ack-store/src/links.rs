@@ -56,7 +56,7 @@ pub struct LinkWalk {
     pub has_deeper_links: bool,
     /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
-    /// Ids that links lead to and no row has, at most [`MAX_MISSING`].
+    /// Ids that links lead to and no row has, at most `MAX_MISSING`.
     pub missing: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
 }
 
 /// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
-/// forms of a value are read before this, in [`crate::toolset`].
+/// forms of a value are read before this, in `toolset`.
 ///
 /// # Errors
 /// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
