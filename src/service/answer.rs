@@ -23,11 +23,21 @@ const TITLE_CAP: usize = 200;
 const FIRST_FACT_CAP: usize = 160;
 /// What a title and a fact may cost in tokens if a page is too long, and how many tags a result
 /// has, less each time.
-const TIGHT_LIMITS: [(usize, usize, usize); 3] = [(60, 40, MAX_TAGS), (45, 25, 4), (30, 12, 2)];
+/// The title says which memory it is, so it is cut last.
+const TIGHT_LIMITS: [(usize, usize, usize); 5] = [
+    (60, 40, MAX_TAGS),
+    (60, 25, 4),
+    (60, 12, 2),
+    (45, 12, 2),
+    (30, 12, 2),
+];
 /// What the layout of a line costs in tokens.
 const LINE_TOKENS: usize = 3;
 /// What the line costs that counts further facts.
 const MORE_FACTS_TOKENS: usize = 6;
+
+/// Average tokens per result of a page for an agent, as structure.
+pub const RESULT_TOKENS: usize = 131;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {

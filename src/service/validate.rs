@@ -9,6 +9,7 @@ use serde_json::json;
 
 pub use self::arguments::{arguments, check_length};
 use crate::config::Config;
+use crate::service::answer::RESULT_TOKENS;
 use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
 use ack_api::time;
@@ -19,9 +20,6 @@ use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
-/// The tokens of a short result on a long page. The answer to an agent that asks for many has room
-/// for all, unless it gives a token limit.
-const SHORT_RESULT_TOKENS: usize = 110;
 
 /// Rejects texts that are too long. Texts from the command line and from prompts have not been
 /// checked against a schema.
@@ -208,7 +206,7 @@ impl QuerySpec {
         let mut tokens = max_tokens(request.max_tokens, config)?;
         let asks_for_many = request.by_agent && limit > config.limit.value as usize;
         if asks_for_many && request.max_tokens.is_none() && detail == Detail::Concise && !explain {
-            tokens = tokens.max(limit * SHORT_RESULT_TOKENS);
+            tokens = tokens.max(limit * RESULT_TOKENS);
         }
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())

@@ -723,7 +723,7 @@ fn an_agent_that_asks_for_many_results_gets_as_many_and_shorter_ones() {
         let (results, tokens) = page(limit);
         assert_eq!(results.len(), limit as usize);
         assert!(
-            tokens <= 4_000.max(limit as usize * 110),
+            tokens <= 4_000.max(limit as usize * 131),
             "{limit}: {tokens}"
         );
     }

@@ -1,6 +1,6 @@
 //! Combines results, cursor and token limit into an answer.
 
-use super::super::answer::{self, PageBudget, token_cost};
+use super::super::answer::{self, PageBudget, RESULT_TOKENS, token_cost};
 use super::super::bounds;
 use super::super::search::{Page, Search};
 use super::super::shorten::{self, MIN_TEXT_TOKENS, Shown};
@@ -10,8 +10,7 @@ use ack_api::{Detail, Hint, Note, NoteKind, QueryRequest, QueryResponse, Tool};
 
 /// Tokens of a page for an agent, not counting its results.
 const PAGE_FRAME_TOKENS: usize = 30;
-/// Average tokens per result on it, as structure and as text.
-const RESULT_TOKENS: usize = 131;
+/// Average tokens per result on it as text.
 const RESULT_TEXT_TOKENS: usize = 107;
 
 /// Tokens of a comma and of the field `more_facts`.
