@@ -303,13 +303,15 @@ impl Plan {
             .filter(|row| removed.contains(&row.key))
             .map(|row| row.batch)
             .collect();
-        for row in known {
-            if stale.contains(&row.batch) && !removed.contains(&row.key) {
-                self.remove.push(row.key);
-                self.add.push(row.key);
-            }
-        }
-        self.kept = self.kept.saturating_sub(self.remove.len() - removed.len());
+        let mates = known
+            .iter()
+            .filter(|row| stale.contains(&row.batch) && !removed.contains(&row.key));
+        let mates: Vec<RowKey> = mates.map(|row| row.key).collect();
+        self.add.extend(&mates);
+        self.kept = self.kept.saturating_sub(mates.len());
+        // First, because a build that is killed here leaves the rows that tell the next one which
+        // batches to write again.
+        self.remove.splice(0..0, mates);
     }
 }
 
@@ -568,4 +570,37 @@ async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVect
         }
     }
     Ok(reusable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_that_is_killed_while_it_removes_rows_leaves_no_batch_with_their_words() {
+        let key = |rowid| RowKey { source: 0, rowid };
+        let row = |rowid: i64| StoredRow {
+            key: key(rowid),
+            fingerprint: Some(1),
+            batch: rowid.unsigned_abs() / 10,
+        };
+        let wanted: Vec<(RowKey, u64)> = (0..30)
+            .filter(|rowid| ![3, 7, 25].contains(rowid))
+            .map(|rowid| (key(rowid), 1))
+            .collect();
+        let plan = |known: &[StoredRow]| {
+            let mut plan = Plan::new(&wanted, known);
+            plan.rewrite_batches(known);
+            plan.remove
+        };
+        let all: Vec<StoredRow> = (0..30).map(row).collect();
+        let first = plan(&all);
+        for killed_after in 0..=first.len() {
+            let mut removed: HashSet<RowKey> = first[..killed_after].iter().copied().collect();
+            let left = (0..30).filter(|rowid| !removed.contains(&key(*rowid)));
+            removed.extend(plan(&left.map(row).collect::<Vec<_>>()));
+            let expected: HashSet<RowKey> = (0..10).chain(20..30).map(key).collect();
+            assert_eq!(removed, expected, "killed after {killed_after}");
+        }
+    }
 }
