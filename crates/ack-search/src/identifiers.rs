@@ -57,7 +57,7 @@ pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related>
     };
     let terms = views.iter().flat_map(|view| view.index.terms_like(pattern));
     let longer: BTreeSet<(usize, &str)> = cancel::guarded(terms)
-        .filter(|term| term.len() > key.len() && term.starts_with('=') == key.starts_with('='))
+        .filter(|term| term.len() > key.len())
         .filter(|term| contains(term.strip_prefix('=').unwrap_or(term), text))
         .map(|term| (term.len(), term))
         .collect();

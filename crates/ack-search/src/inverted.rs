@@ -308,12 +308,6 @@ impl Index {
         self.terms.matching(pattern).chain(remote)
     }
 
-    /// The same, without identifiers.
-    pub fn words_like(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
-        let terms = self.terms_like(pattern);
-        terms.filter(|term| !term.starts_with('='))
-    }
-
     /// Whether a live document that the filter allows contains a term.
     pub fn contains_term(&self, key: &str, filter: StatusFilter) -> bool {
         self.resident_docs_with(key, filter).next().is_some()

@@ -1,6 +1,7 @@
 //! The shape of a word: which letters it has, how long it is and how it begins. In a list of all
 //! words, the shapes alone rule out most of those that do not resemble a given word. Of an
-//! identifier, the shape has its parts in place of its beginning.
+//! identifier, the shape has its parts in place of its beginning, and [`PartBlocks`] tells where in
+//! the list a part occurs at all.
 
 use super::id_table::hash;
 
@@ -11,6 +12,8 @@ const LETTERS: u32 = 26;
 const LETTER_MASK: u32 = (1 << LETTERS) - 1;
 /// The first of the bytes of a beginning.
 const FIRST_BYTE: u32 = 0xff;
+/// The first byte of an identifier.
+const IDENTIFIER: u32 = b'=' as u32;
 /// The number of different parts of identifiers.
 const PARTS: u32 = 24;
 /// How many shapes are compared at once.
@@ -23,11 +26,21 @@ pub struct Shapes {
     letters: Vec<u32>,
     /// The first bytes of each word.
     beginnings: Vec<u32>,
+    blocks: PartBlocks,
 }
 
-/// The shapes to look for. A word that is wanted always has one of them; others may have one too.
+/// The shapes to look for. What is wanted always has one of them; others may have one too.
 #[derive(Debug, Clone, Copy)]
-pub struct ShapePattern {
+pub enum ShapePattern {
+    /// Words.
+    Words(WordPattern),
+    /// Identifiers that contain another one.
+    Identifiers(PartPattern),
+}
+
+/// The shapes of the words to look for.
+#[derive(Debug, Clone, Copy)]
+pub struct WordPattern {
     /// The letters of the word, its length and its first bytes.
     letters: u32,
     length: u32,
@@ -36,49 +49,69 @@ pub struct ShapePattern {
     cut_off: Option<u32>,
     /// Whether words that begin like the word are wanted, whatever their other letters.
     is_beginning_wanted: bool,
-    /// The parts that an identifier has to contain; `None` if identifiers do not matter.
-    parts: Option<u32>,
+}
+
+/// The shapes of the identifiers to look for.
+#[derive(Debug, Clone, Copy)]
+pub struct PartPattern {
+    letters: u32,
+    length: u32,
+    /// The parts that they contain.
+    parts: u32,
+    /// Where [`PartBlocks`] has some of these parts.
+    slots: [usize; MAX_SLOTS],
 }
 
 impl ShapePattern {
     /// Words with the first four bytes of `word`.
     pub fn same_beginning(word: &str) -> Self {
-        Self {
+        Self::Words(WordPattern {
             cut_off: None,
             is_beginning_wanted: true,
-            ..Self::similar(word, 0)
-        }
+            ..WordPattern::similar(word, 0)
+        })
     }
 
     /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
     /// other than the first from a beginning of it that is up to `cut_off` characters shorter.
     pub fn similar(word: &str, cut_off: usize) -> Self {
+        Self::Words(WordPattern::similar(word, cut_off))
+    }
+
+    /// The same, and words with the first four bytes of the word.
+    pub fn similar_or_same_beginning(word: &str, cut_off: usize) -> Self {
+        Self::Words(WordPattern {
+            is_beginning_wanted: true,
+            ..WordPattern::similar(word, cut_off)
+        })
+    }
+
+    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
+    /// whole.
+    pub fn containing(identifier: &str, whole: usize) -> Self {
+        let mut slots = [ANY_SLOT; MAX_SLOTS];
+        let wanted = slots_of(parts(identifier).take(whole));
+        slots
+            .iter_mut()
+            .zip(wanted)
+            .for_each(|(slot, it)| *slot = it);
+        Self::Identifiers(PartPattern {
+            letters: letters(identifier),
+            length: capped(identifier.chars().count()),
+            parts: part_set(parts(identifier).take(whole)),
+            slots,
+        })
+    }
+}
+
+impl WordPattern {
+    fn similar(word: &str, cut_off: usize) -> Self {
         Self {
             letters: letters(word),
             length: capped(word.chars().count()),
             beginning: beginning(word),
             cut_off: Some(capped(cut_off)),
             is_beginning_wanted: false,
-            parts: None,
-        }
-    }
-
-    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
-    /// whole.
-    pub fn containing(identifier: &str, whole: usize) -> Self {
-        Self {
-            cut_off: None,
-            parts: Some(part_set(parts(identifier).take(whole))),
-            ..Self::similar(identifier, 0)
-        }
-    }
-
-    /// The same, and words with the first four bytes of the word.
-    #[must_use]
-    pub const fn or_same_beginning(self) -> Self {
-        Self {
-            is_beginning_wanted: true,
-            ..self
         }
     }
 
@@ -99,15 +132,17 @@ impl ShapePattern {
             }
             None => false,
         };
-        let contains_parts = match self.parts {
-            Some(parts) => {
-                (first_bytes & parts == parts)
-                    & (self.letters & !shape == 0)
-                    & (shape >> LETTERS >= self.length)
-            }
-            None => false,
-        };
-        is_similar | contains_parts | (self.is_beginning_wanted & (first_bytes == self.beginning))
+        let is_word = first_bytes & FIRST_BYTE != IDENTIFIER;
+        is_word & (is_similar | (self.is_beginning_wanted & (first_bytes == self.beginning)))
+    }
+}
+
+impl PartPattern {
+    /// Whether an identifier with this shape may be wanted.
+    const fn matches(&self, shape: u32, parts: u32) -> bool {
+        (parts & self.parts == self.parts)
+            & (self.letters & !shape == 0)
+            & (shape >> LETTERS >= self.length)
     }
 }
 
@@ -115,6 +150,9 @@ impl Shapes {
     /// Adds the shape of the next word.
     pub fn push(&mut self, word: &str) {
         let length = capped(word.chars().count());
+        if word.starts_with('=') {
+            self.blocks.add(self.letters.len() / BLOCK, parts(word));
+        }
         self.letters.push(letters(word) | (length << LETTERS));
         self.beginnings.push(beginning(word));
     }
@@ -122,22 +160,103 @@ impl Shapes {
     /// The bytes of memory it takes.
     pub const fn bytes(&self) -> usize {
         (self.letters.capacity() + self.beginnings.capacity()) * size_of::<u32>()
+            + self.blocks.bytes()
     }
 
     /// The numbers of the words that may be wanted, ascending.
     pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = usize> {
-        let blocks = self.letters.chunks(BLOCK);
-        let blocks = blocks.zip(self.beginnings.chunks(BLOCK)).enumerate();
-        let matches = move |(shape, bytes): (&u32, &u32)| pattern.matches(*shape, *bytes);
-        blocks.flat_map(move |(block, (letters, beginnings))| {
+        let (words, identifiers) = match pattern {
+            ShapePattern::Words(pattern) => {
+                let blocks = 0..self.letters.len().div_ceil(BLOCK);
+                let matches = move |shape, bytes| pattern.matches(shape, bytes);
+                (Some(self.within(blocks, matches)), None)
+            }
+            ShapePattern::Identifiers(pattern) => {
+                let matches = move |shape, parts| pattern.matches(shape, parts);
+                let blocks = self.blocks.with_all(pattern.slots);
+                (None, Some(self.within(blocks, matches)))
+            }
+        };
+        let words = words.into_iter().flatten();
+        words.chain(identifiers.into_iter().flatten())
+    }
+
+    /// The numbers of the words in some blocks whose shapes match.
+    fn within(
+        &self,
+        blocks: impl Iterator<Item = usize>,
+        matches: impl Fn(u32, u32) -> bool + Copy,
+    ) -> impl Iterator<Item = usize> {
+        blocks.flat_map(move |block| {
+            let range = block * BLOCK..self.letters.len().min((block + 1) * BLOCK);
+            let letters = self.letters.get(range.clone()).unwrap_or_default();
+            let beginnings = self.beginnings.get(range).unwrap_or_default();
             let shapes = || letters.iter().zip(beginnings);
-            let any = shapes().fold(false, |any, shape| any | matches(shape));
+            let any = shapes().fold(false, |any, (shape, bytes)| any | matches(*shape, *bytes));
             let shapes = any.then(shapes).into_iter().flatten().enumerate();
             shapes
-                .filter(move |(_, shape)| matches(*shape))
+                .filter(move |(_, (shape, bytes))| matches(**shape, **bytes))
                 .map(move |(place, _)| block * BLOCK + place)
         })
     }
+}
+
+/// The number of slots into which parts are hashed.
+const SLOTS: usize = 1 << 10;
+/// A slot that every block has.
+const ANY_SLOT: usize = SLOTS;
+/// How many slots of an identifier are looked at.
+const MAX_SLOTS: usize = 6;
+/// How many blocks have a bit in one word of a group.
+const GROUP: usize = u16::BITS as usize;
+
+/// In which blocks a part of an identifier occurs: a Bloom filter for each block, stored slot by
+/// slot for a group of blocks, so that few bytes have to be read for one identifier.
+#[derive(Debug, Default)]
+struct PartBlocks(Vec<[u16; SLOTS]>);
+
+impl PartBlocks {
+    fn add<'t>(&mut self, block: usize, parts: impl Iterator<Item = &'t str> + Clone) {
+        let (group, bit) = (block / GROUP, 1 << (block % GROUP));
+        if self.0.len() <= group {
+            self.0.resize(group + 1, [0; SLOTS]);
+        }
+        let Some(group) = self.0.get_mut(group) else {
+            return;
+        };
+        for slot in slots_of(parts) {
+            group
+                .get_mut(slot)
+                .into_iter()
+                .for_each(|blocks| *blocks |= bit);
+        }
+    }
+
+    /// The blocks that have all of these slots, ascending.
+    fn with_all(&self, slots: [usize; MAX_SLOTS]) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(move |(group, blocks)| {
+            let in_group = slots
+                .iter()
+                .map(|slot| blocks.get(*slot).copied().unwrap_or(u16::MAX))
+                .fold(u16::MAX, |all, blocks| all & blocks);
+            let in_group = (0..GROUP).filter(move |block| in_group >> block & 1 == 1);
+            in_group.map(move |block| group * GROUP + block)
+        })
+    }
+
+    const fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<[u16; SLOTS]>()
+    }
+}
+
+/// The slots of an identifier's parts and of each two neighbouring ones.
+fn slots_of<'t>(parts: impl Iterator<Item = &'t str> + Clone) -> impl Iterator<Item = usize> {
+    let pairs = parts
+        .clone()
+        .zip(parts.clone().skip(1))
+        .map(|pair| hash(&pair));
+    let slot = |hash: u64| usize::try_from(hash % SLOTS as u64).unwrap_or_default();
+    pairs.chain(parts.map(hash)).map(slot)
 }
 
 impl<'t> FromIterator<&'t str> for Shapes {
@@ -160,7 +279,7 @@ fn letters(word: &str) -> u32 {
 }
 
 /// The parts of an identifier: what is between its punctuation, without the `v` of a version.
-pub fn parts(identifier: &str) -> impl Iterator<Item = &str> {
+pub fn parts(identifier: &str) -> impl Iterator<Item = &str> + Clone {
     let parts = identifier.split(|c: char| !c.is_alphanumeric());
     let parts = parts.map(|part| match part.strip_prefix('v') {
         Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => version,
@@ -171,7 +290,7 @@ pub fn parts(identifier: &str) -> impl Iterator<Item = &str> {
 
 /// The set of an identifier's parts, folded into the bits above the mark of an identifier.
 fn part_set<'t>(parts: impl Iterator<Item = &'t str>) -> u32 {
-    parts.fold(u32::from(b'='), |set, part| {
+    parts.fold(IDENTIFIER, |set, part| {
         let bit = hash(part) % u64::from(PARTS);
         set | 1 << (bit + 8)
     })
@@ -251,7 +370,7 @@ mod tests {
             &["cache", "caches", "ache", "cachet", "unreached", "cac"],
         );
         check(
-            ShapePattern::similar("cashew", 0).or_same_beginning(),
+            ShapePattern::similar_or_same_beginning("cashew", 0),
             &["cache", "caches", "cashing", "cachet"],
         );
         check(

@@ -110,7 +110,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             is_foreign: !is_word,
         };
         let pattern = unknown.pattern();
-        let like = views.iter().flat_map(|view| view.index.words_like(pattern));
+        let like = views.iter().flat_map(|view| view.index.terms_like(pattern));
         for term in cancel::guarded(like).chain(beginnings(key)) {
             let Some(likeness) = unknown.likeness(term) else {
                 continue;
@@ -228,7 +228,7 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
         let words = tails.into_iter().flat_map(|tail| {
             let pattern = ShapePattern::same_beginning(tail);
             let words = views.iter();
-            let words = words.flat_map(move |view| view.index.words_like(pattern));
+            let words = words.flat_map(move |view| view.index.terms_like(pattern));
             words.filter(move |term| *term == tail || has_other_ending(tail, term))
         });
         let second = cancel::guarded(words)
@@ -263,10 +263,10 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        let pattern = ShapePattern::similar(self.key, MAX_CUT_OFF);
-        match self.is_foreign {
-            true => pattern.or_same_beginning(),
-            false => pattern,
+        if self.is_foreign {
+            ShapePattern::similar_or_same_beginning(self.key, MAX_CUT_OFF)
+        } else {
+            ShapePattern::similar(self.key, MAX_CUT_OFF)
         }
     }
 
