@@ -258,13 +258,13 @@ impl Client {
         let able = self.hooks();
         let mut hooks = Vec::new();
         if extras.hooks.session_start && able.session_start {
-            hooks.push(self.hook("session-start", local.unwrap_or(launch)));
+            hooks.extend(self.hook("session-start", local.unwrap_or(launch)));
         }
         if extras.hooks.user_prompt && able.user_prompt {
-            hooks.push(self.hook("user-prompt", local.unwrap_or(launch)));
+            hooks.extend(self.hook("user-prompt", local.unwrap_or(launch)));
         }
         if extras.hooks.pre_tool_use && able.pre_tool_use {
-            hooks.push(self.hook("pre-tool-use", local.unwrap_or(launch)));
+            hooks.extend(self.hook("pre-tool-use", local.unwrap_or(launch)));
         }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Required {

@@ -1,6 +1,6 @@
 //! The hooks that clients can call, and their entries.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Client, Hooks, Launch, NAME, Part};
 
@@ -59,26 +59,41 @@ impl Client {
         why
     }
 
-    /// The entry of a hook.
-    pub(super) fn hook(self, hook: &str, launch: &Launch) -> Part {
+    /// The entries of a hook, one for each event that calls it.
+    pub(super) fn hook(self, hook: &str, launch: &Launch) -> Vec<Part> {
         let command = launch.hook(hook, self);
-        let event = match (self, hook) {
-            (Self::Cursor, _) | (Self::Copilot, "session-start") => "sessionStart",
-            (Self::Copilot, "pre-tool-use") => "preToolUse",
-            (Self::Copilot, _) => "userPromptSubmitted",
-            (_, "session-start") => "SessionStart",
-            (_, "pre-tool-use") => "PreToolUse",
-            (Self::Gemini, _) => "BeforeAgent",
-            _ => "UserPromptSubmit",
+        let entry = |event: &&'static str| Part::Entry {
+            path: vec!["hooks", event],
+            value: self.hook_entry(hook, event, &command),
         };
-        let value = match self {
+        self.events(hook).iter().map(entry).collect()
+    }
+
+    /// The events that call a hook.
+    fn events(self, hook: &str) -> &'static [&'static str] {
+        match (self, hook) {
+            (Self::Cursor, _) | (Self::Copilot, "session-start") => &["sessionStart"],
+            (Self::Copilot, "pre-tool-use") => &["preToolUse"],
+            (Self::Copilot, _) => &["userPromptSubmitted"],
+            // A subagent does not see what its session started with.
+            (Self::ClaudeCode, "session-start") => &["SessionStart", "SubagentStart"],
+            (_, "session-start") => &["SessionStart"],
+            (_, "pre-tool-use") => &["PreToolUse"],
+            (Self::Gemini, _) => &["BeforeAgent"],
+            _ => &["UserPromptSubmit"],
+        }
+    }
+
+    /// The entry of a hook in the list of an event.
+    fn hook_entry(self, hook: &str, event: &str, command: &str) -> Value {
+        match self {
             Self::Cursor => json!({ "command": command }),
             Self::Copilot => {
                 // PowerShell treats a quoted word as a string unless `&` calls it.
                 let powershell = if command.starts_with(['\'', '"']) {
                     format!("& {command}")
                 } else {
-                    command.clone()
+                    command.to_owned()
                 };
                 json!({
                     "type": "command", "bash": command, "powershell": powershell,
@@ -105,10 +120,6 @@ impl Client {
                     _ => json!({ "hooks": [handler] }),
                 }
             }
-        };
-        Part::Entry {
-            path: vec!["hooks", event],
-            value,
         }
     }
 }

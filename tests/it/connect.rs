@@ -265,6 +265,15 @@ fn the_written_settings_are_valid_for_each_client() {
             assert_eq!(entry["timeout"], seconds, "{client}");
         }
     }
+    // Only Claude Code is known to give the text to the subagent.
+    for (file, expected) in [
+        (".claude/settings.json", "SessionStart"),
+        (".codex/hooks.json", "nothing"),
+        (".factory/settings.json", "nothing"),
+    ] {
+        let hooks = &home.json(file)["hooks"];
+        assert_eq!(hooks["SubagentStart"], hooks[expected], "{file}");
+    }
     let qwen = home.json(".qwen/settings.json");
     let command = hook("session-start", "qwen");
     let entry =
@@ -304,7 +313,7 @@ fn a_hook_is_omitted_on_request() {
     );
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let hooks = &home.json(".claude/settings.json")["hooks"];
-    assert_eq!(hooks.as_object().unwrap().len(), 1, "{hooks}");
+    assert_eq!(hooks.as_object().unwrap().len(), 2, "{hooks}");
 }
 
 #[test]
