@@ -351,9 +351,8 @@ fn offline_opens_no_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let config = format!(
-        "[upstream.far]\nurl = \"{url}\"\nlist_wait_ms = 500\ntools = {{ search = \"far_search\" }}\n"
-    );
+    let config =
+        format!("[upstream.far]\nurl = \"{url}\"\ntools = {{ search = \"far_search\" }}\n");
     std::fs::write(root.path().join("config.toml"), config).unwrap();
     let list = |offline: bool| {
         let mut command = command(root.path());

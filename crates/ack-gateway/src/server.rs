@@ -29,7 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::offered::{OfferedTool, WithheldTool, declared_tools};
+use self::offered::{OfferedTool, WithheldTool};
 use self::supervisor::{cause, list_tools, supervise};
 use crate::settings::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
@@ -40,6 +40,8 @@ use ack_api::text;
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 /// Concurrent calls of one server. Further ones wait.
 const MAX_CONCURRENT_CALLS: usize = 8;
+/// How long the first tool list waits for a server.
+const LIST_WAIT: Duration = Duration::from_millis(1_500);
 /// After a call timed out: how long the server may take to list its tools, to show that it is
 /// alive.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -130,7 +132,7 @@ impl Upstreams {
         });
         let links = settings.into_iter().map(|settings| {
             Arc::new(Link {
-                tools: RwLock::new(declared_tools(&settings, &[])),
+                tools: RwLock::default(),
                 settings,
                 started: AtomicBool::new(false),
                 state: watch::channel(State::Connecting).0,
@@ -154,8 +156,8 @@ impl Upstreams {
 
     /// The names of all tools that may be offered.
     pub fn names(&self) -> Vec<&str> {
-        let tables = self.links.iter().flat_map(|link| &link.settings.tools);
-        tables.map(|(_, table)| table.name.as_str()).collect()
+        let tools = self.links.iter().flat_map(|link| &link.settings.tools);
+        tools.map(|tool| tool.name.as_str()).collect()
     }
 
     /// Notifies about changes of the offered tools.
@@ -163,14 +165,13 @@ impl Upstreams {
         self.shared.changes.subscribe()
     }
 
-    /// The offered tools. Waits for servers that connect for the first time, each up to its own
-    /// limit.
+    /// The offered tools. Waits for servers that connect for the first time, but not long.
     pub async fn list_tools(&self) -> Vec<Tool> {
         let waiting = self.links.iter().map(|link| async {
             self.start(link);
             let mut state = link.state.subscribe();
             let settled = state.wait_for(|state| !matches!(state, State::Connecting));
-            let _ = timeout(link.settings.list_wait, settled).await;
+            let _ = timeout(LIST_WAIT, settled).await;
             link.tools()
                 .iter()
                 .map(|tool| tool.listed.clone())
@@ -186,12 +187,10 @@ impl Upstreams {
         values: Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Option<Answer> {
-        let link = self.links.iter().find(|link| {
-            link.settings
-                .tools
-                .iter()
-                .any(|(_, table)| table.name == name)
-        })?;
+        let link = self
+            .links
+            .iter()
+            .find(|link| link.settings.tools.iter().any(|tool| tool.name == name))?;
         self.start(link);
         let deadline = Instant::now() + link.settings.call_timeout;
         Some(link.call(name, values, deadline, context).await)
@@ -350,15 +349,14 @@ impl Link {
         let Some(tool) = tools.iter().find(|tool| tool.listed.name == name) else {
             return Answer::None(self.refused(name));
         };
-        let arguments = match tool.arguments(values) {
-            Ok(arguments) => arguments,
-            Err(body) => return Answer::Arguments(body),
-        };
+        if let Err(body) = tool.check(&values) {
+            return Answer::Arguments(body);
+        }
         let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
             return Answer::None(self.timed_out());
         };
         let mut params = CallToolRequestParams::new(tool.upstream_name.clone());
-        params.arguments = Some(arguments);
+        params.arguments = Some(values);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let Ok(Ok(handle)) = timeout(
             time_left(deadline),

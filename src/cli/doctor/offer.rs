@@ -58,7 +58,7 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
         upstream
             .tools
             .iter()
-            .map(|(_, tool)| tool.name.clone())
+            .map(|tool| tool.name.clone())
             .collect::<Vec<_>>()
     };
     let upstreams: Vec<Health> = if connect && !offer.upstreams.is_empty() {

@@ -11,11 +11,6 @@ use crate::support::Root;
 #[test]
 fn mistakes_in_upstream_are_named_with_line_and_key() {
     let tools = "tools = { a = \"b\" }\n";
-    let declared = |schema: &str| {
-        format!(
-            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = {{ name = \"b\", input_schema = {schema} }}\n"
-        )
-    };
     let cases = [
         ("nothing to reach", format!("[upstream.x]\n{tools}")),
         (
@@ -24,10 +19,6 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         ),
         ("relative program", format!("[upstream.x]\ncommand = [\"bin/server\"]\n{tools}")),
         ("a command as one text", format!("[upstream.x]\ncommand = \"sh server\"\n{tools}")),
-        (
-            "relative folder",
-            format!("[upstream.x]\ncommand = [\"sh\"]\ncwd = \"here\"\n{tools}"),
-        ),
         ("no address", format!("[upstream.x]\nurl = \"localhost:80\"\n{tools}")),
         (
             "a user in the address",
@@ -35,15 +26,15 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         ),
         (
             "key of the other kind",
-            format!("[upstream.x]\nurl = \"http://localhost/mcp\"\nenv = {{ A = \"1\" }}\n{tools}"),
+            format!("[upstream.x]\nurl = \"http://localhost/mcp\"\nenv_from = [\"A\"]\n{tools}"),
         ),
         (
-            "header that is ours",
-            format!("[upstream.x]\nurl = \"http://localhost/mcp\"\nheaders = {{ Host = \"x\" }}\n{tools}"),
+            "keys that there are no longer",
+            format!("[upstream.x]\ncommand = [\"sh\"]\nenv = {{ A = \"1\" }}\n{tools}"),
         ),
         (
-            "two tokens",
-            format!("[upstream.x]\nurl = \"http://localhost/mcp\"\ntoken_env = \"A\"\ntoken_file = \"/a\"\n{tools}"),
+            "a table for a tool",
+            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = { name = \"b\" }\n".to_owned(),
         ),
         ("no tools", "[upstream.x]\ncommand = [\"sh\"]\n".to_owned()),
         (
@@ -56,40 +47,7 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         ),
         (
             "name that clients refuse",
-            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = { name = \"a b\" }\n".to_owned(),
-        ),
-        (
-            "one argument twice",
-            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", arguments = { c = \"d\", e = \"d\" } } }\n".to_owned(),
-        ),
-        (
-            "a default that is fixed",
-            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", defaults = { c = 1 }, preset = { c = 2 } } }\n".to_owned(),
-        ),
-        (
-            "a description that is empty",
-            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = { name = \"b\", description = \" \" } }\n".to_owned(),
-        ),
-        ("a schema of no object", declared("{ type = \"string\" }")),
-        (
-            "a union at the root",
-            declared("{ type = \"object\", anyOf = [{ required = [\"q\"] }] }"),
-        ),
-        (
-            "a property of no type",
-            declared("{ type = \"object\", properties = { q = { type = \"text\" } } }"),
-        ),
-        (
-            "a required property that is none",
-            declared("{ type = \"object\", properties = { query = { type = \"string\" } }, required = [\"qery\"] }"),
-        ),
-        (
-            "an argument that the schema has not",
-            declared("{ type = \"object\", properties = { q = { type = \"string\" } } }, arguments = { p = \"word\" }"),
-        ),
-        (
-            "a property with a fixed value",
-            declared("{ type = \"object\", properties = { q = { type = \"string\" } } }, preset = { q = \"x\" }"),
+            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = \"a b\"\n".to_owned(),
         ),
         (
             "time out of bounds",

@@ -1,8 +1,8 @@
 //! Which tools of an upstream server are offered, and when.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{OURS, Site, TIMEOUT, find, listed, names, text, until};
+use super::{OURS, Site, TIMEOUT, find, listed, names, text};
 use crate::mcp::Server;
 
 #[test]
@@ -57,7 +57,7 @@ fn read_only_tools_are_offered_under_configured_names() {
         (
             "page_liar",
             "the properties of its schema are not schemas",
-            "`input_schema`",
+            "hosts would refuse the whole list",
         ),
         (
             "page_gone",
@@ -75,83 +75,6 @@ fn read_only_tools_are_offered_under_configured_names() {
     }
 }
 
-/// A tool of the script with a description and a schema of the owner's.
-const DECLARED: &str = r#"echo = { name = "page_echo", description = "Ours, word for word.", arguments = { q = "word" }, input_schema = { type = "object", properties = { q = { type = "string", minLength = 2 } }, required = ["q"] } }"#;
-
-fn declared_schema() -> Value {
-    json!({ "type": "object", "properties": { "q": { "type": "string", "minLength": 2 } }, "required": ["q"] })
-}
-
-#[test]
-fn a_declared_tool_is_listed_without_its_server() {
-    let mut seen = Vec::new();
-    for mode in ["plain", "broken", "mute"] {
-        let site = Site::new(
-            mode,
-            DECLARED,
-            "list_wait_ms = 300\nstart_timeout_ms = 1000",
-        );
-        let mut server = site.serve();
-        let all = listed(&mut server);
-        let echo = find(&all, "page_echo").clone();
-        assert_eq!(
-            (&echo["description"], &echo["inputSchema"]),
-            (&json!("Ours, word for word."), &declared_schema()),
-            "{mode}"
-        );
-        seen.push(echo);
-        let unknown = server.request(
-            "tools/call",
-            json!({ "name": "page_echo", "arguments": { "q": "xx" } }),
-        );
-        match mode {
-            "plain" => {
-                let asked: Value = serde_json::from_str(&site.lines("calls")[0]).unwrap();
-                assert_eq!(asked["params"]["arguments"], json!({ "word": "xx" }));
-                assert_eq!(
-                    server.fail("page_echo", json!({ "word": "x" })).allowed,
-                    ["q"]
-                );
-            }
-            _ => assert!(
-                text(&unknown["result"]).contains("upstream_unavailable"),
-                "{mode}: {unknown}"
-            ),
-        }
-    }
-    assert!(
-        seen.iter().all(|echo| *echo == seen[0]),
-        "agents see the same: {seen:?}"
-    );
-}
-
-#[test]
-fn a_declared_tool_stays_listed_while_its_server_is_down() {
-    let tools = format!("{DECLARED}, die = \"page_die\"");
-    let site = Site::new("broken", &tools, "");
-    let mut server = site.serve();
-    assert_eq!(names(&mut server)[4..], ["page_echo"]);
-    // After three failures in a row nothing is listed any more.
-    until("it is not tried again", || site.lines("starts").len() >= 4);
-    assert_eq!(names(&mut server)[4..], ["page_echo"]);
-}
-
-#[test]
-fn a_declaration_cannot_offer_writing_tools_and_replaces_an_invalid_schema() {
-    let schema = r#"input_schema = { type = "object", properties = {} }"#;
-    let tools = format!(
-        r#"writes = {{ name = "page_writes", {schema} }}, liar = {{ name = "page_liar", inputSchema = {{ type = "object" }} }}, gone = {{ name = "page_gone", {schema} }}"#
-    );
-    let site = Site::new("plain", &tools, "list_wait_ms = 10000");
-    let mut server = site.serve();
-    assert_eq!(names(&mut server)[4..], ["page_liar"]);
-    assert_eq!(
-        server.fail("page_writes", json!({})).code,
-        "upstream_refused"
-    );
-    assert_eq!(server.fail("page_gone", json!({})).code, "upstream_refused");
-}
-
 #[test]
 fn a_tool_without_annotations_is_offered_if_the_owner_trusts_it() {
     let site = Site::new(
@@ -167,7 +90,7 @@ fn a_tool_without_annotations_is_offered_if_the_owner_trusts_it() {
 #[test]
 fn a_late_server_is_announced() {
     for era in ["2025-06-18", "2026-07-28"] {
-        let site = Site::new("late", r#"garbage = "page_garbage""#, "list_wait_ms = 0");
+        let site = Site::new("late", r#"garbage = "page_garbage""#, "");
         let mut server = if era == "2026-07-28" {
             Server::stateless(site.root.path())
         } else {

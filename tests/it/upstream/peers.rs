@@ -104,34 +104,26 @@ fn another_ack_memory_is_a_source_over_http() {
         command.env("ACK_MEM_TOKEN", SECRET);
     });
     let site = Site::new("plain", "", "");
-    let entry = |token: &str| {
-        format!(
-            "[upstream.team]\nurl = \"{}\"\n{token}\ntools = {{ query_memories = \"team_search\" }}\n",
-            http.url
-        )
+    site.configure(&format!(
+        "[upstream.team]\nurl = \"{}\"\ntoken_env = \"TEAM_TOKEN\"\ntools = {{ query_memories = \"team_search\" }}\n",
+        http.url
+    ));
+    let serve = |token: &str| {
+        let mut command = command(site.root.path());
+        command.env("TEAM_TOKEN", token);
+        let mut server = Server::spawn(command);
+        server.initialize("2025-06-18");
+        server
     };
-    let token = site.root.path().join("token");
-    std::fs::write(&token, format!("{SECRET}\n")).unwrap();
-    site.configure(&entry(&format!("token_file = \"{}\"", token.display())));
-    let mut server = site.serve();
+    let mut server = serve(SECRET);
     assert_eq!(names(&mut server)[4..], ["team_search"]);
     let found = server.call("team_search", json!({ "query": "proxy header" }));
     assert_eq!(found["structuredContent"]["results"][0]["id"], "team-1");
     assert_eq!(found["_meta"]["ack-memory/upstream"], "team");
     let unknown = server.fail("team_search", json!({ "querry": "x" }));
     assert_eq!(unknown.nearest, ["query"]);
-    // From a variable.
-    site.configure(&entry("token_env = \"TEAM_TOKEN\""));
-    let mut command = command(site.root.path());
-    command.env("TEAM_TOKEN", SECRET);
-    let mut server = Server::spawn(command);
-    server.initialize("2025-06-18");
-    assert_eq!(names(&mut server)[4..], ["team_search"]);
     // Without the right one.
-    site.configure(&entry(
-        "headers = { Authorization = \"Bearer wrong-wrong-wrong-wrong\" }",
-    ));
-    let mut server = site.serve();
+    let mut server = serve("wrong-wrong-wrong-wrong");
     assert_eq!(names(&mut server), OURS);
     let refused = server.fail("team_search", json!({ "query": "x" }));
     assert_eq!(refused.code, "upstream_unavailable");

@@ -21,48 +21,26 @@ use sse_stream::{Sse, SseStream};
 
 use super::MAX_MESSAGE_BYTES;
 use super::process::too_long;
-use crate::settings::{Connection, Token};
+use crate::settings::Connection;
 use ack_api::text;
 
 const SESSION_HEADER: &str = "mcp-session-id";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ERROR_BYTES: usize = 64 << 10;
-const MAX_TOKEN_BYTES: u64 = 16 << 10;
 
 /// A transport to the server.
 ///
 /// # Errors
 /// Why it cannot be created.
 pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<Wire>, String> {
-    let Connection::Http {
-        url,
-        headers,
-        token,
-    } = connection
-    else {
+    let Connection::Http { url, token } = connection else {
         return Err("it has no address".to_owned());
-    };
-    let token = match token {
-        Token::None => None,
-        Token::Inline(token) => Some(token.clone()),
-        Token::File(path) => Some(read(path)?),
     };
     if token
         .as_ref()
         .is_some_and(|token| HeaderValue::from_str(token).is_err())
     {
         return Err("its token has characters that a header cannot contain".to_owned());
-    }
-    let mut header_map = HashMap::new();
-    for (name, value) in headers {
-        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
-        else {
-            return Err(format!(
-                "`{}` cannot be sent as a header",
-                text::line(name, 80)
-            ));
-        };
-        header_map.insert(name, value);
     }
     // Fails if a provider was installed before, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -75,29 +53,13 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         .build()
         .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .custom_headers(header_map)
         .max_sse_event_size(MAX_MESSAGE_BYTES)
         .reinit_on_expired_session(true);
-    config.auth_header = token;
+    config.auth_header.clone_from(token);
     Ok(StreamableHttpClientTransport::with_client(
         Wire { client },
         config,
     ))
-}
-
-fn read(path: &std::path::Path) -> Result<String, String> {
-    use std::io::Read;
-    let shown_path = text::line(&path.display().to_string(), 120);
-    let mut token = String::new();
-    let file = ack_sys::files::open(path)
-        .map_err(|error| format!("its token in `{shown_path}` cannot be read: {error}"))?;
-    file.take(MAX_TOKEN_BYTES)
-        .read_to_string(&mut token)
-        .map_err(|error| format!("its token in `{shown_path}` cannot be read: {error}"))?;
-    match token.trim() {
-        "" => Err(format!("there is no token in `{shown_path}`")),
-        token => Ok(token.to_owned()),
-    }
 }
 
 /// reqwest's client, which keeps the results of calls and lists as JSON.

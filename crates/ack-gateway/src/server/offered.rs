@@ -3,14 +3,13 @@
 //!
 //! Hosts refuse a whole tool list if they cannot compile one schema in it. So a tool whose schema
 //! is not an object with properties is left out, combinators at the root are removed, and output
-//! schemas are not passed on. A schema that the owner declares replaces the server's.
+//! schemas are not passed on.
 
 use std::fmt;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::settings::declared::{COMBINATORS, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, depth, is_open};
 use crate::settings::{NotOffered, Upstream, UpstreamTool};
 use ack_api::ErrorBody;
 use ack_api::memory::nearest;
@@ -18,20 +17,24 @@ use ack_api::text;
 
 /// Longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
+/// The longest schema of one tool.
+const MAX_SCHEMA_BYTES: usize = 16 << 10;
+/// The deepest nesting of a schema.
+const MAX_SCHEMA_DEPTH: usize = 24;
+/// Keywords that hosts refuse at the root of a schema.
+const COMBINATORS: [&str; 7] = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
 /// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
     /// The server's own name for it.
     pub upstream_name: String,
-    /// Its configuration.
-    table: UpstreamTool,
     /// Its entry in the tool list.
     pub listed: Tool,
     /// The argument names that agents may use.
     names: Vec<String>,
     /// Whether its schema allows other arguments too.
-    open: bool,
+    is_open: bool,
 }
 
 /// A configured tool that is not offered.
@@ -69,8 +72,8 @@ const READ_ONLY_HINT: &str =
 const UNANNOTATED_HINT: &str = "to offer it anyway, set `trust_unannotated = true` in its \
     `[upstream]` table in config.toml";
 const UNKNOWN_TOOL_HINT: &str = "correct its name under `tools` in config.toml";
-const SCHEMA_HINT: &str = "declare another one as `input_schema` in its table in config.toml";
-const TABLE_HINT: &str = "correct its table under `tools` in config.toml";
+const SCHEMA_HINT: &str =
+    "hosts would refuse the whole list with it; remove it from `tools` in config.toml";
 
 /// Which of the server's tools are offered, and which configured ones are not.
 pub fn offer_tools(
@@ -78,12 +81,13 @@ pub fn offer_tools(
     listed_tools: &[Value],
 ) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
-    for (upstream_name, table) in &upstream.tools {
+    for wanted in &upstream.tools {
+        let upstream_name = &wanted.upstream_name;
         let found = listed_tools
             .iter()
             .find(|tool| tool.get("name").and_then(Value::as_str) == Some(upstream_name));
         let tool = match found {
-            Some(tool) => offer_tool(upstream, upstream_name, table, tool),
+            Some(tool) => offer_tool(upstream, wanted, tool),
             None => {
                 let names = listed_tools
                     .iter()
@@ -102,7 +106,7 @@ pub fn offer_tools(
             Ok(tool) => tools.push(tool),
             Err(why) => withheld.push(WithheldTool {
                 upstream_name: upstream_name.clone(),
-                name: table.name.clone(),
+                name: wanted.name.clone(),
                 why,
             }),
         }
@@ -110,67 +114,8 @@ pub fn offer_tools(
     (tools, withheld)
 }
 
-/// The tools that are listed while the server is down: those whose schema the owner declares,
-/// except those that were withheld when it was last connected.
-pub fn declared_tools(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTool> {
-    let is_listed = upstream.tools.iter().filter(|(upstream_name, _)| {
-        !withheld
-            .iter()
-            .any(|withheld| withheld.upstream_name == *upstream_name)
-    });
-    is_listed
-        .filter_map(|(upstream_name, table)| {
-            let schema = table.input_schema.clone()?;
-            Some(with_schema(
-                upstream,
-                upstream_name,
-                table,
-                schema,
-                &Value::Null,
-            ))
-        })
-        .collect()
-}
-
-/// A tool whose schema the owner declares. It is listed as declared, whatever the server sends.
-fn with_schema(
-    upstream: &Upstream,
-    upstream_name: &str,
-    table: &UpstreamTool,
-    schema: Map<String, Value>,
-    listed_tool: &Value,
-) -> OfferedTool {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let names = properties
-        .into_iter()
-        .flat_map(Map::keys)
-        .cloned()
-        .collect();
-    let open = is_open(&schema);
-    let mut annotations_shown = ToolAnnotations::new();
-    // Only read-only tools are called. If the owner trusts tools without annotations, this is not
-    // known.
-    annotations_shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
-    let mut listed = Tool::new(
-        table.name.clone(),
-        description(upstream, table, listed_tool),
-        std::sync::Arc::new(schema),
-    );
-    listed.annotations = Some(annotations_shown);
-    OfferedTool {
-        upstream_name: upstream_name.to_owned(),
-        table: table.clone(),
-        listed,
-        names,
-        open,
-    }
-}
-
-/// The description that agents read: the owner's, or the server's with its origin.
-fn description(upstream: &Upstream, table: &UpstreamTool, listed_tool: &Value) -> String {
-    if let Some(configured) = &table.description {
-        return configured.clone();
-    }
+/// The description that agents read: the server's, with its origin.
+fn description(upstream: &Upstream, listed_tool: &Value) -> String {
     let upstream_text = listed_tool
         .get("description")
         .and_then(Value::as_str)
@@ -186,157 +131,19 @@ fn description(upstream: &Upstream, table: &UpstreamTool, listed_tool: &Value) -
 
 fn offer_tool(
     upstream: &Upstream,
-    upstream_name: &str,
-    table: &UpstreamTool,
+    tool: &UpstreamTool,
     listed_tool: &Value,
 ) -> Result<OfferedTool, NotOffered> {
     let annotations: ToolAnnotations = listed_tool
         .get("annotations")
         .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
         .unwrap_or_default();
-    match annotations.read_only_hint {
-        _ if annotations.destructive_hint == Some(true) => {
-            return Err(not_offered(
-                "it says that it is destructive",
-                READ_ONLY_HINT,
-            ));
-        }
-        Some(true) => {}
-        Some(false) => {
-            return Err(not_offered(
-                "it says that it is not read-only",
-                READ_ONLY_HINT,
-            ));
-        }
-        None if upstream.trust_unannotated => {}
-        None => {
-            return Err(not_offered(
-                "it does not say that it is read-only",
-                UNANNOTATED_HINT,
-            ));
-        }
-    }
-    if let Some(schema) = &table.input_schema {
-        return Ok(with_schema(
-            upstream,
-            upstream_name,
-            table,
-            schema.clone(),
-            listed_tool,
-        ));
-    }
-    let Some(Value::Object(schema)) = listed_tool.get("inputSchema") else {
-        return Err(not_offered("its schema is not an object", SCHEMA_HINT));
-    };
-    let mut schema = schema.clone();
-    let is_long = Value::Object(schema.clone()).to_string().len() > MAX_SCHEMA_BYTES;
-    if schema.get("type").and_then(Value::as_str) != Some("object")
-        || depth(listed_tool.get("inputSchema").unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
-    {
-        return Err(not_offered(
-            "its schema does not describe an object",
-            SCHEMA_HINT,
-        ));
-    }
-    if is_long {
-        return Err(not_offered(
-            format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"),
-            SCHEMA_HINT,
-        ));
-    }
-    for key in COMBINATORS.into_iter().chain(["$schema", "$id"]) {
-        schema.remove(key);
-    }
-    let open = is_open(&schema);
-    let mut properties = match schema.remove("properties") {
-        None => Map::new(),
-        Some(Value::Object(properties))
-            if properties
-                .values()
-                .all(|property| property.is_object() || property.is_boolean()) =>
-        {
-            properties
-        }
-        Some(_) => {
-            return Err(not_offered(
-                "the properties of its schema are not schemas",
-                SCHEMA_HINT,
-            ));
-        }
-    };
-    let mut required: Vec<String> = match schema.remove("required") {
-        None => Vec::new(),
-        Some(required) => serde_json::from_value(required).map_err(|_| {
-            not_offered(
-                "`required` of its schema is not a list of names",
-                SCHEMA_HINT,
-            )
-        })?,
-    };
-    let named = [("preset", &table.preset), ("defaults", &table.defaults)];
-    let named = named
-        .into_iter()
-        .flat_map(|(what, values)| values.keys().map(move |name| (name, what)));
-    for (name, what) in named.chain(table.arguments.values().map(|name| (name, "arguments"))) {
-        if !open && !properties.contains_key(name) {
-            let near = nearest(name, properties.keys().map(String::as_str), 1);
-            let near = near
-                .first()
-                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            let reason = format!(
-                "`{what}` names `{}`, which is not one of its arguments{near}",
-                text::line(name, 80)
-            );
-            return Err(not_offered(reason, TABLE_HINT));
-        }
-    }
-    for (name, value) in &table.defaults {
-        required.retain(|known| known != name);
-        if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {
-            property.insert("default".to_owned(), value.clone());
-        }
-    }
-    for name in table.preset.keys() {
-        properties.remove(name);
-        required.retain(|known| known != name);
-    }
-    let public = |upstream_name: &str| {
-        let renamed = table
-            .arguments
-            .iter()
-            .find(|(_, known)| *known == upstream_name);
-        renamed
-            .map_or(upstream_name, |(public, _)| public.as_str())
-            .to_owned()
-    };
-    let count = properties.len();
-    let mut properties: Map<String, Value> = properties
-        .into_iter()
-        .map(|(name, property)| (public(&name), property))
-        .collect();
-    if properties.len() != count {
-        return Err(not_offered(
-            "`arguments` gives one of its arguments the name of another",
-            TABLE_HINT,
-        ));
-    }
-    properties.values_mut().for_each(make_safe);
-    schema.values_mut().for_each(make_safe);
-    let names = properties.keys().cloned().collect();
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        schema.insert(
-            "required".to_owned(),
-            required.iter().map(|name| public(name)).collect(),
-        );
-    }
-    if !open {
-        schema.insert("additionalProperties".to_owned(), json!(false));
-    }
+    check_annotations(&annotations, upstream.trust_unannotated)?;
+    let schema = SafeSchema::of(listed_tool.get("inputSchema"))?;
     let mut listed = Tool::new(
-        table.name.clone(),
-        description(upstream, table, listed_tool),
-        std::sync::Arc::new(schema),
+        tool.name.clone(),
+        description(upstream, listed_tool),
+        std::sync::Arc::new(schema.schema),
     );
     let mut shown_annotations = ToolAnnotations::new();
     shown_annotations.read_only_hint = annotations.read_only_hint;
@@ -345,12 +152,125 @@ fn offer_tool(
     shown_annotations.open_world_hint = annotations.open_world_hint;
     listed.annotations = Some(shown_annotations);
     Ok(OfferedTool {
-        upstream_name: upstream_name.to_owned(),
-        table: table.clone(),
+        upstream_name: tool.upstream_name.clone(),
         listed,
-        names,
-        open,
+        names: schema.names,
+        is_open: schema.is_open,
     })
+}
+
+/// Refuses a tool that writes, or may write.
+fn check_annotations(annotations: &ToolAnnotations, trusted: bool) -> Result<(), NotOffered> {
+    if annotations.destructive_hint == Some(true) {
+        return Err(not_offered(
+            "it says that it is destructive",
+            READ_ONLY_HINT,
+        ));
+    }
+    match annotations.read_only_hint {
+        Some(true) => Ok(()),
+        Some(false) => Err(not_offered(
+            "it says that it is not read-only",
+            READ_ONLY_HINT,
+        )),
+        None if trusted => Ok(()),
+        None => Err(not_offered(
+            "it does not say that it is read-only",
+            UNANNOTATED_HINT,
+        )),
+    }
+}
+
+/// The schema of a tool's arguments, in a form that every host accepts.
+struct SafeSchema {
+    schema: Map<String, Value>,
+    /// The arguments that it names.
+    names: Vec<String>,
+    /// Whether it allows others too.
+    is_open: bool,
+}
+
+impl SafeSchema {
+    fn of(listed_schema: Option<&Value>) -> Result<Self, NotOffered> {
+        let Some(Value::Object(schema)) = listed_schema else {
+            return Err(not_offered("its schema is not an object", SCHEMA_HINT));
+        };
+        let mut schema = schema.clone();
+        if schema.get("type").and_then(Value::as_str) != Some("object")
+            || depth(listed_schema.unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
+        {
+            return Err(not_offered(
+                "its schema does not describe an object",
+                SCHEMA_HINT,
+            ));
+        }
+        if listed_schema.is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA_BYTES) {
+            return Err(not_offered(
+                format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"),
+                SCHEMA_HINT,
+            ));
+        }
+        for key in COMBINATORS.into_iter().chain(["$schema", "$id"]) {
+            schema.remove(key);
+        }
+        let is_names = |required: &Value| {
+            let names = required.as_array();
+            names.is_some_and(|names| names.iter().all(Value::is_string))
+        };
+        if !schema.get("required").is_none_or(is_names) {
+            return Err(not_offered(
+                "`required` of its schema is not a list of names",
+                SCHEMA_HINT,
+            ));
+        }
+        let is_schema = |property: &Value| property.is_object() || property.is_boolean();
+        let names = match schema.get("properties") {
+            None => Vec::new(),
+            Some(Value::Object(properties)) if properties.values().all(is_schema) => {
+                properties.keys().cloned().collect()
+            }
+            Some(_) => {
+                return Err(not_offered(
+                    "the properties of its schema are not schemas",
+                    SCHEMA_HINT,
+                ));
+            }
+        };
+        schema.entry("properties").or_insert_with(|| json!({}));
+        schema.values_mut().for_each(make_safe);
+        let is_open = is_open(&schema);
+        if !is_open {
+            schema.insert("additionalProperties".to_owned(), json!(false));
+        }
+        Ok(Self {
+            schema,
+            names,
+            is_open,
+        })
+    }
+}
+
+/// Whether a schema allows arguments that it does not name.
+fn is_open(schema: &Map<String, Value>) -> bool {
+    match schema.get("additionalProperties") {
+        None | Some(Value::Bool(false)) => schema.contains_key("patternProperties"),
+        Some(_) => true,
+    }
+}
+
+/// How deeply a value is nested, at most [`MAX_SCHEMA_DEPTH`] + 1.
+fn depth(value: &Value, at: usize) -> usize {
+    if at > MAX_SCHEMA_DEPTH {
+        return at;
+    }
+    let deepest = |values: &mut dyn Iterator<Item = &Value>| {
+        values.map(|value| depth(value, at + 1)).max().unwrap_or(at)
+    };
+    match value {
+        Value::Array(entries) => deepest(&mut entries.iter()),
+        Value::Object(entries) => deepest(&mut entries.values()),
+        _ => at,
+    }
 }
 
 /// Cleans the texts in a schema.
@@ -374,53 +294,26 @@ fn make_safe(schema: &mut Value) {
 }
 
 impl OfferedTool {
-    /// The arguments under the server's own names.
+    /// Refuses an argument that the tool does not have.
     ///
     /// # Errors
     /// An argument is unknown.
-    pub fn arguments(
-        &self,
-        values: Map<String, Value>,
-    ) -> Result<Map<String, Value>, Box<ErrorBody>> {
-        let mut arguments = Map::new();
-        for (name, value) in values {
-            let upstream_name = match self.table.arguments.get(&name) {
-                Some(upstream_name) => upstream_name.clone(),
-                None => name.clone(),
-            };
-            // Arguments that are renamed or have a fixed value cannot be given under the server's
-            // name.
-            let hidden = self.table.preset.contains_key(&upstream_name)
-                || !self.table.arguments.contains_key(&name)
-                    && self
-                        .table
-                        .arguments
-                        .values()
-                        .any(|renamed| *renamed == name);
-            if hidden || !self.open && !self.names.contains(&name) {
-                let argument = text::line(&name, 100);
-                return Err(Box::new(ErrorBody {
-                    code: "unknown_argument".to_owned(),
-                    message: format!("`{argument}` is not an argument of {}", self.table.name),
-                    hint: None,
-                    path: None,
-                    nearest: nearest(&argument, self.names.iter().map(String::as_str), 2),
-                    argument: Some(argument),
-                    value: None,
-                    allowed: self.names.clone(),
-                    example: None,
-                }));
-            }
-            arguments.insert(upstream_name, value);
-        }
-        for (name, value) in &self.table.defaults {
-            if !arguments.contains_key(name) {
-                arguments.insert(name.clone(), value.clone());
-            }
-        }
-        for (name, value) in &self.table.preset {
-            arguments.insert(name.clone(), value.clone());
-        }
-        Ok(arguments)
+    pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
+        let is_unknown = |name: &&String| !self.is_open && !self.names.contains(*name);
+        let Some(unknown) = arguments.keys().find(is_unknown) else {
+            return Ok(());
+        };
+        let argument = text::line(unknown, 100);
+        Err(Box::new(ErrorBody {
+            code: "unknown_argument".to_owned(),
+            message: format!("`{argument}` is not an argument of {}", self.listed.name),
+            hint: None,
+            path: None,
+            nearest: nearest(&argument, self.names.iter().map(String::as_str), 2),
+            argument: Some(argument),
+            value: None,
+            allowed: self.names.clone(),
+            example: None,
+        }))
     }
 }

@@ -6,7 +6,6 @@
 //! maximum length, unsolicited messages have a budget, and results of calls stay raw JSON.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -73,7 +72,6 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         program,
         arguments,
         environment,
-        folder,
     } = connection
     else {
         return Err("it is not a process".to_owned());
@@ -88,12 +86,10 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(folder) = folder {
-        command.current_dir(folder);
-    }
-    let mut child = command
-        .spawn()
-        .map_err(|error| start_failure(program, folder.as_deref(), &error))?;
+    let mut child = command.spawn().map_err(|error| {
+        let program = text::line(&program.display().to_string(), 120);
+        format!("`{program}` cannot be started: {error}")
+    })?;
     let (Some(input), Some(output), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -126,17 +122,6 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         refused,
     };
     Ok((process, pipe))
-}
-
-fn start_failure(program: &Path, folder: Option<&Path>, error: &std::io::Error) -> String {
-    let program = text::line(&program.display().to_string(), 120);
-    match folder.filter(|folder| !folder.is_dir()) {
-        Some(folder) => format!(
-            "there is no folder `{}` to start it in",
-            text::line(&folder.display().to_string(), 120)
-        ),
-        None => format!("`{program}` cannot be started: {error}"),
-    }
 }
 
 /// Reads standard error to its end, so that the process never blocks on it. Keeps the tail.

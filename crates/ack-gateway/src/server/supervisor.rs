@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
-use super::offered::{declared_tools, offer_tools};
+use super::offered::offer_tools;
 use super::process::{self, Process};
 use super::{Link, PROBE_TIMEOUT, State, http, time_left};
 use crate::settings::Connection;
@@ -122,8 +122,7 @@ pub async fn supervise(link: Arc<Link>) {
             .min(MAX_BACKOFF);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= FAILURES_BEFORE_UNLISTING {
-            let withheld = link.withheld();
-            link.offer(declared_tools(&link.settings, &withheld), withheld);
+            link.offer(Vec::new(), link.withheld());
         }
         link.state.send_replace(State::Down {
             reason,

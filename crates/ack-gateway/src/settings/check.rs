@@ -6,11 +6,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
+use ack_api::settings::{Problem, invalid_name_message, is_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
 
-use super::{ToolOfUpstream, UpstreamEntry, UpstreamTool, declared};
+use super::{PublicName, UpstreamEntry};
 
 /// Variables that every process gets, because hardly any program runs without them. The owner names
 /// all others.
@@ -18,9 +18,8 @@ pub const INHERITED_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 ];
 
-const DEFAULT_CALL_TIMEOUT_MS: u32 = 30_000;
-const DEFAULT_START_TIMEOUT_MS: u32 = 10_000;
-const DEFAULT_LIST_WAIT_MS: u32 = 1_500;
+const DEFAULT_TIMEOUT_MS: u32 = 30_000;
+const MAX_START: Duration = Duration::from_secs(10);
 const MAX_UPSTREAMS: usize = 16;
 
 /// A validated upstream server, with its values from the environment.
@@ -30,16 +29,23 @@ pub struct Upstream {
     pub name: String,
     /// How it is reached.
     pub connection: Connection,
-    /// The offered tools: the server's own name and the configuration of each.
-    pub tools: Vec<(String, UpstreamTool)>,
+    /// The offered tools.
+    pub tools: Vec<UpstreamTool>,
     /// How long a call may take.
     pub call_timeout: Duration,
     /// How long it may take to connect and list its tools.
     pub start_timeout: Duration,
-    /// How long the first tool list waits for it.
-    pub list_wait: Duration,
     /// Whether tools without annotations are offered.
     pub trust_unannotated: bool,
+}
+
+/// A tool of an upstream server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamTool {
+    /// The server's own name for it.
+    pub upstream_name: String,
+    /// The name that agents see.
+    pub name: String,
 }
 
 /// How an upstream server is reached.
@@ -53,31 +59,16 @@ pub enum Connection {
         arguments: Vec<String>,
         /// Its whole environment.
         environment: Vec<(String, OsString)>,
-        /// The working directory.
-        folder: Option<PathBuf>,
     },
     /// Over HTTP.
     Http {
         /// Its address.
         url: String,
-        /// Headers of every request.
-        headers: Vec<(String, String)>,
-        /// The bearer token.
-        token: Token,
+        /// The bearer token, if there is one.
+        token: Option<String>,
     },
     /// It cannot be reached, with the reason.
     Unusable(String),
-}
-
-/// The source of a bearer token.
-#[derive(Clone, PartialEq)]
-pub enum Token {
-    /// There is none.
-    None,
-    /// The environment, with its value.
-    Inline(String),
-    /// A file, read for each connection.
-    File(PathBuf),
 }
 
 impl fmt::Debug for Upstream {
@@ -88,7 +79,7 @@ impl fmt::Debug for Upstream {
 }
 
 impl fmt::Display for Connection {
-    /// Leaves out what may be secret: arguments, environment, headers.
+    /// Leaves out what may be secret: arguments, environment, token.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process {
@@ -147,27 +138,25 @@ pub fn build(
             return Err(under(Problem::at([], message)));
         }
         let tools = tools(entry, &mut taken).map_err(under)?;
-        let milliseconds = |value: Option<u32>, default: u32| {
-            Duration::from_millis(u64::from(value.unwrap_or(default)))
-        };
+        let timeout_ms = entry.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
+        let call_timeout = Duration::from_millis(u64::from(timeout_ms));
         upstreams.push(Upstream {
             name: name.clone(),
             connection: connection(entry, home, variable).map_err(under)?,
             tools,
-            call_timeout: milliseconds(entry.timeout_ms, DEFAULT_CALL_TIMEOUT_MS),
-            start_timeout: milliseconds(entry.start_timeout_ms, DEFAULT_START_TIMEOUT_MS),
-            list_wait: milliseconds(entry.list_wait_ms, DEFAULT_LIST_WAIT_MS),
+            call_timeout,
+            start_timeout: call_timeout.min(MAX_START),
             trust_unannotated: entry.trust_unannotated,
         });
     }
     Ok(upstreams)
 }
 
-/// The configured tools. Each name must be unique among all tools.
+/// The offered tools. Each name must be unique among all tools.
 fn tools(
     entry: &UpstreamEntry,
     taken: &mut BTreeSet<String>,
-) -> Result<Vec<(String, UpstreamTool)>, Problem> {
+) -> Result<Vec<UpstreamTool>, Problem> {
     if entry.tools.is_empty() {
         return Err(Problem::at(
             [],
@@ -175,66 +164,19 @@ fn tools(
         ));
     }
     let mut tools = Vec::new();
-    for (upstream_name, tool) in &entry.tools {
-        let (tool, at): (UpstreamTool, &[&str]) = match tool {
-            ToolOfUpstream::Name(name) => (
-                UpstreamTool {
-                    name: name.clone(),
-                    ..UpstreamTool::default()
-                },
-                &[],
-            ),
-            ToolOfUpstream::Table(table) => (table.clone(), &["name"]),
+    for (upstream_name, PublicName(name)) in &entry.tools {
+        let message = if !is_name(name) {
+            invalid_name_message(name)
+        } else if !taken.insert(name.clone()) {
+            format!("another tool already has the name `{name}`")
+        } else {
+            tools.push(UpstreamTool {
+                upstream_name: upstream_name.clone(),
+                name: name.clone(),
+            });
+            continue;
         };
-        let problem = |at: &[&str], message: String| {
-            let mut problem = Problem::at(["tools", upstream_name.as_str()], message);
-            problem.path.extend(at.iter().map(|key| (*key).to_owned()));
-            problem
-        };
-        if !is_name(&tool.name) {
-            return Err(problem(at, invalid_name_message(&tool.name)));
-        }
-        if !taken.insert(tool.name.clone()) {
-            return Err(problem(
-                at,
-                format!("another tool already has the name `{}`", tool.name),
-            ));
-        }
-        let mut tool = tool;
-        if let Some(description) = &tool.description {
-            let described = checked_description(description)
-                .map_err(|message| problem(&["description"], message))?;
-            tool.description = Some(described);
-        }
-        if let Some(both) = tool
-            .defaults
-            .keys()
-            .find(|name| tool.preset.contains_key(*name))
-        {
-            let message = format!("`{}` has a fixed value in `preset`", text::line(both, 80));
-            return Err(problem(&["defaults", both], message));
-        }
-        if let Some(schema) = &tool.input_schema {
-            declared::check(schema, &tool)
-                .map_err(|message| problem(&["input_schema"], message))?;
-        }
-        let mut names = BTreeSet::new();
-        for (public, upstream_name) in &tool.arguments {
-            if !names.insert(upstream_name) {
-                return Err(problem(
-                    &["arguments", public],
-                    format!("two arguments map to `{}`", text::line(upstream_name, 80)),
-                ));
-            }
-            if tool.preset.contains_key(upstream_name) {
-                let message = format!(
-                    "`{}` has a fixed value in `preset`",
-                    text::line(upstream_name, 80)
-                );
-                return Err(problem(&["arguments", public], message));
-            }
-        }
-        tools.push((upstream_name.clone(), tool));
+        return Err(Problem::at(["tools", upstream_name], message));
     }
     Ok(tools)
 }
@@ -244,37 +186,20 @@ fn connection(
     home: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Connection, Problem> {
-    let of_process = [
-        ("env", !entry.env.is_empty()),
-        ("env_from", !entry.env_from.is_empty()),
-        ("cwd", entry.cwd.is_some()),
-    ];
-    let of_http = [
-        ("headers", !entry.headers.is_empty()),
-        ("token_env", entry.token_env.is_some()),
-        ("token_file", entry.token_file.is_some()),
-    ];
-    let only = |keys: [(&'static str, bool); 3], other: &str| match keys
-        .into_iter()
-        .find(|(_, is_set)| *is_set)
-    {
-        Some((key, _)) => Err(Problem::at([key], format!("`{key}` needs `{other}`"))),
-        None => Ok(()),
-    };
     match (entry.command.split_first(), &entry.url) {
         (Some(_), Some(_)) => Err(Problem::at(["url"], "use either `command` or `url`")),
         (None, None) => Err(Problem::at(
             [],
             "`command` (what to start) or `url` (where it answers) is missing",
         )),
-        (Some((program, arguments)), None) => {
-            only(of_http, "url")?;
-            process(entry, program, arguments, home, variable)
+        (Some(_), None) if entry.token_env.is_some() => {
+            Err(Problem::at(["token_env"], "`token_env` needs `url`"))
         }
-        (None, Some(url)) => {
-            only(of_process, "command")?;
-            http(entry, url, home, variable)
+        (Some((program, arguments)), None) => process(entry, program, arguments, home, variable),
+        (None, Some(_)) if !entry.env_from.is_empty() => {
+            Err(Problem::at(["env_from"], "`env_from` needs `command`"))
         }
+        (None, Some(url)) => http(entry, url, variable),
     }
 }
 
@@ -294,41 +219,15 @@ fn process(
         );
         return Err(Problem::at(["command"], message));
     }
-    let folder = entry.cwd.as_deref().map(|folder| expand_home(folder, home));
-    if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_absolute()) {
-        return Err(Problem::at(
-            ["cwd"],
-            format!(
-                "`{}` is not absolute",
-                text::line(&folder.display().to_string(), 80)
-            ),
-        ));
-    }
-    let named = |key: &'static str, name: &str| match name.is_empty() || name.contains(['=', '\0'])
-    {
-        true => Err(Problem::at(
-            [key],
-            format!("`{}` is not a valid variable name", text::line(name, 80)),
-        )),
-        false => Ok(()),
-    };
     let mut environment: Vec<(String, OsString)> = INHERITED_VARIABLES
         .iter()
-        .filter(|name| !entry.env.contains_key(**name))
         .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
         .collect();
-    for (name, value) in &entry.env {
-        named("env", name)?;
-        environment.push((name.clone(), value.into()));
-    }
     let mut missing = Vec::new();
     for name in &entry.env_from {
-        named("env_from", name)?;
-        if entry.env.contains_key(name) {
-            return Err(Problem::at(
-                ["env_from"],
-                format!("`{}` already has a value in `env`", text::line(name, 80)),
-            ));
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = format!("`{}` is not a valid variable name", text::line(name, 80));
+            return Err(Problem::at(["env_from"], message));
         }
         match variable(name) {
             Some(value) => environment.push((name.clone(), value)),
@@ -346,14 +245,12 @@ fn process(
         program,
         arguments: arguments.to_vec(),
         environment,
-        folder,
     })
 }
 
 fn http(
     entry: &UpstreamEntry,
     url: &str,
-    home: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Connection, Problem> {
     let rest = url
@@ -371,80 +268,21 @@ fn http(
                        path, without a user";
         return Err(Problem::at(["url"], message));
     }
-    let reserved = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        [
-            "host",
-            "accept",
-            "content-type",
-            "content-length",
-            "last-event-id",
-        ]
-        .contains(&name.as_str())
-            || name.starts_with("mcp-")
-    };
-    for (name, value) in &entry.headers {
-        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-        if name.is_empty() || !name.chars().all(token) || reserved(name) {
-            let message = format!("the header `{}` cannot be set", text::line(name, 80));
-            return Err(Problem::at(["headers", name.as_str()], message));
+    let token = match &entry.token_env {
+        None => None,
+        Some(name) => {
+            let token = variable(name).map(|token| token.to_string_lossy().trim().to_owned());
+            let Some(token) = token.filter(|token| !token.is_empty()) else {
+                return Ok(Connection::Unusable(format!(
+                    "`{}` of `token_env` is not set where this server runs",
+                    text::line(name, 80)
+                )));
+            };
+            Some(token)
         }
-        if !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-            return Err(Problem::at(
-                ["headers", name.as_str()],
-                "a header value must be visible ASCII",
-            ));
-        }
-        if name.eq_ignore_ascii_case("authorization")
-            && (entry.token_env.is_some() || entry.token_file.is_some())
-        {
-            return Err(Problem::at(
-                ["headers", name.as_str()],
-                "use either this header or a token",
-            ));
-        }
-    }
-    let token = match (&entry.token_env, &entry.token_file) {
-        (Some(_), Some(_)) => {
-            return Err(Problem::at(
-                ["token_file"],
-                "use either `token_env` or `token_file`",
-            ));
-        }
-        (Some(name), None) => {
-            match variable(name).map(|token| token.to_string_lossy().trim().to_owned()) {
-                Some(token) if !token.is_empty() => Token::Inline(token),
-                _ => {
-                    let reason = format!(
-                        "`{}` of `token_env` is not set where this server runs",
-                        text::line(name, 80)
-                    );
-                    return Ok(Connection::Unusable(reason));
-                }
-            }
-        }
-        (None, Some(path)) => {
-            let path = expand_home(path, home);
-            if !path.is_absolute() {
-                return Err(Problem::at(
-                    ["token_file"],
-                    format!(
-                        "`{}` is not absolute",
-                        text::line(&path.display().to_string(), 80)
-                    ),
-                ));
-            }
-            Token::File(path)
-        }
-        (None, None) => Token::None,
     };
     Ok(Connection::Http {
         url: url.to_owned(),
-        headers: entry
-            .headers
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
         token,
     })
 }
