@@ -49,7 +49,7 @@ use self::reader::{error_result, protocol_error};
 use self::roots::Roots;
 pub use self::trouble::Start;
 use self::trouble::Trouble;
-use crate::config::{Config, MaxStatus};
+use crate::config::Config;
 use crate::offer::Offer;
 use crate::service::Error;
 use crate::service::service_state::{CachedServiceState, ServiceState};
@@ -237,24 +237,15 @@ impl Server {
         }
     }
 
-    /// The same server for a client with limits: only some scopes, another status, perhaps no
-    /// upstream servers. It shares the request slots. The service lives as long as the process.
-    fn limited(
-        &self,
-        scopes: Option<&BTreeSet<String>>,
-        max_status: Option<MaxStatus>,
-        upstreams: bool,
-    ) -> Self {
-        let service = self.service.limited(scopes, max_status);
+    /// The same server for a client of a token file: perhaps only some scopes, and no upstream
+    /// servers. It shares the request slots. The service lives as long as the process.
+    fn limited(&self, scopes: Option<&BTreeSet<String>>) -> Self {
+        let service = self.service.limited(scopes);
         Self {
             service: Box::leak(Box::new(service)),
             service_state: Arc::default(),
-            upstreams: if upstreams {
-                Arc::clone(&self.upstreams)
-            } else {
-                Arc::new(Upstreams::new(Vec::new(), Arc::new(|_: &str| {})))
-            },
-            sends_notifications: self.sends_notifications && upstreams,
+            upstreams: Arc::new(Upstreams::new(Vec::new(), Arc::new(|_: &str| {}))),
+            sends_notifications: false,
             ..self.clone()
         }
     }

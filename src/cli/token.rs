@@ -40,10 +40,6 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
     let entry = ClientEntry {
         hash: tokens::hash(&token),
         scopes: (!args.scopes.is_empty()).then(|| args.scopes.iter().cloned().collect()),
-        max_status: args.max_status,
-        requests_per_minute: args.requests_per_minute,
-        at_once: None,
-        upstreams: args.upstreams,
         metrics: args.metrics,
         last_day: args.last_day.map(|day| day.to_string()),
     };

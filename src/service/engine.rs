@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::context::outline_cache::OutlineCache;
 use super::error::Error;
-use crate::config::{Config, MaxStatus};
+use crate::config::Config;
 use crate::live::LiveIndexes;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
@@ -37,7 +37,7 @@ impl Service {
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
-        let outlines = Arc::new(OutlineCache::new(memory_bytes(&config) / OUTLINES_SHARE));
+        let outlines = Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE));
         Self {
             wait_policy: if config.offline {
                 WaitPolicy::None
@@ -59,18 +59,10 @@ impl Service {
         self
     }
 
-    /// The same service for a caller with limits: only some scopes, or another status. The indexes
-    /// are shared.
+    /// The same service for a caller that sees only some scopes. The indexes are shared.
     #[must_use]
-    pub fn limited(
-        &self,
-        scopes: Option<&BTreeSet<String>>,
-        max_status: Option<MaxStatus>,
-    ) -> Self {
+    pub fn limited(&self, scopes: Option<&BTreeSet<String>>) -> Self {
         let mut config = self.config.clone();
-        if let Some(max_status) = max_status {
-            config.max_status.value = max_status;
-        }
         let registry = match scopes {
             Some(scopes) => {
                 // An error would reveal its name if it does not exist.
@@ -179,16 +171,14 @@ impl Service {
         folder: Option<&Path>,
     ) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
-        let bound = memory_bytes(&self.config).saturating_sub(self.outlines_bytes());
+        let bound = self
+            .config
+            .index_bytes
+            .saturating_sub(self.outlines_bytes());
         self.indexes.evict_to_fit(bound, &selection.scopes);
         for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
             remote.set_resident(self.indexes.resident());
         }
         Ok(selection)
     }
-}
-
-/// The memory for indexes and outlines, in bytes.
-fn memory_bytes(config: &Config) -> usize {
-    usize::try_from(config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20)
 }

@@ -101,8 +101,10 @@ impl EntryPoints {
                     let name = pinned.map(|scope: usize| SCOPES[scope].to_owned());
                     inputs.pinned = name.map(|name| Setting::flag("--pin", name));
                 });
+                let mut trusting = service.limited(None);
+                trusting.config.max_status.value = MaxStatus::All;
                 services.push(ConfiguredService {
-                    trusting: service.limited(None, Some(MaxStatus::All)),
+                    trusting,
                     service,
                     current,
                     pinned,

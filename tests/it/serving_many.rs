@@ -242,29 +242,6 @@ fn a_client_gets_no_path_of_the_servers_machine() {
 }
 
 #[test]
-fn each_client_is_limited_by_its_table() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let agent = add(&tokens, "agent", &[]);
-    let curator = add(&tokens, "curator", &["--max-status", "all"]);
-    let server = serve(&root, &tokens, &[]);
-    let waiting = |token: &str| {
-        let (_, body) = query(
-            &server,
-            token,
-            json!({ "query": "deploy", "status": "all" }),
-        );
-        body.contains("platform waits")
-    };
-    assert!(!waiting(&agent));
-    assert!(waiting(&curator));
-    assert!(
-        !waiting(&agent),
-        "the clients share their indexes, not their rights"
-    );
-}
-
-#[test]
 fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
@@ -310,30 +287,6 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
     for token in [&mei, &ana, &new] {
         assert!(!errors.contains(token.as_str()), "{errors}");
     }
-}
-
-#[test]
-fn a_rate_limited_client_does_not_slow_others() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let often = add(&tokens, "often", &["--requests-per-minute", "3"]);
-    let other = add(&tokens, "other", &[]);
-    let server = serve(&root, &tokens, &[]);
-    for _ in 0..3 {
-        assert_eq!(query(&server, &often, json!({})).0, 200);
-    }
-    let (status, body) = query(&server, &often, json!({}));
-    assert_eq!(status, 429, "{body}");
-    assert!(
-        body.contains("`often` may make 3 requests a minute"),
-        "{body}"
-    );
-    let head = server.raw(&format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {often}\r\n\
-         Content-Length: 2\r\n\r\n{{}}"
-    ));
-    assert!(head.to_lowercase().contains("retry-after: "), "{head}");
-    assert_eq!(query(&server, &other, json!({})).0, 200);
 }
 
 #[test]

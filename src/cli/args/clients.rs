@@ -7,7 +7,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::civil::Date;
 
-use crate::config::MaxStatus;
 use crate::connect::{Client, Hooks};
 use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
@@ -61,18 +60,9 @@ pub struct TokenArgs {
     /// The scopes that the client can see [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub scopes: Vec<String>,
-    /// Which memories it may ask for: approved or all [default: as in config.toml]
-    #[arg(long, value_name = "STATUS", value_parser = max_status)]
-    pub max_status: Option<MaxStatus>,
-    /// How many requests per minute it may make [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub requests_per_minute: Option<u32>,
     /// The last day on which the token is valid, such as 2027-01-31 [default: no expiry]
     #[arg(long, value_name = "DAY", value_parser = last_day)]
     pub last_day: Option<Date>,
-    /// Allow it to call the tools of upstream servers
-    #[arg(long)]
-    pub upstreams: bool,
     /// Allow it to read /metrics
     #[arg(long)]
     pub metrics: bool,
@@ -86,14 +76,6 @@ fn client_name(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("use letters, digits, `-`, `_` and `.`, at most 64".to_owned())
-    }
-}
-
-fn max_status(text: &str) -> Result<MaxStatus, String> {
-    match text {
-        "approved" => Ok(MaxStatus::Approved),
-        "all" => Ok(MaxStatus::All),
-        _ => Err("use `approved` or `all`".to_owned()),
     }
 }
 

@@ -23,9 +23,8 @@ use super::metrics::{CLASSIC, Metrics, OPENMETRICS, accepts_openmetrics, classic
 use super::readiness::Readiness;
 use super::reload::Settings;
 use super::request_record::RequestRecord;
-use super::tokens::{Limit, RateLimited, TokenClient, TokenFile};
+use super::tokens::{MAX_CONCURRENT, TokenClient, TokenFile};
 use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
-use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
@@ -61,7 +60,7 @@ struct ServedSettings {
     /// The view of clients without limits.
     whole: Arc<View>,
     /// The views of clients with limits, each built on first use.
-    limited: Mutex<Vec<(Bounds, Arc<View>)>>,
+    limited: Mutex<Vec<(Option<BTreeSet<String>>, Arc<View>)>>,
 }
 
 impl ServedSettings {
@@ -79,14 +78,6 @@ struct View {
     mcp: StreamableHttpService<Server, NeverSessionManager>,
     /// Whether there are upstream servers, whose results are passed on.
     has_upstreams: bool,
-}
-
-/// The limits of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Bounds {
-    scopes: Option<BTreeSet<String>>,
-    max_status: Option<MaxStatus>,
-    upstreams: bool,
 }
 
 impl View {
@@ -184,11 +175,11 @@ impl Site {
                     peer.mark_known();
                     record.client = Some(client.name.clone());
                     match client.begin() {
-                        Ok(_under_way) => {
+                        Some(_under_way) => {
                             let view = self.view(&client);
                             self.message(request, peer, &view, record).await
                         }
-                        Err(too_often) => rate_limited(&client.name, too_often),
+                        None => too_many(&client.name),
                     }
                 }
             },
@@ -255,23 +246,18 @@ impl Site {
 
     /// The view of a client.
     fn view(&self, client: &TokenClient) -> Arc<View> {
-        let bounds = Bounds {
-            scopes: client.entry.scopes.clone(),
-            max_status: client.entry.max_status,
-            upstreams: client.entry.upstreams,
-        };
+        let scopes = &client.entry.scopes;
         let served = self.served();
         let mut limited = served
             .limited
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, view)) = limited.iter().find(|(known, _)| *known == bounds) {
+        if let Some((_, view)) = limited.iter().find(|(known, _)| known == scopes) {
             return Arc::clone(view);
         }
-        let (scopes, upstreams) = (bounds.scopes.as_ref(), bounds.upstreams);
-        let server = served.server.limited(scopes, bounds.max_status, upstreams);
+        let server = served.server.limited(scopes.as_ref());
         let view = View::new(server, &self.gate, self.limits);
-        limited.push((bounds, Arc::clone(&view)));
+        limited.push((scopes.clone(), Arc::clone(&view)));
         view
     }
 
@@ -467,22 +453,14 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
     close_after(answer)
 }
 
-/// Tells a client that sends too many requests when to try again.
-fn rate_limited(client: &str, too_often: RateLimited) -> Answer {
-    let RateLimited { retry_after, limit } = too_often;
-    let allowed = match limit {
-        Limit::PerMinute(max) => format!("make {max} requests a minute"),
-        Limit::AtOnce(max) => format!("have {max} requests under way"),
-    };
-    let seconds = if retry_after == 1 {
-        "second"
-    } else {
-        "seconds"
-    };
-    let message = format!("`{client}` may {allowed}; try again in {retry_after} {seconds}");
+/// Tells a client that has too many requests in progress.
+fn too_many(client: &str) -> Answer {
+    let message =
+        format!("`{client}` may have {MAX_CONCURRENT} requests in progress; try again in a second");
     let mut answer = error(StatusCode::TOO_MANY_REQUESTS, &message);
-    let retry_after = HeaderValue::from(retry_after);
-    answer.headers_mut().insert(RETRY_AFTER, retry_after);
+    answer
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
     // Its body is not read.
     close_after(answer)
 }

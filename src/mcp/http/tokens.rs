@@ -1,5 +1,5 @@
 //! Several clients, each with its own token. The token file names them and is read again when it
-//! changes. Also limits how often each client may send requests.
+//! changes.
 //!
 //! The file has a table for each client, with the hash of its token instead of the token:
 //!
@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::config::MaxStatus;
 use ack_api::memory::nearest;
 use ack_api::{settings, text};
 use ack_store::quick_state::QuickState;
@@ -35,8 +34,28 @@ const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
-/// Concurrent requests per client, if its table does not say.
-const DEFAULT_CONCURRENT: u32 = 32;
+/// Concurrent requests per client.
+pub const MAX_CONCURRENT: u32 = 32;
+
+/// Keys that there are no longer, and what to do instead.
+const REMOVED_KEYS: [(&str, &str); 4] = [
+    (
+        "max_status",
+        "remove the line; `max_status` of config.toml holds for every client",
+    ),
+    (
+        "requests_per_minute",
+        "remove the line; limit the rate in the reverse proxy",
+    ),
+    (
+        "at_once",
+        "remove the line; a client may have 32 requests in progress",
+    ),
+    (
+        "upstreams",
+        "remove the line; clients of this file see no upstream servers",
+    ),
+];
 
 /// A client's table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,18 +66,6 @@ pub struct ClientEntry {
     /// The scopes that the client can see (default: all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<BTreeSet<String>>,
-    /// Which memories it may ask for: `approved` or `all` (default: `max_status` of config.toml).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_status: Option<MaxStatus>,
-    /// How often it may ask (default: any number).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_per_minute: Option<u32>,
-    /// How many requests it may have in progress (default: 32).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_once: Option<u32>,
-    /// Whether it can call the tools of upstream servers (default: no).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub upstreams: bool,
     /// Whether it can read `/metrics` (default: no).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metrics: bool,
@@ -76,43 +83,18 @@ pub struct TokenClient {
     pub entry: ClientEntry,
     hash: [u8; 32],
     last_day: Option<Date>,
-    usage: Arc<Usage>,
-}
-
-/// The usage of a client. It survives a reload of the file.
-#[derive(Debug)]
-struct Usage {
-    running: AtomicU32,
-    /// How many requests it may make now, and when that was computed.
-    tokens_left: Mutex<(f64, Instant)>,
+    /// Its requests in progress. They still count when the file is read again.
+    running: Arc<AtomicU32>,
 }
 
 /// A running request of a client.
 #[derive(Debug)]
-pub struct RunningRequest(Arc<Usage>);
+pub struct RunningRequest(Arc<AtomicU32>);
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// A client sends too many requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimited {
-    /// Seconds until it may try again.
-    pub retry_after: u64,
-    /// The limit that it exceeds.
-    pub limit: Limit,
-}
-
-/// A limit of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// `requests_per_minute`.
-    PerMinute(u32),
-    /// `at_once`.
-    AtOnce(u32),
 }
 
 /// The clients of a file.
@@ -292,47 +274,11 @@ fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> 
 }
 
 impl TokenClient {
-    /// Counts a request, if the client may make one now.
-    ///
-    /// # Errors
-    /// It sends too many requests.
-    pub fn begin(&self) -> Result<RunningRequest, RateLimited> {
-        self.begin_at(Instant::now())
-    }
-
-    fn begin_at(&self, now: Instant) -> Result<RunningRequest, RateLimited> {
-        let at_once = self.entry.at_once.unwrap_or(DEFAULT_CONCURRENT);
-        if self.usage.running.fetch_add(1, Ordering::Relaxed) >= at_once {
-            self.usage.running.fetch_sub(1, Ordering::Relaxed);
-            return Err(RateLimited {
-                retry_after: 1,
-                limit: Limit::AtOnce(at_once),
-            });
-        }
-        let under_way = RunningRequest(Arc::clone(&self.usage));
-        let Some(per_minute) = self.entry.requests_per_minute else {
-            return Ok(under_way);
-        };
-        let max = f64::from(per_minute);
-        let mut allowance = self
-            .usage
-            .tokens_left
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (tokens, since) = *allowance;
-        let refilled = now.saturating_duration_since(since).as_secs_f64() * max / 60.0;
-        let tokens = (tokens + refilled).min(max);
-        if tokens < 1.0 {
-            *allowance = (tokens, now);
-            let wait = Duration::from_secs_f64((1.0 - tokens) * 60.0 / max);
-            return Err(RateLimited {
-                retry_after: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
-                limit: Limit::PerMinute(per_minute),
-            });
-        }
-        *allowance = (tokens - 1.0, now);
-        drop(allowance);
-        Ok(under_way)
+    /// Counts a request, unless too many are in progress.
+    pub fn begin(&self) -> Option<RunningRequest> {
+        let request = RunningRequest(Arc::clone(&self.running));
+        let before = self.running.fetch_add(1, Ordering::Relaxed);
+        (before < MAX_CONCURRENT).then_some(request)
     }
 }
 
@@ -398,13 +344,10 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let problem = error.message().lines().next().unwrap_or_default();
     let problem = if let Some(unknown) = problem.strip_prefix("unknown field `") {
         let unknown = unknown.split('`').next().unwrap_or_default();
-        let keys = settings::keys::<ClientEntry>();
-        let near = nearest(unknown, keys.iter().map(String::as_str), 1);
-        let advice = near.first().map_or_else(
-            || format!("the keys are {}", keys.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
-        format!("unknown key `{}`; {advice}", text::line(unknown, 40))
+        match REMOVED_KEYS.iter().find(|(key, _)| *key == unknown) {
+            Some((key, instead)) => format!("there is no key `{key}` any more: {instead}"),
+            None => unknown_key(unknown),
+        }
     } else if key == "last_day" {
         "`last_day` must be a day in quotes such as \"2027-01-31\"".to_owned()
     } else {
@@ -422,6 +365,16 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
         format!("{named}{first}{hidden}")
     };
     format!("line {line}: {problem}")
+}
+
+fn unknown_key(unknown: &str) -> String {
+    let keys = settings::keys::<ClientEntry>();
+    let near = nearest(unknown, keys.iter().map(String::as_str), 1);
+    let advice = near.first().map_or_else(
+        || format!("the keys are {}", keys.join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    format!("unknown key `{}`; {advice}", text::line(unknown, 40))
 }
 
 fn client(
@@ -449,30 +402,12 @@ fn client(
             })?),
             None => None,
         };
-    for (key, value) in [
-        ("requests_per_minute", entry.requests_per_minute),
-        ("at_once", entry.at_once),
-    ] {
-        if value == Some(0) {
-            return Err(format!("`{key}` of `{name}` must be at least 1"));
-        }
-    }
-    let usage = known.map_or_else(
-        || {
-            let max = f64::from(entry.requests_per_minute.unwrap_or_default());
-            Arc::new(Usage {
-                running: AtomicU32::new(0),
-                tokens_left: Mutex::new((max, Instant::now())),
-            })
-        },
-        |known| Arc::clone(&known.usage),
-    );
     Ok(TokenClient {
         name: name.to_owned(),
         entry,
         hash,
         last_day,
-        usage,
+        running: known.map_or_else(Arc::default, |known| Arc::clone(&known.running)),
     })
 }
 
