@@ -135,23 +135,13 @@ fn project_below(
 fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     let mut best: Option<(PatternMatch, &Arc<Scope>, String)> = None;
     for scope in scopes {
-        let manifest = &scope.manifest;
-        let patterns = manifest.paths.iter().map(|pattern| (pattern, None));
-        let of_projects = manifest.projects.iter();
-        let of_projects = of_projects.flat_map(|project| {
-            project
-                .details
-                .paths
-                .iter()
-                .map(move |pattern| (pattern, Some(project)))
-        });
-        for (pattern, project) in patterns.chain(of_projects) {
+        for pattern in &scope.manifest.paths {
             if let Some(found) = closest(pattern, place, scope, config.home.as_deref())
                 && best
                     .as_ref()
                     .is_none_or(|(known, ..)| found.depth > known.depth)
             {
-                best = Some((found, scope, rule_text("paths", pattern, project)));
+                best = Some((found, scope, format!("paths `{pattern}`")));
             }
         }
     }
@@ -172,20 +162,8 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     for remote in place.remotes() {
         for scope in scopes {
             if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
-                return Some(Detection::new(
-                    scope,
-                    rule_text("remotes", spelled, None),
-                    Claim::Remote,
-                ));
-            }
-            for project in scope.manifest.projects.iter() {
-                if let Some(spelled) = place.remote(remote, &project.details.remotes) {
-                    return Some(Detection::new(
-                        scope,
-                        rule_text("remotes", spelled, Some(project)),
-                        Claim::Remote,
-                    ));
-                }
+                let rule = format!("remotes `{spelled}`");
+                return Some(Detection::new(scope, rule, Claim::Remote));
             }
         }
     }
@@ -204,11 +182,13 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     };
     for scope in scopes() {
         if let Some(project) = scope.manifest.projects.find(&name) {
-            let aliases = project.details.aliases.iter();
-            let alias = aliases.clone().find(|alias| fold_name(alias) == name);
+            let alias = project
+                .aliases
+                .iter()
+                .find(|alias| fold_name(alias) == name);
             let alias = alias.filter(|_| fold_name(&project.name) != name);
             let rule = alias.map_or_else(
-                || rule_text("projects", &project.name, None),
+                || format!("projects `{}`", project.name),
                 |alias| format!("projects `{alias}`, an alias of `{}`", project.name),
             );
             return Some(Detection::new(scope, rule, Claim::Name));
@@ -248,13 +228,6 @@ pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc
     // Scopes are sorted by name, and the sort is stable.
     found.sort_by_key(|(memories, _)| std::cmp::Reverse(*memories));
     found.into_iter().map(|(_, scope)| scope).collect()
-}
-
-fn rule_text(key: &str, value: &str, project: Option<&Project>) -> String {
-    let of = project.map_or_else(String::new, |project| {
-        format!(" of project `{}`", project.name)
-    });
-    format!("{key} `{value}`{of}")
 }
 
 /// The current project.
@@ -343,19 +316,7 @@ fn listed_project<'a>(
         return None;
     }
     let home = config.home.as_deref();
-    // Between matches of equal length, the project's own paths win over the scope's.
     let mut best: Option<(PatternMatch, &Project)> = None;
-    for project in listed.iter() {
-        for pattern in &project.details.paths {
-            let found = closest(pattern, place, scope, home);
-            if let Some(found) = found.filter(|found| {
-                best.as_ref()
-                    .is_none_or(|(known, _)| found.depth > known.depth)
-            }) {
-                best = Some((found, project));
-            }
-        }
-    }
     let mut deepest: Option<PathBuf> = None;
     for pattern in &scope.manifest.paths {
         let Some(found) = closest(pattern, place, scope, home) else {
@@ -384,14 +345,6 @@ fn listed_project<'a>(
     }
     if let Some((found, project)) = best {
         return Some((project, place.is_named_after(&found.folder)));
-    }
-    for remote in place.remotes() {
-        let mut projects = listed.iter();
-        if let Some(project) =
-            projects.find(|project| place.remote(remote, &project.details.remotes).is_some())
-        {
-            return Some((project, true));
-        }
     }
     let remotes = place.remotes().iter().map(|remote| last_part(remote));
     let names = remotes.chain(place.name.as_deref());

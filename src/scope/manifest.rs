@@ -66,7 +66,7 @@ impl Manifest {
     /// [`SettingsError`] if the file cannot be read, is not TOML, or has an unknown key or an
     /// invalid value.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        load_toml(path, settings::keys::<Self>).map_err(say_where_decisions_are)
+        load_toml(path, settings::keys::<Self>)
     }
 
     /// Parses the text of a manifest. `path` is where it is or will be.
@@ -74,7 +74,7 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
-        parse_toml(text, path, settings::keys::<Self>).map_err(say_where_decisions_are)
+        parse_toml(text, path, settings::keys::<Self>)
     }
 
     /// Its top-level keys.
@@ -85,28 +85,5 @@ impl Manifest {
             .into_iter()
             .flat_map(|keys| keys.keys().cloned())
             .collect()
-    }
-}
-
-/// Says what to do about a key of earlier versions, which wrote decisions into native stores.
-fn say_where_decisions_are(error: SettingsError) -> SettingsError {
-    match error {
-        SettingsError::Invalid {
-            path,
-            message,
-            line: Some(line),
-            known,
-            ..
-        } if message.contains("unknown key `decisions`") => SettingsError::Invalid {
-            path,
-            message: format!(
-                "line {line}: there is no key `decisions` any more: remove the line; decisions go \
-                 to the log `decisions.jsonl` beside this file, which can be copied"
-            ),
-            line: Some(line),
-            nearest: Vec::new(),
-            known,
-        },
-        error => error,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -16,31 +16,16 @@ use ack_api::memory::fold_name;
 pub struct Project {
     /// Its name.
     pub name: String,
-    /// Other details.
-    pub details: Details,
+    /// Its other names.
+    pub aliases: Vec<String>,
     /// Its name and its aliases, folded; the name first.
     names: Vec<String>,
 }
 
-/// What a manifest says about one project.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Details {
-    /// Other names of the project.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
-    /// Its folders; `~` and globs are allowed. The longest match wins.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Its git remotes, in any spelling.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remotes: Vec<String>,
-}
-
 impl Project {
-    fn new(name: String, details: Details) -> Self {
+    fn new(name: String, aliases: Vec<String>) -> Self {
         let mut names = Vec::new();
-        for name in std::iter::once(&name).chain(&details.aliases) {
+        for name in std::iter::once(&name).chain(&aliases) {
             let folded = fold_name(name);
             if !folded.is_empty() && !names.contains(&folded) {
                 names.push(folded);
@@ -48,7 +33,7 @@ impl Project {
         }
         Self {
             name,
-            details,
+            aliases,
             names,
         }
     }
@@ -71,14 +56,14 @@ pub struct Projects(Vec<Project>);
 impl Projects {
     /// Projects without aliases.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
-        Self::collect(names.into_iter().map(|name| (name, Details::default())))
+        Self::collect(names.into_iter().map(|name| (name, Vec::new())))
     }
 
     /// A name that occurs twice is one project.
-    fn collect(projects: impl Iterator<Item = (String, Details)>) -> Self {
+    fn collect(projects: impl Iterator<Item = (String, Vec<String>)>) -> Self {
         let mut list: Vec<Project> = Vec::new();
-        for (name, details) in projects {
-            let project = Project::new(name, details);
+        for (name, aliases) in projects {
+            let project = Project::new(name, aliases);
             let known = list
                 .iter()
                 .any(|known| known.names.first() == project.names.first());
@@ -117,40 +102,22 @@ impl Projects {
     }
 }
 
-/// How `projects` may be written: names; or a table of names, each with its aliases or with more.
+/// How `projects` may be written: names, or a table of names with their aliases.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum WrittenProjects {
     Names(Vec<String>),
-    Table(BTreeMap<String, WrittenProject>),
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(untagged)]
-enum WrittenProject {
-    Aliases(Vec<String>),
-    Details(Details),
+    Table(BTreeMap<String, Vec<String>>),
 }
 
 impl Serialize for Projects {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-        let plain = self
-            .0
-            .iter()
-            .all(|project| project.details == Details::default());
-        let form = if plain {
-            WrittenProjects::Names(self.0.iter().map(|project| project.name.clone()).collect())
+        let projects = self.0.iter();
+        let form = if projects.clone().all(|project| project.aliases.is_empty()) {
+            WrittenProjects::Names(projects.map(|project| project.name.clone()).collect())
         } else {
-            let form = |project: &Project| {
-                let more = !project.details.paths.is_empty() || !project.details.remotes.is_empty();
-                let form = if more {
-                    WrittenProject::Details(project.details.clone())
-                } else {
-                    WrittenProject::Aliases(project.details.aliases.clone())
-                };
-                (project.name.clone(), form)
-            };
-            WrittenProjects::Table(self.0.iter().map(form).collect())
+            let named = projects.map(|project| (project.name.clone(), project.aliases.clone()));
+            WrittenProjects::Table(named.collect())
         };
         form.serialize(output)
     }
@@ -159,12 +126,6 @@ impl Serialize for Projects {
 impl<'de> Deserialize<'de> for Projects {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         input.deserialize_any(Reader)
-    }
-}
-
-impl<'de> Deserialize<'de> for WrittenProject {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(ProjectReader)
     }
 }
 
@@ -184,36 +145,34 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Projects, A::Error> {
         let mut projects = Vec::new();
-        while let Some((name, form)) = map.next_entry::<String, WrittenProject>()? {
-            let details = match form {
-                WrittenProject::Aliases(aliases) => Details {
-                    aliases,
-                    ..Details::default()
-                },
-                WrittenProject::Details(details) => details,
-            };
-            projects.push((name, details));
+        while let Some((name, Aliases(aliases))) = map.next_entry()? {
+            projects.push((name, aliases));
         }
         Ok(Projects::collect(projects.into_iter()))
     }
 }
 
-/// Parses the entry of one project in `projects`.
-struct ProjectReader;
+/// The aliases of one project in a table.
+struct Aliases(Vec<String>);
 
-impl<'de> Visitor<'de> for ProjectReader {
-    type Value = WrittenProject;
+impl<'de> Deserialize<'de> for Aliases {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct AliasesReader;
+        impl<'de> Visitor<'de> for AliasesReader {
+            type Value = Aliases;
 
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a list of aliases, or a table with `aliases`, `paths` and `remotes`")
-    }
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(
+                    "a list of aliases; folders and remotes of a project belong to `paths` and \
+                     `remotes` of the scope",
+                )
+            }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WrittenProject, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(WrittenProject::Aliases)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenProject, A::Error> {
-        Details::deserialize(MapAccessDeserializer::new(map)).map(WrittenProject::Details)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Aliases, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Aliases)
+            }
+        }
+        input.deserialize_any(AliasesReader)
     }
 }
 

@@ -228,8 +228,8 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
         current(listed),
         ["mono: m", web, "api: a", "mono: m", "mono: m"]
     );
-    // A project's own paths, of which the name does not matter.
-    let own = "remotes = ['github.com/org/mono']\n[projects.web]\npaths = ['ROOT/mono/web']\n[projects.infra]\npaths = ['ROOT/mono/deploy']\naliases = ['ops']\n";
+    // The last part may be an alias.
+    let own = "remotes = ['github.com/org/mono']\npaths = ['ROOT/mono/web', 'ROOT/mono/deploy']\n[projects]\nweb = []\ninfra = ['ops', 'deploy']\n";
     assert_eq!(
         current(own),
         ["mono: m", web, "mono: m", "infra: i", "mono: m"]
@@ -260,11 +260,7 @@ fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
         "api"
     );
     assert_eq!(
-        name("[projects]\napi = []\nweb = { remotes = ['https://github.com/org/api'] }\n"),
-        "web"
-    );
-    assert_eq!(
-        name("[projects]\napi = []\nweb = { paths = ['ROOT/code/some*'] }\n"),
+        name("paths = ['ROOT/code/some*']\n[projects]\napi = []\nweb = ['somewhere']\n"),
         "web",
         "a path goes before a remote"
     );
