@@ -85,8 +85,8 @@ pub const ENVIRONMENT: [(&str, &str); 9] = [
 const DEFAULT_LIMIT: u32 = 10;
 /// Maximum tokens if a request has no `max_tokens`.
 const DEFAULT_TOKENS: u32 = 4_000;
-/// Memory for the indexes of all scopes together, in MiB.
-const DEFAULT_MEMORY: u32 = 1_024;
+/// Memory for the indexes of all scopes together.
+const INDEX_BYTES: usize = 1 << 30;
 /// The largest vector table, in memories, that is read into memory.
 const DEFAULT_RESIDENT: u32 = 200_000;
 
@@ -100,10 +100,12 @@ pub struct ConfigFile {
     /// The scope of projects that no manifest claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_scope: Option<String>,
+    /// Which memories agents may ask for: `approved` (the default), or `all`, which adds those that
+    /// wait for review. The command line shows them either way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_status: Option<MaxStatus>,
     /// Default limits of a request.
     pub limits: Limits,
-    /// What agents may ask for.
-    pub serve: Serve,
     /// Which tools agents see.
     pub tools: ToolsTable,
     /// Other MCP servers whose tools are offered too, by name.
@@ -117,22 +119,12 @@ pub struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 struct CommonSettings {
     default_scope: Option<String>,
+    max_status: Option<MaxStatus>,
     limits: Limits,
-    serve: Serve,
     #[serde(rename = "tools")]
     _tools: IgnoredAny,
     #[serde(rename = "upstream")]
     _upstream: IgnoredAny,
-}
-
-/// `[serve]` of `config.toml`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Serve {
-    /// Which memories agents may ask for: `approved` (the default), or `all`, which adds those that
-    /// wait for review. The command line shows them either way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_status: Option<MaxStatus>,
 }
 
 /// Which memories agents may ask for.
@@ -188,14 +180,6 @@ pub struct Limits {
     )]
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
-    /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a
-    /// request needs is always available; the least recently used indexes are dropped first.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::<_, 16, 65536>"
-    )]
-    #[schemars(range(min = 16, max = 65536))]
-    pub memory: Option<u32>,
     /// The largest vector table that is read into memory, in memories, 10000 to 16000000 (default
     /// 200000). A larger one is searched on disk, which needs less memory but counts only the best
     /// matches.
@@ -336,8 +320,9 @@ pub struct Config {
     pub limit: Setting<u32>,
     /// Tokens per answer.
     pub tokens: Setting<u32>,
-    /// Memory for the indexes of all scopes together, in MiB.
-    pub memory: Setting<u32>,
+    /// Memory for the indexes of all scopes together. What a request needs is always available; the
+    /// least recently used indexes are dropped first.
+    pub index_bytes: usize,
     /// The largest vector table, in memories, that is read into memory.
     pub resident: Setting<u32>,
     /// Seconds that a client's request may take.
@@ -488,7 +473,7 @@ impl Config {
             default_scope: None,
             limit: nothing.clone(),
             tokens: nothing.clone(),
-            memory: nothing.clone(),
+            index_bytes: INDEX_BYTES,
             resident: nothing.clone(),
             seconds: nothing,
             max_status: Setting {
@@ -542,12 +527,11 @@ impl Config {
             }),
             limit: number(settings.limits.results, DEFAULT_LIMIT),
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
-            memory: number(settings.limits.memory, DEFAULT_MEMORY),
             resident: number(settings.limits.resident, DEFAULT_RESIDENT),
             seconds: number(settings.limits.seconds, DEFAULT_SECONDS),
             max_status: Setting {
-                value: settings.serve.max_status.unwrap_or_default(),
-                source: match settings.serve.max_status {
+                value: settings.max_status.unwrap_or_default(),
+                source: match settings.max_status {
                     Some(_) => Source::File,
                     None => Source::Default,
                 },

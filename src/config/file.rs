@@ -9,6 +9,52 @@ use ack_sys::files;
 
 use super::error::SettingsError;
 
+/// Keys that there are no longer, and what to do instead. `*` stands for any name.
+const REMOVED_KEYS: [(&str, &str); 14] = [
+    (
+        "decisions",
+        "remove the line; decisions go to the log `decisions.jsonl` beside this file, which can be \
+         copied",
+    ),
+    ("serve", "write `max_status` at the top of the file"),
+    (
+        "limits.memory",
+        "remove the line; indexes take at most 1 GiB",
+    ),
+    (
+        "remote.command",
+        "give the program to `credentials`, as a list with its arguments",
+    ),
+    (
+        "remote.cache",
+        "remove the line; a version takes at most 2 GiB or a quarter of the free space",
+    ),
+    (
+        "upstream.*.env",
+        "name variables in `env_from`, or let `env` set them: `command = [\"env\", \
+         \"NAME=VALUE\", …]`",
+    ),
+    (
+        "upstream.*.cwd",
+        "let a shell change the folder: `command = [\"sh\", \"-c\", \"cd DIR && exec …\"]`",
+    ),
+    ("upstream.*.headers", "use `token_env` for a bearer token"),
+    ("upstream.*.token_file", "use `token_env`"),
+    (
+        "upstream.*.start_timeout_ms",
+        "remove the line; it is 10 seconds",
+    ),
+    (
+        "upstream.*.list_wait_ms",
+        "remove the line; it is 1.5 seconds",
+    ),
+    ("tools.*.calls", FOUR_TOOLS),
+    ("tools.*.arguments", FOUR_TOOLS),
+    ("tools.*.preset", FOUR_TOOLS),
+];
+const FOUR_TOOLS: &str =
+    "tools of the set can be hidden, renamed and described; `surface` names another set";
+
 /// The maximum size of a settings file, in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
@@ -86,6 +132,13 @@ fn explain(
     };
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
+    if problem.starts_with("unknown field")
+        && let Some(instead) = instead_of(&key)
+    {
+        let key = text::line(&key, 80);
+        let message = format!("line {line}: there is no key `{key}` any more: {instead}");
+        return (line, message, Vec::new());
+    }
     let is_unknown_value = problem.starts_with("unknown variant");
     let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
     let quoted = text::line(quoted, 40);
@@ -116,6 +169,19 @@ fn explain(
         let _ = write!(message, "; did you mean `{suggestion}`?");
     }
     (line, message, nearest)
+}
+
+/// What to do instead of a key that there is no longer.
+fn instead_of(key: &str) -> Option<&'static str> {
+    let is_key = |pattern: &str| {
+        let (key, pattern) = (key.split('.'), pattern.split('.'));
+        key.clone().count() == pattern.clone().count()
+            && key
+                .zip(pattern)
+                .all(|(key, word)| word == "*" || word == key)
+    };
+    let removed = REMOVED_KEYS.iter().find(|(pattern, _)| is_key(pattern));
+    removed.map(|(_, instead)| *instead)
 }
 
 /// Replaces the library's Rust terms with TOML terms.

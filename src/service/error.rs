@@ -326,7 +326,7 @@ impl Diagnostic for Error {
                 "its curator rejected it, and rejected memories are never served",
             )],
             Self::ReviewWithheld => vec![Hint::setting(
-                "`max_status = \"all\"` under `[serve]` in config.toml",
+                "`max_status = \"all\"` in config.toml",
                 "lets agents read them",
             )],
             Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],

@@ -415,7 +415,7 @@ if ! $list; then
   root="$work/root"
   HOME="$work" "$binary" demo "$root" > "$work/demo.log" 2>&1
   # Every entry point is tried, those for what waits too.
-  printf '[serve]\nmax_status = "all"\n' >> "$root/config.toml"
+  printf 'max_status = "all"\n' >> "$root/config.toml"
   (cd "$root" && find . -type f -exec cksum {} + | sort) > "$work/before"
   token="$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"
   serve guarded

@@ -487,7 +487,7 @@ fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
     assert_eq!(all["structuredContent"]["total"], 1, "{all}");
     assert!(text_of(&all).contains("1 matching memory waits"), "{all}");
 
-    let mut allowed = configure("[serve]\nmax_status = \"all\"\n");
+    let mut allowed = configure("max_status = \"all\"\n");
     let shown = asked_for_unreviewed(&mut allowed)
         .iter()
         .filter(|(_, answer)| answer.to_string().contains("Zeppelin"))

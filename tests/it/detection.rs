@@ -659,10 +659,6 @@ fn an_invalid_manifest_is_reported_with_line_and_key() {
         ),
         ("aliases", "[projects]\na = ['b', 'c']\nd = []\n"),
         (
-            "a project's own",
-            "projects.a = { aliases = ['b'], paths = ['~/a'], remotes = ['github.com/x/a'] }\n",
-        ),
-        (
             "windows line ends",
             "description = 'd'\r\nvisibility = 'shared'\r\n",
         ),
@@ -701,15 +697,15 @@ fn an_invalid_manifest_is_reported_with_line_and_key() {
             "string for aliases",
             "[projects]\na = 'b'\n",
             2,
-            "a list of aliases, or a table",
+            "a list of aliases",
             None,
         ),
         (
-            "unknown key of a project",
-            "[projects.a]\nalias = ['b']\n",
-            2,
-            "alias",
-            Some("aliases"),
+            "table for a project",
+            "[projects.a]\npaths = ['b']\n",
+            1,
+            "folders and remotes of a project belong to `paths`",
+            None,
         ),
         (
             "number for a string",
@@ -821,6 +817,19 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         ("[limits]\ntokens = 199", 2, "tokens", ""),
         ("[limits]\nresults = -1", 2, "", ""),
         ("[limits]\nresults = '5'", 2, "`limits.results`", ""),
+        // What there was says what to do instead.
+        (
+            "[serve]\nmax_status = 'all'",
+            1,
+            "no key `serve` any more: write `max_status` at the top",
+            "",
+        ),
+        (
+            "[limits]\nmemory = 64",
+            2,
+            "no key `limits.memory` any more: remove the line",
+            "",
+        ),
         ("default_scope = 5", 1, "", ""),
         ("default_scope = ", 1, "", ""),
     ];

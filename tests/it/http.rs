@@ -452,7 +452,7 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     assert_eq!((found("approved"), found("all")), (8, 8));
     write("[limits]\nresults = 3\n");
     assert_eq!((found("approved"), found("all")), (3, 3));
-    write("[limits]\nresults = 50\n[serve]\nmax_status = \"all\"\n");
+    write("max_status = \"all\"\n[limits]\nresults = 50\n");
     assert_eq!((found("approved"), found("all")), (8, 12));
     write("[limits]\nresults = \"many\"\n");
     assert_eq!((found("approved"), found("all")), (8, 12));

@@ -1,7 +1,7 @@
-//! `[limits] memory`: indexes that were not used for the longest time are dropped, and no answer
-//! changes.
+//! The memory for indexes is bounded: those that were not used for the longest time are dropped, and
+//! no answer changes.
 
-use ack_memory::Service;
+use ack_memory::{Config, Service};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -9,14 +9,13 @@ use crate::arguments::call;
 use crate::query::bulk;
 use crate::support::{Root, memory};
 
-/// The bound of these tests, the smallest one allowed.
+/// The bound of these tests.
 const BOUND: usize = 16 << 20;
 const SCOPES: [&str; 3] = ["first", "second", "third"];
 
 /// Scopes whose memories share no word, so that their indexes are large: two fit, three do not.
 fn large() -> Root {
     let root = Root::new();
-    std::fs::write(root.path().join("config.toml"), "[limits]\nmemory = 16\n").unwrap();
     for scope in SCOPES {
         let mut connection = Connection::open(root.store(scope, &[])).unwrap();
         let transaction = connection.transaction().unwrap();
@@ -35,6 +34,14 @@ fn large() -> Root {
         transaction.commit().unwrap();
     }
     root
+}
+
+fn bounded(root: &Root) -> Service {
+    let config = Config::at(root.path()).unwrap();
+    Service::new(Config {
+        index_bytes: BOUND,
+        ..config
+    })
 }
 
 /// Bytes of each scope's index, in the order of [`SCOPES`].
@@ -74,7 +81,7 @@ fn ask(service: &Service, scope: Option<&str>, row: usize) {
 #[test]
 fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
     let root = large();
-    let service = root.service();
+    let service = bounded(&root);
     for (row, scope) in SCOPES.iter().enumerate() {
         ask(&service, Some(scope), row);
     }
@@ -115,7 +122,7 @@ fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
 #[test]
 fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
     let root = large();
-    let service = root.service();
+    let service = bounded(&root);
     std::thread::scope(|threads| {
         for (number, scope) in SCOPES.iter().enumerate() {
             let service = &service;
@@ -148,7 +155,7 @@ fn an_index_does_not_grow_with_repeated_changes() {
         })
         .collect();
     let writer = bulk(&root, "busy", &memories);
-    let service = root.service();
+    let service = bounded(&root);
     let mut sizes = Vec::new();
     for turn in 0..1_500 {
         let title = format!("Title number{turn} with words word{turn}a and word{turn}b");

@@ -74,7 +74,7 @@ fn an_agent_reads_the_names_of_its_own_tools() {
     let root = root();
     std::fs::write(
         root.path().join("config.toml"),
-        "[serve]\nmax_status = \"all\"\n[tools]\nhide = [\"list_scopes\", \"get_context\"]\n\
+        "max_status = \"all\"\n[tools]\nhide = [\"list_scopes\", \"get_context\"]\n\
          [tools.query_memories]\nname = \"recall\"\narguments = { q = \"query\", where = \"scope\", \
          state = \"status\", tokens = \"max_tokens\" }\n[tools.get_memory]\nname = \"open\"\n",
     )

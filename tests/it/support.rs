@@ -64,7 +64,7 @@ impl Root {
     pub fn let_agents_review(self) -> Self {
         let path = self.path().join("config.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        std::fs::write(&path, format!("{text}[serve]\nmax_status = \"all\"\n")).unwrap();
+        std::fs::write(&path, format!("max_status = \"all\"\n{text}")).unwrap();
         self
     }
 

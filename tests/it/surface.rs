@@ -727,7 +727,7 @@ fn a_hint_names_only_what_the_agent_can_pass() {
     );
     configured(
         &root,
-        "[serve]\nmax_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\n\
+        "max_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\n\
          calls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\n\
          name = \"open\"\n",
     );

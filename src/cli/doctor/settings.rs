@@ -31,7 +31,6 @@ pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     for (name, limit) in [
         ("limits.results", &config.limit),
         ("limits.tokens", &config.tokens),
-        ("limits.memory", &config.memory),
         ("limits.resident", &config.resident),
         ("limits.seconds", &config.seconds),
     ] {
@@ -39,7 +38,7 @@ pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
     }
     let max_status = &config.max_status;
     add(
-        "serve.max_status",
+        "max_status",
         max_status.value.as_str().to_owned(),
         max_status.source.to_string(),
     );
