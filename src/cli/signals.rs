@@ -109,7 +109,6 @@ pub fn watch() {
 
 /// Ends the process as Ctrl-\ does by default, so that the system can write a core dump.
 fn quit(set: &SigSet) -> ! {
-    super::prompt::restore();
     copies::shut_down();
     let _ = set.thread_unblock().and_then(|()| raise(Signal::SIGQUIT));
     end(Signal::SIGQUIT as i32)
@@ -122,7 +121,6 @@ fn quit(set: &SigSet) -> ! {
     reason = "a signal ends the process wherever it stands"
 )]
 pub fn end(signal: i32) -> ! {
-    super::prompt::restore();
     copies::shut_down();
     std::process::exit(128 + signal)
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::cli::{binary, claude_mem, run};
 use crate::connect::{Home, contents};
