@@ -181,7 +181,7 @@ fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
     asked.expect("waits again: first  Use npm");
     asked
         .expect("[y/N]")
-        .press("n")
+        .press("n\n")
         .expect("nothing was decided");
     assert_eq!(asked.end().0, Some(0));
 }

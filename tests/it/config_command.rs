@@ -153,15 +153,15 @@ fn config_edit_asks_about_invalid_settings_at_a_terminal() {
     };
     let (bad, good) = ("limts = 1\n", "[limits]\nresults = 7\n");
     let mut terminal = start(&[bad, good]);
-    terminal.expect("limts").expect("Edit again").press("e");
+    terminal.expect("limts").expect("Edit again").press("e\n");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
     let mut terminal = start(&[bad]);
-    terminal.expect("Edit again").press("d");
+    terminal.expect("Edit again").press("discard\n");
     assert_eq!(terminal.end().0, Some(1));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
     let mut terminal = start(&[bad]);
-    terminal.expect("Edit again").press("k");
+    terminal.expect("Edit again").press("k\n");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), bad);
 }

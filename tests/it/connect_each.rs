@@ -17,14 +17,11 @@ fn connect_asks_before_it_reads_an_answer() {
     // The warnings come first.
     terminal.expect("trust").expect("Write this? [y/N] ");
     assert!(!home.path(".gemini").exists());
-    terminal.press("\r").expect("no");
+    terminal.press("\n");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!home.path(".gemini").exists());
     let mut terminal = start("out");
-    terminal
-        .expect("Write this? [y/N] ")
-        .press("y")
-        .expect("yes");
+    terminal.expect("Write this? [y/N] ").press("yes\n");
     assert_eq!(terminal.end().0, Some(0));
     assert!(home.read(".gemini/settings.json").contains("ack-memory"));
     assert!(
@@ -36,7 +33,7 @@ fn connect_asks_before_it_reads_an_answer() {
     let mut terminal = Session::start(command);
     terminal
         .expect("Write this? [y/N] ")
-        .press("y")
+        .press("y\n")
         .expect("gemini is disconnected");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!home.path(".gemini").exists());
@@ -64,20 +61,23 @@ fn connect_without_a_client_offers_every_installed_one() {
     );
     assert_eq!(contents(home.0.path()), before);
     let mut terminal = Session::start(command(&["connect"]));
-    terminal.expect("quit it first").expect("[y/N] ").press("y");
+    terminal
+        .expect("quit it first")
+        .expect("[y/N] ")
+        .press("y\n");
     // A client that cannot be changed does not stop the others.
     terminal.expect("claude-code is connected");
     terminal
         .expect("[y/N] ")
-        .press("n")
+        .press("n\n")
         .expect("nothing was written");
     terminal
         .expect("[y/N] ")
-        .press("y")
+        .press("y\n")
         .expect("opencode is connected");
     terminal
         .expect("[y/N] ")
-        .press("y")
+        .press("y\n")
         .expect("kiro is connected");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(home.read(".codex/config.toml"), "model = \"x\"\n");

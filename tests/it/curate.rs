@@ -351,8 +351,8 @@ fn a_person_at_a_terminal_confirms_memories_selected_by_filters() {
     let root = Root::new();
     staged(&root, "alpha", 25);
     let command = ["approve", "--type", "gotcha"];
-    // One key each, as everywhere; Enter is no.
-    for refusal in ["n", "\n"] {
+    // Enter alone is no.
+    for refusal in ["n\n", "\n"] {
         let mut session = Session::start(person(root.path(), &command));
         session.expect("Approve 13 memories? [y/N]");
         session.press(refusal);
@@ -362,7 +362,7 @@ fn a_person_at_a_terminal_confirms_memories_selected_by_filters() {
         assert_eq!(log(&root, "alpha").len(), 0);
     }
     let mut session = Session::start(person(root.path(), &command));
-    session.expect("Approve 13 memories? [y/N]").press("y");
+    session.expect("Approve 13 memories? [y/N]").press("y\n");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(log(&root, "alpha").len(), 13);

@@ -117,7 +117,7 @@ fn a_wanted_loss_is_accepted_by_one_command_that_asks() {
     session
         .expect("1 line that it had when it was last written is gone")
         .expect("Accept the decision log of alpha as it is? [y/N]")
-        .press("n")
+        .press("n\n")
         .expect("nothing was accepted");
     session.end();
     assert_eq!(approved(root.path()), ["other"]);
@@ -507,7 +507,7 @@ fn a_list_is_shown_and_confirmed_before_it_is_applied() {
             .expect("narrative: Ignore the lock")
             .expect("Write 2 decisions? [y/N]");
         assert!(log(&root, "alpha").is_empty());
-        session.press(answer);
+        session.press(&format!("{answer}\n"));
         session.end();
     }
     assert_eq!(log(&root, "alpha").len(), 2);

@@ -170,10 +170,10 @@ fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
         asked.expect("les-0104").expect("Reject 4 memories? [y/N]");
         asked
     };
-    for (key, code) in [("n", 0), ("\n", 0), ("\u{3}", 130)] {
+    for typed in ["n\n", "\n"] {
         let mut asked = ask();
-        asked.press(key).expect("nothing was decided");
-        assert_eq!(asked.end().0, Some(code), "{key:?}");
+        asked.press(typed).expect("nothing was decided");
+        assert_eq!(asked.end().0, Some(0), "{typed:?}");
     }
     let mut asked = ask();
     asked.signal(Signal::SIGINT).expect("nothing was decided");

@@ -588,7 +588,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         .expect("(r)eview first, (t)rust all, (s)kip")
         .expect("[R/t/s] ");
     assert!(!manifest.exists());
-    terminal.press("s").expect("skip");
+    terminal.press("s\n");
     let (code, screen) = terminal.end();
     assert_eq!(code, Some(0));
     assert!(!manifest.exists());
@@ -599,11 +599,15 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     let mut terminal = Session::with_output(command(&["scopes", "discover"]), output);
     terminal
         .expect("~/.claude-mem/claude-mem.db: (r)eview first")
-        .press("s");
+        .press("s\n");
     assert_eq!(terminal.end().0, Some(0));
 
     let mut terminal = Session::start(command(&["scopes", "discover"]));
-    terminal.expect("[R/t/s] ").press("xt").expect("trust all");
+    terminal
+        .expect("[R/t/s] ")
+        .press("x\n")
+        .expect("t: trust all");
+    terminal.expect("[R/t/s] ").press("trust\n");
     terminal.expect("--unreviewed approved --yes");
     assert_eq!(terminal.end().0, Some(0));
     let text = fs::read_to_string(&manifest).unwrap();
@@ -618,10 +622,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     // The question is shown before it is answered, even if the output goes elsewhere.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
-    terminal
-        .expect("Remove the scope? [y/N] ")
-        .press("\r")
-        .expect("no");
+    terminal.expect("Remove the scope? [y/N] ").press("\n");
     assert_eq!(terminal.end().0, Some(0));
     assert!(manifest.exists());
     assert!(
@@ -630,14 +631,13 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
             .contains("nothing was changed")
     );
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
-    // Ctrl-C.
-    terminal.expect("[y/N] ").press("\u{3}");
+    terminal.expect("[y/N] ").interrupt();
     assert_eq!(terminal.end().0, Some(130));
     assert!(manifest.exists());
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     terminal
         .expect("[y/N] ")
-        .press("y")
+        .press("y\n")
         .expect("removed; undo:");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!manifest.exists());
@@ -660,10 +660,7 @@ fn a_store_that_keeps_a_review_status_needs_no_trust() {
     command.args(["scopes", "discover"]);
     let mut terminal = Session::start(command);
     terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
-    terminal
-        .expect("(a)dd, (s)kip [A/s] ")
-        .press("\r")
-        .expect("add");
+    terminal.expect("(a)dd, (s)kip [A/s] ").press("\n");
     terminal.expect("added as scope `music`");
     assert_eq!(terminal.end().0, Some(0));
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();

@@ -1,4 +1,4 @@
-//! Asks with one key what to do with a store that was found, does it, and prints the equivalent
+//! Asks what to do with a store that was found, does it, and prints the equivalent
 //! command.
 
 use std::io::IsTerminal;
