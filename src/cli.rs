@@ -288,7 +288,6 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             hook::run(&cli.global, &args);
             Ok(())
         }
-        Command::PrintConfig(args) => connect::print_config(&cli.global, &args),
         Command::Connect(args) => connect::connect(&cli.global, &args),
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
         Command::Approve(args) => decide(&cli.global, Verdict::Approve, args),

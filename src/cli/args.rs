@@ -285,8 +285,6 @@ pub enum Command {
     /// Answer a coding agent's hook: reads its JSON from standard input, prints memories to
     /// standard output; always exits with 0
     Hook(HookArgs),
-    /// Show the configuration that a client needs
-    PrintConfig(PrintConfigArgs),
     /// Connect a client to this server: shows the change, asks, and keeps a backup; without a
     /// client, offers each that is installed
     Connect(ConnectArgs),

@@ -1,64 +1,18 @@
-//! `print-config`, `connect` and `disconnect`: show, change and restore a client's configuration.
+//! `connect` and `disconnect`: change and restore a client's configuration.
 
 mod plan;
 
-use std::fmt::Write as _;
-
-use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
+use super::args::{ConnectArgs, DisconnectArgs, Global};
 use super::error_report::report;
 use super::output::{write_err, write_out};
+use super::prompt;
 use super::settings::config;
-use super::{command, prompt};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::{Client, Extras, Launch, NAME};
 
 pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook, unreviewed};
-use self::plan::{
-    carry_out, connected_root, extras, files, launch, next_step, plan, root, warnings,
-};
-
-/// Runs `print-config`.
-pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliError> {
-    let config = config(global)?;
-    let launch = launch(&config, args.entry.surface)?;
-    let extras = extras(&config, &args.entry)?;
-    let places = places(&config, args.entry.here)?;
-    let files = files(args.client, &places, &launch, &extras)?;
-    let mut out = String::new();
-    if let Some(command) = args
-        .client
-        .own_command(&launch)
-        .filter(|_| !args.entry.here)
-    {
-        let _ = write!(
-            out,
-            "The client's own command adds the server:\n\n{command}\n\n"
-        );
-    }
-    for file in &files {
-        let _ = write!(
-            out,
-            "{}\n\n{}\n",
-            file.path.display(),
-            file::only_ours(file)
-        );
-    }
-    let here = if args.entry.here { " --here" } else { "" };
-    let _ = writeln!(
-        out,
-        "`{}` writes this.",
-        command::command(&format!("connect {}{here}", args.client.name()))
-    );
-    for line in warnings(&config, args.client, &args.entry, &places, &files, &extras)
-        .iter()
-        .chain(&args.client.no_hook(args.entry.hooks()))
-        .chain(&next_step(args.client, &files))
-    {
-        let _ = writeln!(out, "{line}");
-    }
-    write_out(&out)
-}
+use self::plan::{carry_out, connected_root, files, plan, root};
 
 /// Runs `connect`, for the named clients or for all installed ones.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
@@ -112,6 +66,11 @@ fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError
             write_err(&prompt::wrapped("", line));
         }
         return write_out(&format!("{name} is already connected; nothing to change\n"));
+    }
+    if let Some(command) = planned.own_command.as_ref().filter(|_| args.dry_run) {
+        write_out(&format!(
+            "the client's own command adds the server alone:\n\n{command}\n\n"
+        ))?;
     }
     if confirm_and_write(&planned.changes, &planned.warnings, args.dry_run, args.yes)? {
         write_out(&format!("{name} is connected\n"))?;

@@ -159,7 +159,7 @@ impl Client {
         match self {
             Self::ClaudeCode if !here => Some(
                 "Claude Code writes to ~/.claude.json while it runs: quit it first, or use its \
-                 own command (`print-config`).",
+                 own command, which `--dry-run` shows.",
             ),
             Self::ClaudeDesktop => {
                 Some("Claude Desktop may write to this file while it runs: quit it first.")

@@ -130,9 +130,6 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             (after, Backup::Nothing)
         }
     };
-    if after != NewContent::Unchanged {
-        writable(file, metadata.as_ref())?;
-    }
     Ok(FileChange {
         path: file.path.clone(),
         before,
@@ -238,35 +235,22 @@ pub(super) fn without_mark(text: &str) -> (&str, &str) {
         .map_or(("", text), |rest| ("\u{feff}", rest))
 }
 
-/// Rejects a read-only file and a broken link.
-fn writable(file: &ClientFile, metadata: Option<&Metadata>) -> Result<(), ConnectError> {
-    if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
-        return Err(unusable(
-            &file.path,
-            "it is read-only".to_owned(),
-            Hint::command(
-                "print-config",
-                "shows what to add by hand, if it cannot be made writable",
-            ),
-        ));
-    }
-    let found = RealFile::at(&file.path, file.project.as_deref());
-    found.map(drop).map_err(refused(&file.path))
-}
-
-/// The content of a file that has only our parts.
-pub fn only_ours(file: &ClientFile) -> String {
-    add_parts(file, "").unwrap_or_default()
-}
-
 impl FileChange {
     /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
         self.after != NewContent::Unchanged
     }
 
-    /// The diff, as removed and added lines.
+    /// The diff, as removed and added lines, or the whole text of a new file.
     pub fn shown(&self) -> String {
+        let without_controls = |text: &str| -> String {
+            text.chars()
+                .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+                .collect()
+        };
+        if let (None, NewContent::Text(text)) = (&self.before, &self.after) {
+            return without_controls(&format!("{} (new)\n\n{text}", self.path.display()));
+        }
         let before = self.before.as_deref().unwrap_or_default();
         let after = match &self.after {
             NewContent::Unchanged => before,
@@ -274,11 +258,6 @@ impl FileChange {
             NewContent::Removed => "",
         };
         let path = self.path.display().to_string();
-        let from = if self.before.is_some() {
-            path.as_str()
-        } else {
-            "(no file)"
-        };
         let to = if self.after == NewContent::Removed {
             "(no file)"
         } else {
@@ -287,11 +266,9 @@ impl FileChange {
         let diff = TextDiff::from_lines(before, after)
             .unified_diff()
             .context_radius(2)
-            .header(from, to)
+            .header(&path, to)
             .to_string();
-        diff.chars()
-            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-            .collect()
+        without_controls(&diff)
     }
 
     /// Removes the folders that were created for the file, if they are empty.
@@ -343,6 +320,16 @@ impl FileChange {
             ));
         }
         let permissions = metadata.map(|metadata| metadata.permissions());
+        if self.is_needed() && permissions.as_ref().is_some_and(Permissions::readonly) {
+            return Err(unusable(
+                &self.path,
+                "it is read-only".to_owned(),
+                Hint::command(
+                    "connect --dry-run",
+                    "shows what to add by hand, if it cannot be made writable",
+                ),
+            ));
+        }
         let next = match &self.after {
             NewContent::Text(text) => {
                 let draft = real.draft(text, permissions.clone());

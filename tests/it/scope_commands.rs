@@ -482,12 +482,12 @@ fn a_single_database_takes_unreviewed_and_the_manifest_beside_it() {
     let error = run(binary().args(["query", "--unreviewed", "approved"])).fails(2);
     assert!(error.contains("--db"), "{error}");
     // A client starts the server with it, too.
-    let entry = run(binary().arg("--db").arg(&store).args([
-        "--unreviewed",
-        "approved",
-        "print-config",
-        "codex",
-    ]))
+    let home = TempDir::new().unwrap();
+    let entry = run(binary()
+        .env("HOME", home.path())
+        .arg("--db")
+        .arg(&store)
+        .args(["--unreviewed", "approved", "connect", "codex", "--dry-run"]))
     .ok();
     assert!(
         entry.contains("\"--unreviewed\", \"approved\", \"serve\""),

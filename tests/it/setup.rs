@@ -46,7 +46,10 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What one must know comes before the question.
     terminal.expect("trust").expect("[Y/n/d] ").press("d\n");
-    terminal.expect("+").expect("[Y/n/d] ").press("y\n");
+    terminal
+        .expect("mcpServers")
+        .expect("[Y/n/d] ")
+        .press("y\n");
     terminal.expect("connected: ack-memory connect gemini --yes");
     terminal
         .expect("windsurf: ")

@@ -1023,7 +1023,10 @@ fn a_hook_uses_the_configured_tool_names() {
 #[test]
 fn connect_can_select_a_preset() {
     let root = Root::samples();
-    let shown = run(&root, &["print-config", "cursor", "--surface", "siftcoder"]);
+    let shown = run(
+        &root,
+        &["connect", "cursor", "--dry-run", "--surface", "siftcoder"],
+    );
     let text = String::from_utf8(shown.stdout).unwrap();
     let without_spaces: String = text.split_whitespace().collect();
     assert!(

@@ -138,17 +138,6 @@ pub enum HostArg {
     Droid,
 }
 
-/// Arguments of `print-config`.
-#[derive(Debug, Clone, Args)]
-pub struct PrintConfigArgs {
-    /// The client
-    #[arg(value_parser = client())]
-    pub client: Client,
-    /// What is shown
-    #[command(flatten)]
-    pub entry: EntryArgs,
-}
-
 /// What is put into a client's configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub struct EntryArgs {

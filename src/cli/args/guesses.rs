@@ -1,7 +1,7 @@
 //! Commands that people guess because other programs have them.
 
 /// Words that are not commands here, with what to run instead.
-pub(super) const GUESSES: [(&[&str], &str); 11] = [
+pub(super) const GUESSES: [(&[&str], &str); 12] = [
     (
         &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
         "to serve MCP, use `ack-memory serve`",
@@ -55,6 +55,10 @@ pub(super) const GUESSES: [(&[&str], &str); 11] = [
         &["update", "sync", "refresh", "reindex", "embed", "build"],
         "searches pick up every change by themselves; to build the vector tables, use \
          `ack-memory index --all`",
+    ),
+    (
+        &["print-config"],
+        "to see what a client needs, use `ack-memory connect CLIENT --dry-run`",
     ),
     (
         &["export", "share", "backup", "dump"],

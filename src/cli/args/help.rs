@@ -16,7 +16,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "scopes",
             "connect",
             "disconnect",
-            "print-config",
             "config",
             "doctor",
         ],
@@ -120,7 +119,6 @@ const EXAMPLES: [(&str, &[&str]); 36] = [
         "completions",
         &["ack-memory completions bash > ~/.local/share/bash-completion/completions/ack-memory"],
     ),
-    ("print-config", &["ack-memory print-config codex"]),
     (
         "approve",
         &[

@@ -30,6 +30,8 @@ pub struct ConnectPlan {
     pub warnings: Vec<String>,
     /// The next step for the user.
     pub next_step: Option<String>,
+    /// The client's own command that adds the server, if it has one.
+    pub own_command: Option<String>,
 }
 
 impl ConnectPlan {
@@ -67,6 +69,7 @@ impl ConnectPlan {
         Ok(Self {
             client,
             next_step: next_step(client, &changed).filter(|_| !changes.is_empty()),
+            own_command: client.own_command(&launch).filter(|_| !entry.here),
             changes,
             warnings,
         })
@@ -117,7 +120,7 @@ pub fn plan(files: &[ClientFile], action: FileAction) -> Result<Vec<FileChange>,
 }
 
 /// What the user must know before anything is written.
-pub fn warnings(
+fn warnings(
     config: &Config,
     client: Client,
     args: &EntryArgs,
@@ -251,14 +254,14 @@ fn shared(
     lines
 }
 
-pub fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
+fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
     client
         .next_step(files.iter().any(ClientFile::calls_hooks))
         .map(str::to_owned)
 }
 
 /// The hooks and permissions to write.
-pub fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
+fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let offers_own_tools = || {
@@ -296,7 +299,7 @@ pub fn connected_root(client: Client, places: &ClientPlaces) -> Option<PathBuf> 
 
 /// How to start this program, with the effective settings as flags, because clients pass on few
 /// variables.
-pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
+fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
     let program = Program::find()?;
     let places = match &config.db {
         Some(db) => {
