@@ -2,9 +2,9 @@
 //! call its hooks.
 //!
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
-//! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
-//! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
-//! and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
+//! goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
+//! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
+//! other byte as it was. [`mod@file`] plans, shows and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
 //! recognises our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a
 //! client's files contain, [`unreviewed`] what else puts text into its sessions. Nothing here runs
 //! a program.
@@ -14,16 +14,17 @@ mod client;
 mod error;
 pub mod file;
 mod hooks;
-pub mod json;
+mod json;
 mod merge;
 pub mod ours;
+mod parts;
 mod real_file;
 pub mod runner;
 pub mod status;
-pub mod toml;
+mod toml;
 mod undo;
 pub mod unreviewed;
-pub mod yaml;
+mod yaml;
 
 pub use self::error::ConnectError;
 use std::path::PathBuf;
@@ -162,58 +163,15 @@ impl Part {
         matches!(self, Self::Words { .. } | Self::Rule { .. })
     }
 
-    /// Puts an entry where the server's belongs.
-    fn set(&self, settings: &mut Value, entry: Value) {
-        let Self::Member { path, name, .. } = self else {
-            return;
-        };
-        let mut inner = Some(settings);
-        for key in path.iter().chain([name]) {
-            // A section without entries.
-            if let Some(empty @ Value::Null) = inner.as_deref_mut() {
-                *empty = Value::Object(Map::new());
-            }
-            let members = inner.and_then(Value::as_object_mut);
-            inner = members.map(|members| {
-                members
-                    .entry(*key)
-                    .or_insert_with(|| Value::Object(Map::new()))
-            });
+    /// The path to the object or list that it goes into, if that may be removed with it.
+    fn path(&self) -> Option<&[&'static str]> {
+        match self {
+            Self::Member { path, .. }
+            | Self::Entry { path, .. }
+            | Self::Words { path, .. }
+            | Self::Rule { path, .. } => Some(path),
+            Self::Required { .. } => None,
         }
-        if let Some(inner) = inner {
-            *inner = entry;
-        }
-    }
-
-    /// Removes empty containers where the part was, innermost first.
-    fn prune(&self, settings: &mut Value) {
-        let (Self::Member { path, .. }
-        | Self::Entry { path, .. }
-        | Self::Words { path, .. }
-        | Self::Rule { path, .. }) = self
-        else {
-            return;
-        };
-        prune(settings, path);
-    }
-}
-
-fn prune(settings: &mut Value, path: &[&str]) {
-    let (Some((key, rest)), Some(members)) = (path.split_first(), settings.as_object_mut()) else {
-        return;
-    };
-    let Some(inner) = members.get_mut(*key) else {
-        return;
-    };
-    prune(inner, rest);
-    let is_empty = match inner {
-        Value::Null => true,
-        Value::Object(members) => members.is_empty(),
-        Value::Array(entries) => entries.is_empty(),
-        _ => false,
-    };
-    if is_empty {
-        members.shift_remove(*key);
     }
 }
 

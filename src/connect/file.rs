@@ -22,7 +22,7 @@ use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
 use super::real_file::{Draft, LinkProblem, RealFile};
 use super::undo::{Restoration, restore};
-use super::{ClientFile, EmptyContainer, FileFormat, Part, json, toml, yaml};
+use super::{ClientFile, EmptyContainer, FileFormat, Part, json, parts, toml, yaml};
 use crate::config::SettingsError;
 use crate::text_file::with_line_ends_of;
 use ack_sys::files;
@@ -105,7 +105,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             }
             let after = add_parts(file, &text).map_err(refuse)?;
             // The result must parse.
-            if value(file.format, &after).is_none() {
+            if settings(file.format, &after).is_err() {
                 return Err(refuse("the client could not read the result".to_owned()));
             }
             let after = if after == text {
@@ -153,7 +153,7 @@ pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> 
 }
 
 fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
-    let settings = value(file.format, text)?;
+    let settings = settings(file.format, text).ok()?;
     file.parts
         .iter()
         .find_map(|part| match EntryKind::of(entry(&settings, part)?) {
@@ -201,7 +201,10 @@ fn new_backup(
 fn differs_only_in_ours(file: &ClientFile, backup_text: &str, bare: &str) -> bool {
     let backup_text = without_mark(backup_text).1.replace("\r\n", "\n");
     let nothing = Value::Null;
-    let rest = |text: &str, emptied| value(file.format, &remove_parts(file, text, emptied).ok()?);
+    let rest = |text: &str, emptied| {
+        let bare = remove_parts(file, text, emptied).ok()?;
+        settings(file.format, &bare).ok()
+    };
     let same = |emptied| {
         rest(&backup_text, emptied)
             .is_some_and(|backup_text| Some(backup_text) == rest(bare, emptied))
@@ -467,12 +470,11 @@ pub(super) fn text_of(
         .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT))
 }
 
+/// A text with our parts.
 pub(super) fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
-    match file.format {
-        FileFormat::Json => json::add_parts(text, &file.parts),
-        FileFormat::Toml => toml::add_parts(text, &file.parts),
-        FileFormat::Yaml => yaml::add_parts(text, &file.parts),
-    }
+    let mut settings = settings(file.format, text)?;
+    parts::add(&mut settings, &file.parts)?;
+    rewrite(file.format, text, &settings)
 }
 
 /// A text without our parts. Somebody else's entry with our name stays.
@@ -481,25 +483,46 @@ pub(super) fn remove_parts(
     text: &str,
     emptied: EmptyContainer<'_>,
 ) -> Result<String, String> {
-    let settings = value(file.format, text).unwrap_or_default();
-    let is_ours = |part: &Part| {
-        entry(&settings, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
+    let settings = settings(file.format, text)?;
+    let ours = ours_in(file, &settings);
+    let without = |emptied| {
+        let mut bare = settings.clone();
+        parts::remove(&mut bare, &ours.parts, emptied);
+        bare
     };
-    let ours = with_parts(file, is_ours);
-    let parts = ours.parts.as_slice();
-    match file.format {
-        FileFormat::Json if text.trim().is_empty() => Ok(text.to_owned()),
-        FileFormat::Json => json::remove_parts(text, parts, emptied),
-        FileFormat::Toml => toml::remove_parts(text, parts, emptied),
-        FileFormat::Yaml => yaml::remove_parts(text, parts, emptied),
+    let text = rewrite(file.format, text, &without(EmptyContainer::Keep))?;
+    rewrite(file.format, &text, &without(emptied))
+}
+
+/// The file with the parts that are not somebody else's entry.
+pub(super) fn ours_in(file: &ClientFile, settings: &Value) -> ClientFile {
+    with_parts(file, |part| {
+        entry(settings, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
+    })
+}
+
+/// The settings in a text.
+pub(super) fn settings(format: FileFormat, text: &str) -> Result<Value, String> {
+    match format {
+        FileFormat::Json => json::read(text),
+        FileFormat::Toml => toml::read(text),
+        FileFormat::Yaml => yaml::read(text),
     }
 }
 
-pub(super) fn value(format: FileFormat, text: &str) -> Option<Value> {
+/// A text with other settings. Only what differs changes.
+fn rewrite(format: FileFormat, text: &str, new: &Value) -> Result<String, String> {
+    let old = settings(format, text)?;
+    let (Value::Object(old), Value::Object(new)) = (old, new) else {
+        return Ok(text.to_owned());
+    };
+    if old == *new {
+        return Ok(text.to_owned());
+    }
     match format {
-        FileFormat::Json => json::value(text),
-        FileFormat::Toml => toml::value_of(text),
-        FileFormat::Yaml => yaml::value_of(text),
+        FileFormat::Json => json::rewrite(text, &old, new),
+        FileFormat::Toml => toml::rewrite(text, &old, new),
+        FileFormat::Yaml => yaml::rewrite(text, &old, new),
     }
 }
 

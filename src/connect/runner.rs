@@ -111,7 +111,7 @@ impl Runner {
 /// npm keeps the packages that were asked for next to the ones that it installed.
 fn from_npx(folder: &Path) -> ProgramOrigin {
     let known = files::read_text(&folder.join("package.json"), LARGEST);
-    let known = known.ok().and_then(|text| json::value(&text));
+    let known = known.ok().and_then(|text| json::read(&text).ok());
     let Some(known) = known else {
         return ProgramOrigin::UnknownCache;
     };

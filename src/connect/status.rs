@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::file::{MAX_FILE_BYTES, without_mark};
 use super::runner::without_runner;
-use super::{
-    Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, Part, json, ours, toml, yaml,
-};
+use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, Part, file, ours};
 use crate::scope::same_file::is_same;
 use ack_sys::files;
 
@@ -203,18 +201,13 @@ fn problem(path: &Path, format: FileFormat) -> Option<String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => return Some(format!("it cannot be read: {error}")),
     };
-    let text = text.trim_start_matches('\u{feff}');
-    match format {
-        FileFormat::Toml => toml::problem(text),
-        FileFormat::Yaml => yaml::problem(text),
-        FileFormat::Json => json::problem(text),
-    }
+    file::settings(format, without_mark(&text).1).err()
 }
 
 /// The settings in a file; `None` if it is missing or broken.
 pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
     let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
-    super::file::value(format, without_mark(&text).1)
+    file::settings(format, without_mark(&text).1).ok()
 }
 
 /// The server's entry in its file.

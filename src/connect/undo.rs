@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use super::backup::Backup;
 use super::file::{
-    add_parts, entry, has_no_entry, is_empty, remove_parts, value, with_parts, without_mark,
+    add_parts, entry, has_no_entry, is_empty, ours_in, remove_parts, settings, with_parts,
+    without_mark,
 };
 use super::ours::EntryKind;
-use super::{ClientFile, EmptyContainer, Part, members, merge};
+use super::{ClientFile, EmptyContainer, Part, members, merge, parts};
 
 /// A text without our parts.
 pub enum Restoration {
@@ -65,22 +66,27 @@ fn settings_without_ours(
     text: &str,
     backup_text: Option<&str>,
 ) -> Option<Value> {
-    let settings = value(file.format, text)?;
-    let without_ours = remove_parts(file, text, EmptyContainer::Keep).ok()?;
-    let mut without_ours = value(file.format, &without_ours)?;
-    let old = backup_text.and_then(|backup_text| value(file.format, backup_text));
-    for part in &file.parts {
-        let is_ours = entry(&settings, part)
-            .is_some_and(|entry| EntryKind::of(entry) == EntryKind::ThisProgram);
+    let settings = read(file, text)?;
+    let old = backup_text.and_then(|backup_text| read(file, backup_text));
+    let mut without_ours = settings.clone();
+    let ours = ours_in(file, &settings);
+    parts::remove(&mut without_ours, &ours.parts, EmptyContainer::Keep);
+    for part in &ours.parts {
+        let is_there = entry(&settings, part).is_some();
         let other = old.as_ref().and_then(|old| replaced_entry(old, part));
-        if let Some(other) = other.filter(|_| is_ours) {
-            part.set(&mut without_ours, other.clone());
+        if let Some(other) = other.filter(|_| is_there) {
+            parts::set(&mut without_ours, part, other.clone());
         }
     }
-    for part in &file.parts {
-        part.prune(&mut without_ours);
+    for path in file.parts.iter().filter_map(Part::path) {
+        let all = EmptyContainer::RemoveUnless(&Value::Null);
+        parts::prune(&mut without_ours, path, all);
     }
     Some(without_ours)
+}
+
+fn read(file: &ClientFile, text: &str) -> Option<Value> {
+    settings(file.format, text).ok()
 }
 
 /// Somebody else's entry in the backup, which ours replaced.
@@ -91,7 +97,7 @@ fn replaced_entry<'a>(backup_settings: &'a Value, part: &Part) -> Option<&'a Val
 /// A text without our parts, and without the empty objects and lists that the backup lacks.
 /// Somebody else's entry that ours replaced is restored.
 fn remove_ours(file: &ClientFile, text: &str, backup_text: &str) -> Result<String, String> {
-    let old = value(file.format, backup_text).unwrap_or_default();
+    let old = read(file, backup_text).unwrap_or_default();
     let bare = remove_parts(file, text, EmptyContainer::RemoveUnless(&old))?;
     let mut back = with_parts(file, |part| replaced_entry(&old, part).is_some());
     for part in &mut back.parts {
@@ -101,8 +107,7 @@ fn remove_ours(file: &ClientFile, text: &str, backup_text: &str) -> Result<Strin
             *value = other;
         }
     }
-    let is_taken =
-        |part: &Part| value(file.format, &bare).is_some_and(|now| entry(&now, part).is_some());
+    let is_taken = |part: &Part| read(file, &bare).is_some_and(|now| entry(&now, part).is_some());
     if back.parts.iter().any(is_taken) {
         return Ok(bare);
     }
@@ -111,10 +116,11 @@ fn remove_ours(file: &ClientFile, text: &str, backup_text: &str) -> Result<Strin
 
 /// The file with the parts that a text contains, as it has them.
 fn existing_parts(file: &ClientFile, text: &str) -> ClientFile {
-    let settings = value(file.format, text).unwrap_or_default();
-    let alone = |part: &Part| with_parts(file, |other| other == part);
-    let mut existing = with_parts(file, |part| {
-        remove_parts(&alone(part), text, EmptyContainer::Keep).is_ok_and(|bare| bare != text)
+    let settings = read(file, text).unwrap_or_default();
+    let mut existing = with_parts(&ours_in(file, &settings), |part| {
+        let mut bare = settings.clone();
+        parts::remove(&mut bare, std::slice::from_ref(part), EmptyContainer::Keep);
+        bare != settings
             || matches!(part, Part::Required { name, .. } if settings.get(name).is_some())
     });
     for part in &mut existing.parts {

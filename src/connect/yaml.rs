@@ -7,121 +7,71 @@
 
 use serde_json::{Map, Value};
 
-use super::{EmptyContainer, Part, members, ours};
-
 /// Indentation of an entry in a new mapping.
 const INDENT: usize = 2;
 
-/// Adds parts to a text. Changes our existing entries.
+/// The settings in a text.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is not valid YAML, or not in the usual style.
-pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
-    let mut text = text.to_owned();
-    for part in parts {
-        let (section, name, wanted) = member(part)?;
-        let before = top(&text)?;
-        let mut expected = before.clone();
-        let entries = expected.entry(section).or_insert(Value::Null);
-        if entries.is_null() {
-            *entries = Value::Object(Map::new());
-        }
-        let entries = entries.as_object_mut();
-        let entries = entries.ok_or_else(|| format!("`{section}` is not a mapping"))?;
-        let entry = match entries.get(name) {
-            Some(Value::Object(known)) => merge_entry(known, &wanted),
-            Some(_) => return Err(format!("`{section}.{name}` is not a mapping")),
-            None => wanted.clone(),
-        };
-        entries.insert(name.to_owned(), Value::Object(entry.clone()));
-        if expected == before {
-            continue;
-        }
-        let mut lines = YamlLines::of(&text);
-        lines.put(section, name, &entry)?;
-        text = lines.text();
-        if top(&text).ok().as_ref() != Some(&expected) {
-            return Err(unusual_style(section));
-        }
+/// It is not a YAML mapping.
+pub fn read(text: &str) -> Result<Value, String> {
+    match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
+        Value::Null => Ok(Value::Object(Map::new())),
+        top @ Value::Object(_) => Ok(top),
+        _ => Err("it is not a mapping".to_owned()),
     }
-    Ok(text)
 }
 
-/// Removes parts from a text, and a mapping that ends up empty as `emptied` says.
+/// Changes the settings of a text from `old` to `new`: entries of sections.
 ///
 /// # Errors
-/// As [`add_parts`].
-pub fn remove_parts(
+/// The text is not in the usual style.
+pub fn rewrite(
     text: &str,
-    parts: &[Part],
-    emptied: EmptyContainer<'_>,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
 ) -> Result<String, String> {
-    let mut text = text.to_owned();
-    for part in parts {
-        let Ok((section, name, _)) = member(part) else {
-            continue;
+    let mut lines = YamlLines::of(text);
+    let sections = old
+        .keys()
+        .chain(new.keys().filter(|key| !old.contains_key(*key)));
+    for section in sections.filter(|section| old.get(*section) != new.get(*section)) {
+        let empty = Map::new();
+        let entries = |top: &Map<String, Value>| {
+            let section = top.get(section).and_then(Value::as_object);
+            section.unwrap_or(&empty).clone()
         };
-        let before = top(&text)?;
-        let mut expected = before.clone();
-        let entries = expected.get_mut(section).and_then(Value::as_object_mut);
-        let is_there = entries.is_some_and(|entries| entries.remove(name).is_some());
-        let is_empty = expected.get(section).is_some_and(is_empty_value);
-        let is_pruned = is_empty && emptied.removes(&[section]);
-        if !(is_there || is_pruned) {
-            continue;
-        }
-        let mut lines = YamlLines::of(&text);
-        if is_there {
+        let (before, after) = (entries(old), entries(new));
+        for name in before.keys().filter(|name| !after.contains_key(*name)) {
             lines.take(section, name)?;
         }
-        if is_pruned {
+        for (name, entry) in after
+            .iter()
+            .filter(|(name, entry)| before.get(*name) != Some(entry))
+        {
+            let entry = entry.as_object().ok_or_else(|| unusual_style(section))?;
+            lines.put(section, name, entry)?;
+        }
+        if !new.contains_key(section) {
             lines.take_section(section);
         }
-        text = lines.text();
-        let mut after = top(&text)?;
-        // An empty mapping counts as missing.
-        for top in [&mut after, &mut expected] {
-            top.retain(|key, value| key != section || !is_empty_value(value));
-        }
-        if after != expected {
-            return Err(unusual_style(section));
-        }
     }
-    Ok(text)
-}
-
-/// The value of a text as JSON, or `None` if it has none.
-pub fn value_of(text: &str) -> Option<Value> {
-    top(text).ok().map(Value::Object)
-}
-
-/// Why a text is not a YAML mapping, if it is not.
-pub fn problem(text: &str) -> Option<String> {
-    top(text).err()
+    let text = lines.text();
+    // An empty mapping counts as missing.
+    let full = |top: &Map<String, Value>| {
+        let mut top = top.clone();
+        top.retain(|_, value| !is_empty_value(value));
+        top
+    };
+    match read(&text)? {
+        Value::Object(top) if full(&top) == full(new) => Ok(text),
+        _ => Err("it is not in the usual style, one entry per line".to_owned()),
+    }
 }
 
 /// Whether nothing is left.
 pub fn is_empty(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty())
-}
-
-fn member(part: &Part) -> Result<(&'static str, &'static str, Map<String, Value>), String> {
-    match part {
-        Part::Member { path, name, value } => match path.as_slice() {
-            [section] => Ok((section, name, members(value))),
-            _ => Err("nested mappings are not written to YAML".to_owned()),
-        },
-        _ => Err("lists are not written to YAML".to_owned()),
-    }
-}
-
-/// The mapping in a text; empty if the text is empty.
-fn top(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
-        Value::Object(top) => Ok(top),
-        Value::Null => Ok(Map::new()),
-        _ => Err("it is not a mapping".to_owned()),
-    }
 }
 
 fn is_empty_value(value: &Value) -> bool {
@@ -130,19 +80,6 @@ fn is_empty_value(value: &Value) -> bool {
 
 fn unusual_style(section: &str) -> String {
     format!("`{section}` is not in the usual style, one entry per line")
-}
-
-/// An entry with the start keys set as wanted, without the keys that reach a server over HTTP, and
-/// with the rest added if missing.
-fn merge_entry(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
-    let mut entry = known.clone();
-    entry.retain(|key, _| !ours::ADDRESS_KEYS.contains(&key.as_str()));
-    for (key, value) in wanted {
-        if ours::START_KEYS.contains(&key.as_str()) || !entry.contains_key(key) {
-            entry.insert(key.clone(), value.clone());
-        }
-    }
-    entry
 }
 
 /// The lines of a text, each with its line end.
@@ -376,37 +313,52 @@ fn is_plain(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Part, parts};
     use super::*;
     use serde_json::json;
 
-    fn parts() -> Vec<Part> {
-        vec![Part::Member {
+    fn wanted() -> Value {
+        json!({ "type": "stdio", "cmd": "/a b/ack-memory", "args": ["--root", "/m", "serve"], "enabled": true })
+    }
+
+    /// The text with the entry.
+    fn add(text: &str) -> Result<String, String> {
+        let old = read(text)?;
+        let mut new = old.clone();
+        let part = Part::Member {
             path: vec!["extensions"],
             name: "ack-memory",
-            value: json!({ "type": "stdio", "cmd": "/a b/ack-memory", "args": ["--root", "/m", "serve"], "enabled": true }),
-        }]
+            value: wanted(),
+        };
+        parts::add(&mut new, &[part])?;
+        rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
+    }
+
+    /// The text without the entry.
+    fn remove(text: &str) -> Result<String, String> {
+        let old = read(text)?;
+        let mut new = old.clone();
+        if let Some(Value::Object(entries)) = new.get_mut("extensions") {
+            entries.remove("ack-memory");
+        }
+        rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
     }
 
     const ENTRY: &str = "  ack-memory:\n    type: stdio\n    cmd: \"/a b/ack-memory\"\n    args: [\"--root\", /m, serve]\n    enabled: true\n";
 
     #[track_caller]
     fn check(before: &str, after: &str) {
-        let put = add_parts(before, &parts()).unwrap();
+        let put = add(before).unwrap();
         assert_eq!(put, after);
-        assert_eq!(
-            super::add_parts(&put, &parts()).unwrap(),
-            put,
-            "twice changes nothing"
-        );
-        let without_entry =
-            remove_parts(&put, &parts(), EmptyContainer::RemoveUnless(&Value::Null)).unwrap();
-        assert_eq!(
-            value_of(&without_entry),
-            value_of(
-                &remove_parts(before, &parts(), EmptyContainer::RemoveUnless(&Value::Null))
-                    .unwrap()
-            )
-        );
+        assert_eq!(add(&put).unwrap(), put, "twice changes nothing");
+        let without = remove(&put).unwrap();
+        let all = |text: &str| {
+            let mut top = read(text).unwrap();
+            let top = top.as_object_mut().unwrap();
+            top.retain(|_, value| !is_empty_value(value));
+            top.clone()
+        };
+        assert_eq!(all(&without), all(&remove(before).unwrap()));
     }
 
     #[test]
@@ -454,13 +406,10 @@ mod tests {
             "a: 1\n...\n",
             "a: \"x\nextensions:\n  ack-memory:\n    cmd: y\"\n",
         ] {
-            assert!(add_parts(text, &parts()).is_err(), "{text}");
+            assert!(add(text).is_err(), "{text}");
         }
         for text in ["extensions: {ack-memory: {cmd: x}}\n", "a: [\n"] {
-            assert!(
-                remove_parts(text, &parts(), EmptyContainer::Keep).is_err(),
-                "{text}"
-            );
+            assert!(remove(text).is_err(), "{text}");
         }
     }
 

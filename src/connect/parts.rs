@@ -1,0 +1,230 @@
+//! What goes into the settings of a client and out of them again, whatever format the file has.
+
+use serde_json::{Map, Value};
+
+use super::{EmptyContainer, Part, members, ours};
+
+/// Adds parts to settings. Our existing entries are changed in place.
+///
+/// # Errors
+/// Something else is where a part belongs.
+pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
+    let roots = ours::roots(settings);
+    for part in parts {
+        match part {
+            Part::Member { path, name, value } => {
+                let object = object(settings, path)?;
+                match object.get_mut(*name) {
+                    Some(Value::Object(known)) => merge(known, members(value)),
+                    Some(_) => return Err(format!("`{}.{name}` is not an object", path.join("."))),
+                    None => drop(object.insert((*name).to_owned(), value.clone())),
+                }
+            }
+            Part::Entry { path, value } => put_hook(list(settings, path)?, value),
+            Part::Words { path, words } => {
+                let list = list(settings, path)?;
+                let is_broader =
+                    |known: &str| ours::is_server(known) && !words.iter().any(|word| word == known);
+                list.retain(|known| !known.as_str().is_some_and(is_broader));
+                add_words(list, words);
+            }
+            Part::Rule { path, rule, former } => {
+                if let Some(Value::Array(list)) = at(settings, path) {
+                    list.retain(|known| {
+                        let is_former = |known: &str| {
+                            former.iter().any(|rule| rule == known)
+                                || ours::is_write_rule(known, &roots)
+                        };
+                        known.as_str() == rule.as_deref() || !known.as_str().is_some_and(is_former)
+                    });
+                }
+                if let Some(rule) = rule {
+                    add_words(list(settings, path)?, std::slice::from_ref(rule));
+                }
+            }
+            Part::Required { name, value } => {
+                let top = object(settings, &[])?;
+                top.entry(*name).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes parts from settings, whatever their values, and objects and lists that end up empty as
+/// `emptied` says.
+pub fn remove(settings: &mut Value, parts: &[Part], emptied: EmptyContainer<'_>) {
+    let roots = ours::roots(settings);
+    for part in parts {
+        let Some(path) = part.path() else {
+            continue;
+        };
+        match (part, at(settings, path)) {
+            (Part::Member { name, .. }, Some(Value::Object(object))) => {
+                object.shift_remove(*name);
+            }
+            (Part::Entry { .. }, Some(Value::Array(list))) => {
+                change_hooks(list, |_| false);
+            }
+            (Part::Words { .. }, Some(Value::Array(list))) => {
+                list.retain(|word| !word.as_str().is_some_and(ours::is_word));
+            }
+            (Part::Rule { rule, former, .. }, Some(Value::Array(list))) => {
+                let is_ours = |word: &str| {
+                    rule.iter().chain(former).any(|rule| rule == word)
+                        || ours::is_write_rule(word, &roots)
+                };
+                list.retain(|word| !word.as_str().is_some_and(is_ours));
+            }
+            _ => {}
+        }
+        prune(settings, path, emptied);
+    }
+    for part in parts {
+        // Others may need it as long as the file contains anything else.
+        if let (Part::Required { name, value }, Value::Object(top)) = (part, &mut *settings)
+            && emptied.removes(&[*name])
+            && top.len() == 1
+            && top.get(*name) == Some(value)
+        {
+            top.clear();
+        }
+    }
+}
+
+/// Puts an entry where the server's belongs.
+pub fn set(settings: &mut Value, part: &Part, entry: Value) {
+    if let Part::Member { path, name, .. } = part
+        && let Ok(object) = object(settings, path)
+    {
+        object.insert((*name).to_owned(), entry);
+    }
+}
+
+/// Whether a value is an object or a list without anything in it.
+pub fn is_empty_container(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+/// Removes the container at a path if it is empty, and then those above it, as long as they are
+/// empty.
+pub fn prune(settings: &mut Value, path: &[&str], emptied: EmptyContainer<'_>) {
+    for length in (1..=path.len()).rev() {
+        let Some((path, (last, above))) = path
+            .get(..length)
+            .and_then(|path| Some((path, path.split_last()?)))
+        else {
+            return;
+        };
+        let is_empty = at(settings, path).is_some_and(|inner| is_empty_container(inner));
+        if !is_empty || !emptied.removes(path) {
+            return;
+        }
+        if let Some(Value::Object(object)) = at(settings, above) {
+            object.shift_remove(*last);
+        }
+    }
+}
+
+/// The value at a path.
+fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
+    path.iter()
+        .try_fold(settings, |value, key| value.get_mut(*key))
+}
+
+/// The object at a path. Creates it if it is missing.
+fn object<'a>(
+    settings: &'a mut Value,
+    path: &[&str],
+) -> Result<&'a mut Map<String, Value>, String> {
+    let mut value = settings;
+    for key in path {
+        let object = value
+            .as_object_mut()
+            .ok_or_else(|| format!("`{}` is not an object", path.join(".")))?;
+        value = object.entry(*key).or_insert(Value::Null);
+        // A section without entries.
+        if value.is_null() {
+            *value = Value::Object(Map::new());
+        }
+    }
+    value
+        .as_object_mut()
+        .ok_or_else(|| format!("`{}` is not an object", path.join(".")))
+}
+
+/// The list at a path. Creates it if it is missing.
+fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>, String> {
+    let (last, above) = path.split_last().ok_or("it has no name")?;
+    let list = object(settings, above)?.entry(*last).or_insert(Value::Null);
+    if list.is_null() {
+        *list = Value::Array(Vec::new());
+    }
+    list.as_array_mut()
+        .ok_or_else(|| format!("`{}` is not a list", path.join(".")))
+}
+
+/// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
+/// rest if missing.
+fn merge(known: &mut Map<String, Value>, wanted: Map<String, Value>) {
+    let other_transport = |kind: &Value| !["stdio", "local"].contains(&kind.as_str().unwrap_or(""));
+    known.retain(|key, value| match key.as_str() {
+        // Old arguments, if the wanted command includes its own.
+        "args" => wanted.contains_key("args"),
+        "type" => wanted.contains_key("type") || !other_transport(value),
+        key => !ours::ADDRESS_KEYS.contains(&key),
+    });
+    for (key, value) in wanted {
+        if ours::START_KEYS.contains(&key.as_str()) || !known.contains_key(&key) {
+            known.insert(key, value);
+        }
+    }
+}
+
+/// Adds a hook to a list: replaces our first one, or appends. Removes any further ones of ours. Of
+/// an existing one, only what it starts changes: Codex asks for trust again after any change.
+fn put_hook(list: &mut Vec<Value>, value: &Value) {
+    let inner = value.get("hooks").and_then(|inner| inner.get(0));
+    let mut start = members(inner.unwrap_or(value));
+    start.retain(|key, _| ours::START_KEYS.contains(&key.as_str()));
+    let mut is_placed = false;
+    change_hooks(list, |handler| {
+        let is_first = !std::mem::replace(&mut is_placed, true);
+        if let Some(handler) = handler.as_object_mut().filter(|_| is_first) {
+            merge(handler, start.clone());
+        }
+        is_first
+    });
+    if !is_placed {
+        list.push(value.clone());
+    }
+}
+
+/// Changes each of our hooks in a list, or removes it if `keep` says no, and its entry too if that
+/// calls nothing else.
+fn change_hooks(list: &mut Vec<Value>, mut keep: impl FnMut(&mut Value) -> bool) {
+    let mut stays = |handler: &mut Value| !ours::is_hook(handler) || keep(handler);
+    list.retain_mut(
+        |entry| match entry.get_mut("hooks").and_then(Value::as_array_mut) {
+            Some(handlers) => {
+                let before = handlers.len();
+                handlers.retain_mut(&mut stays);
+                before == 0 || !handlers.is_empty()
+            }
+            None => stays(entry),
+        },
+    );
+}
+
+fn add_words(list: &mut Vec<Value>, words: &[String]) {
+    for word in words {
+        if !list.iter().any(|known| known == word) {
+            list.push(word.as_str().into());
+        }
+    }
+}
