@@ -5,11 +5,10 @@
 //! thread.
 
 pub(crate) mod answer;
-pub(crate) mod bounds;
+pub(crate) mod budget;
 pub mod context;
 mod engine;
 mod error;
-mod excerpt;
 mod explain;
 mod get;
 pub mod instructions;
@@ -17,7 +16,6 @@ pub mod labels;
 mod meaning;
 pub mod nearest;
 mod open;
-mod passage;
 mod query;
 pub mod remote;
 pub(crate) mod resources;
@@ -28,7 +26,6 @@ pub(crate) mod search;
 pub mod service_state;
 mod session_words;
 pub(crate) mod short_id;
-mod shorten;
 mod shown;
 pub(crate) mod stale;
 pub(crate) mod validate;

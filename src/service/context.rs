@@ -14,8 +14,7 @@ mod files;
 mod focus;
 pub mod listed;
 mod manifests;
-pub(super) mod outline_cache;
-mod outlines;
+pub(super) mod outlines;
 mod signals;
 pub(super) mod words;
 
@@ -27,11 +26,11 @@ use self::choose::{ChosenMemories, Limits, choose};
 use self::signals::Signals;
 use crate::config::absolute;
 use crate::scope::resolve::{Current, Selection};
+use crate::service::budget::{self, frame, token_cost};
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use crate::service::open::overviews_withheld;
 use crate::service::validate::{check_length, max_tokens, number};
-use crate::service::{answer, bounds};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
 use ack_api::text;
@@ -81,9 +80,9 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         now: (service.config.clock)(),
     };
     let ChosenMemories {
-        mut own,
-        others: mut cross,
-        mut sessions,
+        own,
+        others: cross,
+        sessions,
         no_others,
         pending,
         ..
@@ -113,18 +112,23 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         ..ContextResponse::default()
     };
     let from = |name: &str| own.iter().chain(&cross).any(|hit| hit.scope == name);
-    bounds::limit_notes(&mut response.notes);
+    frame::limit_notes(&mut response.notes);
     if request.by_agent {
-        bounds::skip_once(&mut response.searched, &response.notes);
+        frame::skip_once(&mut response.searched, &response.notes);
     }
-    bounds::limit_searched(&mut response.searched, from);
+    frame::limit_searched(&mut response.searched, from);
     if service.config.max_status.value.withholds(request.by_agent) {
         // `pending` has the number. A caller that may not ask for them does not need to know how.
         let is_about_status =
             |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
         response.notes.retain(|note| !is_about_status(note.kind));
     }
-    fill_within_budget(&mut response, &mut own, &mut cross, &mut sessions, budget);
+    let chosen = Chosen {
+        own,
+        others: cross,
+        sessions,
+    };
+    fill_within_budget(&mut response, chosen, budget);
     Ok(response)
 }
 
@@ -251,91 +255,82 @@ fn newest_sessions(
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
+/// What was chosen for an answer.
+struct Chosen {
+    own: Vec<MemoryHit>,
+    others: Vec<MemoryHit>,
+    sessions: Vec<SessionEntry>,
+}
+
+impl Chosen {
+    fn len(&self) -> usize {
+        self.own.len() + self.others.len() + self.sessions.len()
+    }
+}
+
 /// Fills the answer within its token limit: own memories first, then those of other projects, then
 /// sessions.
-fn fill_within_budget(
-    response: &mut ContextResponse,
-    own_memories: &mut Vec<MemoryHit>,
-    cross: &mut Vec<MemoryHit>,
-    sessions: &mut Vec<SessionEntry>,
-    budget: usize,
-) {
-    let mut rest = budget.saturating_sub(answer::token_cost(response) + 60);
-    let (wanted_own, wanted_cross, wanted_sessions) =
-        (own_memories.len(), cross.len(), sessions.len());
-    let reserve = if cross.is_empty() { 0 } else { rest / 3 };
-    let take = |hits: &mut Vec<MemoryHit>, share: usize, rest: &mut usize| {
+fn fill_within_budget(response: &mut ContextResponse, mut chosen: Chosen, budget: usize) {
+    let wanted = chosen.len();
+    let mut rest = budget.saturating_sub(token_cost(response) + 60);
+    let reserve = if chosen.others.is_empty() {
+        0
+    } else {
+        rest / 3
+    };
+    for (hits, reserve) in [(&mut chosen.own, reserve), (&mut chosen.others, 0)] {
+        let share = rest.saturating_sub(reserve);
         if share < MIN_ENTRY_TOKENS {
             hits.clear();
         }
-        answer::keep_fitting(hits, share);
-        *rest = rest.saturating_sub(
-            hits.iter()
-                .map(|hit| answer::token_cost(hit) + 1)
-                .sum::<usize>(),
-        );
-    };
-    take(own_memories, rest.saturating_sub(reserve), &mut rest);
-    let share = rest;
-    take(cross, share, &mut rest);
-    sessions.retain(|session| {
-        let cost = answer::token_cost(session) + 1;
+        rest = rest.saturating_sub(budget::keep_fitting(hits, share));
+    }
+    chosen.sessions.retain(|session| {
+        let cost = token_cost(session) + 1;
         let fits = cost <= rest;
         rest = if fits { rest - cost } else { 0 };
         fits
     });
-    let left_out_count = wanted_own - own_memories.len() + wanted_cross - cross.len()
-        + wanted_sessions
-        - sessions.len();
     // The note about what was cut is the one that no other may displace.
     let note = |message, what| {
         let find = Hint::call(Tool::QueryMemories, format!("finds {what}"));
         Note::new(NoteKind::Cut, message).with(find)
     };
-    if left_out_count > 0 {
-        let message = format!(
-            "cut to {budget} tokens: {} {} left out",
-            count(left_out_count as u64, "entry"),
-            verb(left_out_count as u64, "is", "are")
-        );
-        let them = verb(left_out_count as u64, "it", "them");
+    let left_out = (wanted - chosen.len()) as u64;
+    if left_out > 0 {
+        let entries = count(left_out, "entry");
+        let are = verb(left_out, "is", "are");
+        let message = format!("cut to {budget} tokens: {entries} {are} left out");
+        let them = verb(left_out, "it", "them");
         response.notes.insert(0, note(message, them));
     }
-    response.recent_memories = std::mem::take(own_memories);
-    response.cross_project_learnings = std::mem::take(cross);
-    response.recent_sessions = std::mem::take(sessions);
-    if answer::token_cost(response) <= budget {
+    response.recent_memories = chosen.own;
+    response.cross_project_learnings = chosen.others;
+    response.recent_sessions = chosen.sessions;
+    if token_cost(response) <= budget {
         return;
     }
     response.notes.retain(|note| note.kind != NoteKind::Cut);
-    response
-        .notes
-        .insert(0, note(format!("cut to {budget} tokens"), "the rest"));
-    let steps: [fn(&mut ContextResponse); 14] = [
-        |response| bounds::shorten_skipped(&mut response.searched),
-        |response| bounds::shorten_notes(&mut response.notes),
-        |response| bounds::drop_names(&mut response.searched),
-        |response| response.notes.truncate(1),
-        |response| response.project.path = text::line(&response.project.path, 40),
-        |response| response.recent_sessions.clear(),
-        |response| response.cross_project_learnings.clear(),
-        |response| response.searched.detected_by = None,
-        |response| response.project.detected_by = None,
-        |response| response.recent_memories.truncate(1),
-        |response| {
-            response
-                .notes
-                .iter_mut()
-                .for_each(|note| note.message = bounds::SHORTENED_NOTE.into())
-        },
-        |response| response.pending = None,
-        |response| response.project.path = text::line(&response.project.path, 20),
-        |response| response.recent_memories.clear(),
-    ];
-    for step in steps {
-        if answer::token_cost(response) <= budget {
-            break;
-        }
-        step(response);
-    }
+    let message = format!("cut to {budget} tokens");
+    response.notes.insert(0, note(message, "the rest"));
+    budget::shrink(
+        response,
+        budget,
+        &[
+            |response| frame::shorten_skipped(&mut response.searched),
+            |response| frame::shorten_notes(&mut response.notes),
+            |response| frame::drop_names(&mut response.searched),
+            |response| response.notes.truncate(1),
+            |response| response.project.path = text::line(&response.project.path, 40),
+            |response| response.recent_sessions.clear(),
+            |response| response.cross_project_learnings.clear(),
+            |response| response.searched.detected_by = None,
+            |response| response.project.detected_by = None,
+            |response| response.recent_memories.truncate(1),
+            |response| frame::replace_notes(&mut response.notes),
+            |response| response.pending = None,
+            |response| response.project.path = text::line(&response.project.path, 20),
+            |response| response.recent_memories.clear(),
+        ],
+    );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::context::outline_cache::OutlineCache;
+use super::context::outlines::OutlineCache;
 use super::error::Error;
 use crate::config::Config;
 use crate::live::LiveIndexes;

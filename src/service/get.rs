@@ -1,15 +1,15 @@
 //! `get_memory`: memories by id, with their context.
 
-mod cut;
 mod related;
 mod timeline;
 
 use std::collections::BTreeSet;
 
-use self::cut::{cut_note, shrink, text_shown};
 use self::related::related;
 use self::timeline::{empty_reason, timeline};
 use super::answer;
+use super::budget::passage::Question;
+use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
 use super::open::{OpenScope, OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
@@ -253,15 +253,16 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 }
                 // Each memory may take its share of the remaining tokens.
                 let share = budget / (ids.len() - position);
-                let mut shown = text_shown(&mut detail, &memory);
-                let is_cut = answer::token_cost(&detail) > share;
+                let question = &mut Question::default();
+                let mut shown = cut_long_text(&mut detail.memory, &memory, question);
+                let is_cut = token_cost(&detail) > share;
                 if is_cut {
-                    shown = shrink(&mut detail, &memory, share).or(shown);
+                    shown = shrink_detail(&mut detail, &memory, share).or(shown);
                 }
                 response
                     .notes
                     .extend(cut_note(id, is_cut, shown, ids.len()));
-                budget = budget.saturating_sub(answer::token_cost(&detail));
+                budget = budget.saturating_sub(token_cost(&detail));
                 let context = detail.session_context.as_ref();
                 overviews.extend(context.and_then(|context| context.overview.clone()));
                 found.push((memory, detail));
@@ -286,18 +287,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         .notes
         .extend(failed.into_iter().map(|(_, note)| note));
     opened.note_incomplete_reads(&mut response.notes);
-    let memories: Vec<(String, &Memory)> = found
-        .iter()
-        .map(|(memory, detail)| (detail.memory.scope.clone(), memory))
-        .collect();
-    answer::note_repairs(&memories, &mut response.notes);
+    answer::note_repairs(found.iter().map(|(memory, _)| memory), &mut response.notes);
     if filter != StatusFilter::Approved {
         opened.note_missing_status(
-            |scope| {
-                memories
-                    .iter()
-                    .any(|(scope_of_memory, _)| scope_of_memory == scope)
-            },
+            |scope| found.iter().any(|(_, detail)| detail.memory.scope == scope),
             &mut response.notes,
         );
     }
@@ -513,10 +506,7 @@ fn build_detail(
         reviewed_at: memory.reviewed_at.map(time::to_rfc3339),
         reviewed_by: memory.reviewed_by.clone(),
         updated_at: memory.updated_at.map(time::to_rfc3339),
-        timeline: None,
-        related: Vec::new(),
-        links: Vec::new(),
-        history: Vec::new(),
+        ..MemoryDetail::default()
     };
     let context = detail.session_context.as_ref();
     let has_overview = context.is_some_and(|context| context.overview.is_some());

@@ -1,21 +1,19 @@
 //! `query_memories`: the retrieval pipeline, from arguments to a page.
 
-mod finish;
 mod names;
 
 use std::collections::BTreeSet;
 
-use self::finish::finish;
 use self::names::{KnownNames, unknown_types};
 use super::engine::Service;
 use super::open::OpenScopes;
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{answer, same_id};
+use super::{answer, budget, same_id};
 use crate::scope::resolve::Selection;
 use crate::service::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use ack_api::cancel;
-use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
+use ack_api::memory::{StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
 use ack_api::{
     Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool,
@@ -85,7 +83,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         response.suggestions.extend(search.other_language());
     }
     response.notes = notes;
-    Ok(finish(request, &search, response, page))
+    Ok(budget::page::fit(request, &search, response, page))
 }
 
 /// The note about matches hidden by their status. It says how to see them if the request may ask
@@ -217,11 +215,7 @@ impl Search<'_> {
             let hides = |scope: &str| hiding.contains(scope);
             self.opened.note_missing_status(hides, notes);
         }
-        let memories: Vec<(String, &Memory)> = hits
-            .iter()
-            .map(|hit| (hit.hit.scope.clone(), &hit.memory))
-            .collect();
-        answer::note_repairs(&memories, notes);
+        answer::note_repairs(hits.iter().map(|hit| &hit.memory), notes);
         if selection.scopes.is_empty() {
             notes.push(Note::new(
                 NoteKind::NoScopes,

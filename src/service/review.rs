@@ -1,12 +1,13 @@
 //! The memories that wait for a curator, each with similar approved ones. Only reads; decisions are
 //! made elsewhere.
 
+use super::budget::{self, frame};
 use super::engine::Service;
 use super::instructions::Instructions;
 use super::open::OpenScopes;
 use super::open::{OpenScope, RecordKey};
 use super::validate::check_length;
-use super::{answer, bounds, nearest, shorten};
+use super::{answer, nearest};
 use crate::service::error::Error;
 use crate::warnings::{self, without_secret, without_secrets};
 use ack_api::cancel;
@@ -88,8 +89,8 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
             answer::hide_successor(&mut hit, index, StatusFilter::All);
         }
-        if answer::token_cost(&hit) > share {
-            shorten::cut_fields(&mut hit, share);
+        if budget::token_cost(&hit) > share {
+            budget::cut_hit(&mut hit, share);
             is_cut = true;
         }
         let profile = Profile::of(memory);
@@ -123,11 +124,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         let whole = Hint::call_with(Tool::GetMemory, waiting, "shows one in full");
         notes.push(Note::new(NoteKind::Cut, "long memories are cut").with(whole));
     }
-    let visible: Vec<(String, &Memory)> = memories
-        .iter()
-        .map(|(scope, memory)| (scope.clone(), memory))
-        .collect();
-    answer::note_repairs(&visible, &mut notes);
+    answer::note_repairs(memories.iter().map(|(_, memory)| memory), &mut notes);
     opened.note_missing_status(
         |scope| {
             memories
@@ -136,10 +133,10 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         },
         &mut notes,
     );
-    bounds::limit_searched(&mut review.searched, |name| {
+    frame::limit_searched(&mut review.searched, |name| {
         review.pending.iter().any(|item| item.memory.scope == name)
     });
-    bounds::limit_notes(&mut notes);
+    frame::limit_notes(&mut notes);
     review.notes = notes;
     Ok(review)
 }

@@ -9,9 +9,10 @@ use std::path::Path;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
+use super::budget::{frame, token_cost};
 use super::engine::Service;
+use super::remote;
 use super::validate::{check_length, max_tokens};
-use super::{answer, bounds, remote};
 use crate::live::TableState;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE_REASON, current, scopes_named, unusable_manifest};
@@ -107,7 +108,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         if request.by_agent {
             remove_operator_fields(&mut info, service);
         }
-        used += answer::token_cost(&info) + 1;
+        used += token_cost(&info) + 1;
         if used > budget && place > start {
             response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
             break;
@@ -157,9 +158,9 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     if response.scopes.len() < scopes.len() {
         response.total = Some(scopes.len() as u64);
     }
-    bounds::limit_notes(&mut response.notes);
-    if answer::token_cost(&response) > budget {
-        bounds::shorten_notes(&mut response.notes);
+    frame::limit_notes(&mut response.notes);
+    if token_cost(&response) > budget {
+        frame::shorten_notes(&mut response.notes);
     }
     Ok(response)
 }

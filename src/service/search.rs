@@ -9,7 +9,7 @@ use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
-use super::excerpt::Reader;
+use super::budget::excerpt::Reader;
 use super::meaning;
 use super::open;
 use super::open::{OpenScopes, Records};
@@ -389,7 +389,7 @@ impl<'a> Search<'a> {
                 };
                 // A list shows everything.
                 let wording = self.is_search().then(|| Wording::of(&memory));
-                let overlap = wording.as_ref().map_or(Overlap::None, |wording| {
+                let overlap = wording.as_ref().map(|wording| {
                     let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
                     shown.overlap(wording, 0, |at| {
                         // An approved memory is not hidden behind one that waits.
@@ -397,7 +397,15 @@ impl<'a> Search<'a> {
                         known.is_some_and(|known| serves(&known.memory) == serves(&memory))
                     })
                 });
-                if overlap == Overlap::None && page.hits.len() >= limit {
+                let contained = match &overlap {
+                    Some(Overlap::Contains(contained)) => contained.as_slice(),
+                    _ => &[],
+                };
+                let folds_into = match overlap {
+                    Some(Overlap::Contained(at)) => Some(at),
+                    _ => None,
+                };
+                if folds_into.is_none() && contained.is_empty() && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
                 }
@@ -408,7 +416,7 @@ impl<'a> Search<'a> {
                     ranked: *place,
                     tie: tie_number(ranked, rank - 1),
                 });
-                if let Overlap::Contained(at) = overlap {
+                if let Some(at) = folds_into {
                     if let Some(hit) = page.hits.get_mut(at) {
                         let id = memory.id;
                         hit.fold(Also { id, scope }, number);
@@ -421,21 +429,7 @@ impl<'a> Search<'a> {
                     let staleness = &self.opened.staleness;
                     staleness.mark(&mut hit, &memory, &open.scope, others);
                 }
-                let hit = Hit {
-                    hit,
-                    memory,
-                    place: number,
-                    also_places: Vec::new(),
-                    contained: None,
-                };
-                let contained = match overlap {
-                    Overlap::Contains(at) => Some(at),
-                    _ => None,
-                };
-                match contained.and_then(|at| page.hits.get_mut(at)) {
-                    Some(known) => known.give_place_to(hit),
-                    None => page.hits.push(hit),
-                }
+                page.add(Hit::new(hit, memory, number), contained);
                 if let Some(wording) = wording {
                     shown.add(wording, contained);
                 }

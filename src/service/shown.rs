@@ -7,14 +7,13 @@ use ack_search::wording::Wording;
 pub(super) struct Shown(Vec<Wording>);
 
 /// How a memory relates to those that are shown. Only the text counts, never likeness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Overlap {
     /// The one at this position says all of it.
     Contained(usize),
-    /// It says all of the one at this position, the first of such, and more.
-    Contains(usize),
-    /// It says something that no other one does.
-    None,
+    /// It says all of those at these positions, in order, and more. If there are none, it says
+    /// something that no other one does.
+    Contains(Vec<usize>),
 }
 
 impl Shown {
@@ -26,27 +25,46 @@ impl Shown {
         first: usize,
         is_comparable: impl Fn(usize) -> bool,
     ) -> Overlap {
-        let find = |from: usize, is_one: &dyn Fn(&Wording) -> bool| {
-            let mut shown = self.0.iter().enumerate().skip(from);
-            let found = shown.find(|(at, known)| is_comparable(*at) && is_one(known));
-            found.map(|(at, _)| at)
+        let comparable = || {
+            let known = self.0.iter().enumerate();
+            known.filter(|(at, _)| is_comparable(*at))
         };
-        if let Some(at) = find(0, &|known| known.contains(wording)) {
+        if let Some((at, _)) = comparable().find(|(_, known)| known.contains(wording)) {
             return Overlap::Contained(at);
         }
-        find(first, &|known| wording.contains(known)).map_or(Overlap::None, Overlap::Contains)
+        let contained = comparable().filter(|(at, known)| *at >= first && wording.contains(known));
+        Overlap::Contains(contained.map(|(at, _)| at).collect())
     }
 
-    /// Adds a memory: at the place of the one that it contains, if there is one, else at the end.
-    pub fn add(&mut self, wording: Wording, instead_of: Option<usize>) {
-        match instead_of.and_then(|at| self.0.get_mut(at)) {
-            Some(known) => *known = wording,
-            None => self.0.push(wording),
-        }
+    /// Adds a memory: at the place of the first of those that it contains, if there are any, else at
+    /// the end.
+    pub fn add(&mut self, wording: Wording, contained: &[usize]) {
+        put(&mut self.0, 0, wording, contained);
+    }
+
+    /// Adds a memory to a list too. The list begins with the shown one at `first`.
+    pub fn add_to<T>(
+        &mut self,
+        list: &mut Vec<T>,
+        first: usize,
+        (wording, entry): (Wording, T),
+        contained: &[usize],
+    ) {
+        self.add(wording, contained);
+        put(list, first, entry, contained);
     }
 
     /// The number of memories.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+/// Puts an entry in the place of others, of which the list has those from `first` on.
+fn put<T>(list: &mut Vec<T>, first: usize, entry: T, contained: &[usize]) {
+    for at in contained.iter().rev() {
+        list.remove(at - first);
+    }
+    let place = contained.first().map_or(list.len(), |at| at - first);
+    list.insert(place, entry);
 }

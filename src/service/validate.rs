@@ -9,7 +9,7 @@ use serde_json::json;
 
 pub use self::arguments::{arguments, check_length};
 use crate::config::Config;
-use crate::service::answer::RESULT_TOKENS;
+use crate::service::budget::page::RESULT_TOKENS;
 use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
 use ack_api::time;

@@ -89,7 +89,7 @@ pub struct Also {
 }
 
 /// A result of `query_memories` or a memory of `get_context`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryHit {
     /// Id to pass to `get_memory`.
     pub id: String,
@@ -334,7 +334,7 @@ impl QueryResponse {
 }
 
 /// One memory with everything the store records about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDetail {
     /// All fields of a result.
     #[serde(flatten)]

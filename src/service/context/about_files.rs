@@ -92,8 +92,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         let wording = Wording::of(&memory);
         let contained = match shown.overlap(&wording, 0, |_| true) {
             Overlap::Contained(_) => continue,
-            Overlap::Contains(at) => Some(at),
-            Overlap::None => None,
+            Overlap::Contains(contained) => contained,
         };
         let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
         // The successor may not be visible.
@@ -105,11 +104,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
             Naming::Glob => Some("about files of this kind".to_owned()),
         };
         brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
-        match contained.and_then(|at| brief.memories.get_mut(at)) {
-            Some(known) => *known = hit,
-            None => brief.memories.push(hit),
-        }
-        shown.add(wording, contained);
+        shown.add_to(&mut brief.memories, 0, (wording, hit), &contained);
     }
     Ok(brief)
 }

@@ -10,8 +10,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::evidence::{Evidence, Reason, Terms};
 use super::newest_sessions;
-use super::outline_cache::OutlineCache;
-use super::outlines::{self, Reading, ScopeOutline};
+use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
 use super::signals::Signals;
 use crate::evidence::Bounds;
 use crate::scope::resolve::Selection;
@@ -115,7 +114,7 @@ pub(super) fn choose(
         }
     });
     let holders = |id: &str| {
-        let holding = read.iter().filter(|read| read.outlines.contains(id));
+        let holding = read.iter().filter(|read| read.outlines().contains(id));
         holding.count()
     };
     let shared = own.iter().chain(&others).map(|hit| &hit.id);
@@ -124,7 +123,7 @@ pub(super) fn choose(
         let mut read = read.iter();
         read.any(|read| {
             read.scope.name == hit.scope
-                && !read.outlines.has_status
+                && !read.outlines().has_status
                 && serves_unreviewed(&read.scope)
         })
     };
@@ -137,17 +136,17 @@ pub(super) fn choose(
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     Ok(ChosenMemories {
-        flow: match own_read.filter(|read| read.outlines.pending > 0) {
-            Some(own) => own.outlines.flow,
-            None => read.iter().map(|read| read.outlines.flow).sum(),
+        flow: match own_read.filter(|read| read.outlines().pending > 0) {
+            Some(own) => own.outlines().flow,
+            None => read.iter().map(|read| read.outlines().flow).sum(),
         },
-        waiting: read.iter().map(|read| read.outlines.pending).sum(),
+        waiting: read.iter().map(|read| read.outlines().pending).sum(),
         oldest_waiting: read
             .iter()
-            .filter_map(|read| read.outlines.oldest_pending)
+            .filter_map(|read| read.outlines().oldest_pending)
             .min()
             .and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
-        served: read.iter().map(|read| read.outlines.served.len()).sum(),
+        served: read.iter().map(|read| read.outlines().served.len()).sum(),
         sessions: newest_sessions(
             outlines::newest_sessions(&read, limits.timeout),
             &[&own, &others],
@@ -177,7 +176,8 @@ pub(super) fn choose_with(
     let terms = Terms::new(signals, &selection.current);
     let reading = Reading {
         words: &terms.words,
-        sessions: false,
+        // What is kept includes them.
+        sessions: true,
         timeout: limits.timeout,
         wait_policy: limits.wait_policy,
         now: limits.now,
@@ -207,7 +207,7 @@ fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
     let meant: Vec<&Outlines> = read
         .iter()
         .filter(is_meant)
-        .map(|it| &*it.outlines)
+        .map(ScopeOutline::outlines)
         .collect();
     let count: u64 = meant.iter().map(|outlines| outlines.pending).sum();
     let oldest = meant.iter().filter_map(|it| it.oldest_pending).min();
@@ -227,7 +227,7 @@ fn note_pending(selection: &Selection, read: &[ScopeOutline], notes: &mut Vec<No
     };
     let without_status = read
         .iter()
-        .any(|read| read.scope.name == own.name && !read.outlines.has_status);
+        .any(|read| read.scope.name == own.name && !read.outlines().has_status);
     if without_status {
         notes.push(missing_status(own));
     }
@@ -377,7 +377,7 @@ impl<'a> Chooser<'a> {
             // A store has few projects and many memories.
             let mut known: HashMap<(&str, &str), bool> = HashMap::default();
             let extra = self.extra.filter(|extra| extra.scope == number);
-            let served = read.outlines.served.iter();
+            let served = read.outlines().served.iter();
             let served = served
                 .filter(|outline| extra.is_none_or(|extra| !extra.hides.contains(&outline.id)));
             memories.extend(
@@ -504,8 +504,7 @@ impl<'a> Chooser<'a> {
             // The other list keeps what it has.
             let contained = match self.shown.overlap(&wording, first, |_| true) {
                 Overlap::Contained(_) => continue,
-                Overlap::Contains(at) => Some(at),
-                Overlap::None => None,
+                Overlap::Contains(contained) => contained,
             };
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
             // The successor may not be visible.
@@ -516,11 +515,8 @@ impl<'a> Chooser<'a> {
                 .evidence
                 .why_of(memory, candidate.reason, &candidate.why);
             hit.why = Some(why);
-            self.shown.add(wording, contained);
-            match contained.and_then(|at| hits.get_mut(at - first)) {
-                Some(known) => *known = hit,
-                None => hits.push(hit),
-            }
+            self.shown
+                .add_to(&mut hits, first, (wording, hit), &contained);
         }
         hits
     }

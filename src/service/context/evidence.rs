@@ -229,7 +229,7 @@ impl<'a> Evidence<'a> {
         for kind in LASTING_TYPES.iter().chain(&KIND_TAGS) {
             counts.remove(&tag_hash(kind));
         }
-        let served = || read.iter().flat_map(|read| &read.outlines.served);
+        let served = || read.iter().flat_map(|read| &read.outlines().served);
         for tag in served().flat_map(|outline| &outline.tags) {
             if let Some(count) = counts.get_mut(tag) {
                 *count += 1;
@@ -380,7 +380,7 @@ impl Frequencies {
     fn count(read: &[ScopeOutline], words: &Words) -> Self {
         let mut counts = vec![0usize; words.len()];
         let mut memories = 0;
-        for outline in read.iter().flat_map(|read| &read.outlines.served) {
+        for outline in read.iter().flat_map(|read| &read.outlines().served) {
             memories += 1;
             for number in bits(outline.matches.anywhere) {
                 if let Some(count) = counts.get_mut(number as usize) {

@@ -150,8 +150,7 @@ impl<'a> FocusSearch<'a> {
             // The other list keeps what it has.
             let contained = match self.shown.overlap(&wording, first, |_| true) {
                 Overlap::Contained(_) => continue,
-                Overlap::Contains(at) => Some(at),
-                Overlap::None => None,
+                Overlap::Contains(contained) => contained,
             };
             let mut hit = found.hit;
             let why = match (text, hit.why.as_deref()) {
@@ -161,11 +160,7 @@ impl<'a> FocusSearch<'a> {
             };
             hit.why = Some(text::line(&why, 160));
             hit.score = None;
-            self.shown.add(wording, contained);
-            match contained.and_then(|at| hits.get_mut(at - first)) {
-                Some(known) => *known = hit,
-                None => hits.push(hit),
-            }
+            self.shown.add_to(hits, first, (wording, hit), &contained);
         }
         Ok(())
     }

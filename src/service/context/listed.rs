@@ -42,17 +42,17 @@ pub fn run(service: &Service) -> Result<Vec<ListedMemory>, Error> {
     let mut selection = select(service, None, &mut Vec::new())?;
     let reading = Reading {
         words: &Words::default(),
-        sessions: false,
+        sessions: true,
         timeout: READ_TIMEOUT,
         wait_policy: WaitPolicy::None,
         now: (service.config.clock)(),
-        cache: None,
+        cache: Some(&service.outlines),
     };
     let read = outlines::read(&mut selection, reading, &mut Vec::new())?;
     let has_project = selection.current.scope.is_some();
     let mut places: Vec<(usize, &Outline)> = Vec::new();
     for (number, read) in read.iter().enumerate() {
-        let served = read.outlines.served.iter();
+        let served = read.outlines().served.iter();
         let served = served.filter(|outline| outline.standing != Standing::Empty);
         let is_listed = |outline: &&Outline| {
             !has_project || outline.status == Status::Promoted || is_own(read, outline)

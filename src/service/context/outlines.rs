@@ -2,17 +2,21 @@
 //!
 //! An index pays off in a server that answers many requests. For a process that answers once, and
 //! for a server's first request, building it would take most of the time. So this searches the
-//! stores directly for a project's words, and reads only the shown records in full. Later requests
-//! to a server read only the stores that have changed ([`super::outline_cache`]).
+//! stores directly for a project's words, and reads only the shown records in full.
+//!
+//! While a store's files, the words and the day are the same, a second scan would find the same. So
+//! a server keeps what it found last in each scope. That only serves to choose and rank: each
+//! memory and each session is read again before it is shown, with its present status.
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::MAX_SESSIONS;
-use super::outline_cache::{CachedScope, OutlineCache, OutlineKey};
-use super::words::Words;
+use super::words::{Words, WordsKey};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -26,19 +30,27 @@ use ack_store::open::FileState;
 use ack_store::outline::Outlines;
 use ack_store::sessions::{Members, RecentSession, SessionQuery};
 
+/// The approximate size of a session, and of a scope without memories, in bytes.
+const SESSION_BYTES: usize = 1_000;
+
 /// The outline of one scope.
 pub(super) struct ScopeOutline {
     pub scope: Arc<Scope>,
     /// The current project's rows in it.
     pub own: ProjectRows,
-    pub outlines: Arc<Outlines>,
-    sessions: Sessions,
+    found: Arc<Found>,
+    /// Whether it was read for an earlier request.
+    is_kept: bool,
 }
 
 impl ScopeOutline {
+    pub fn outlines(&self) -> &Outlines {
+        &self.found.outlines
+    }
+
     /// Whether it has a memory of the current project.
     pub fn has_own(&self) -> bool {
-        let mut served = self.outlines.served.iter();
+        let mut served = self.outlines().served.iter();
         served.any(|outline| {
             let names = (&*outline.project, &*outline.alias);
             names != ("", "") && self.own.contain(names.0, names.1)
@@ -46,12 +58,81 @@ impl ScopeOutline {
     }
 }
 
-/// The project's recent sessions in a scope.
-enum Sessions {
-    /// As read from the store.
-    Read(Vec<RecentSession>),
-    /// From the cache, with their memories. They are read again before they are shown.
-    Cached(Arc<CachedScope>),
+/// What one scan of a store found.
+#[derive(Debug)]
+struct Found {
+    outlines: Outlines,
+    /// The project's recent sessions.
+    sessions: Vec<RecentSession>,
+    /// The memories of these sessions.
+    members: Members,
+    /// The scope that was read. A changed manifest makes a new scope.
+    scope: Weak<Scope>,
+    /// The version of its store.
+    state: FileState,
+    key: OutlineKey,
+}
+
+/// What a scan looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OutlineKey {
+    words: Arc<WordsKey>,
+    /// The rows whose sessions were read.
+    own: ProjectRows,
+    /// Memories that are put off until a later day do not wait yet.
+    today: Date,
+}
+
+impl Found {
+    fn bytes(&self) -> usize {
+        self.outlines.bytes() + (self.sessions.len() + 1) * SESSION_BYTES
+    }
+
+    /// Whether a scan would find the same now. A request without words may use any others.
+    fn is_current(&self, scope: &Arc<Scope>, state: &FileState, key: &OutlineKey) -> bool {
+        std::ptr::eq(self.scope.as_ptr(), Arc::as_ptr(scope))
+            && self.state == *state
+            && (&self.key.own, self.key.today) == (&key.own, key.today)
+            && (key.words.is_empty() || self.key.words == key.words)
+    }
+}
+
+/// What the last scan of each scope found.
+#[derive(Debug)]
+pub(crate) struct OutlineCache {
+    max_bytes: usize,
+    scopes: Mutex<HashMap<String, Arc<Found>>>,
+}
+
+impl OutlineCache {
+    /// An empty cache that takes at most `max_bytes`, approximately.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            scopes: Mutex::default(),
+        }
+    }
+
+    /// Its approximate size in bytes.
+    pub fn bytes(&self) -> usize {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.values().map(|found| found.bytes()).sum()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Found>> {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.get(name).cloned()
+    }
+
+    /// Keeps what was found in a scope, if there is room.
+    fn keep(&self, name: &str, found: &Arc<Found>) {
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.retain(|known, found| known != name && found.scope.strong_count() > 0);
+        let used: usize = scopes.values().map(|found| found.bytes()).sum();
+        if used + found.bytes() <= self.max_bytes {
+            scopes.insert(name.to_owned(), Arc::clone(found));
+        }
+    }
 }
 
 /// What to read.
@@ -66,8 +147,8 @@ pub(super) struct Reading<'a> {
     pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
-    /// The cache, in a process that may get further requests. The queue's flow is then as old as
-    /// the cache entry.
+    /// In a process that may get further requests, what it found before. The queue's flow is then as
+    /// old as that.
     pub cache: Option<&'a OutlineCache>,
 }
 
@@ -81,30 +162,37 @@ pub(super) fn read(
     reading: Reading<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ScopeOutline>, Error> {
-    let cache = reading.cache.filter(|_| reading.sessions).map(|cache| {
+    let words = Arc::new(reading.words.key());
+    let today = reading.now.to_zoned(TimeZone::UTC).date();
+    read_scopes(selection, reading.wait_policy, notes, |scope, own| {
         let key = OutlineKey {
-            words: reading.words.key(),
-            today: reading.now.to_zoned(TimeZone::UTC).date(),
+            words: Arc::clone(&words),
+            own: own.clone(),
+            today,
         };
-        (cache, cache.share(key))
-    });
-    read_scopes(
-        selection,
-        reading.wait_policy,
-        notes,
-        |scope, own| match &cache {
-            Some((cache, key)) => find_or_read(scope, own, reading, cache, key),
-            None => {
-                let (outlines, sessions, _) = read_one(scope, &own, reading)?.1;
-                Ok(ScopeOutline {
-                    scope: Arc::clone(scope),
-                    own,
-                    outlines: Arc::new(outlines),
-                    sessions: Sessions::Read(sessions),
-                })
+        let kept = reading.cache.and_then(|cache| cache.find(&scope.name));
+        let kept = match kept {
+            Some(found) => {
+                let state = scope.store.file_state()?;
+                found.is_current(scope, &state, &key).then_some(found)
             }
-        },
-    )
+            None => None,
+        };
+        let is_kept = kept.is_some();
+        let found = match kept {
+            Some(found) => found,
+            None => Arc::new(scan(scope, key, reading)?),
+        };
+        if let Some(cache) = reading.cache.filter(|_| !is_kept && reading.sessions) {
+            cache.keep(&scope.name, &found);
+        }
+        Ok(ScopeOutline {
+            scope: Arc::clone(scope),
+            own,
+            found,
+            is_kept,
+        })
+    })
 }
 
 /// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
@@ -155,65 +243,29 @@ pub(super) fn read_scopes<T>(
     }
 }
 
-/// The cached scope if its store has not changed; otherwise reads it and caches it.
-fn find_or_read(
-    scope: &Arc<Scope>,
-    own_rows: ProjectRows,
-    reading: Reading<'_>,
-    cache: &OutlineCache,
-    key: &Arc<OutlineKey>,
-) -> Result<ScopeOutline, StoreError> {
-    let state = scope.store.file_state()?;
-    if let Some(found) = cache.find(key, scope, &own_rows, &state) {
-        return Ok(ScopeOutline {
-            scope: Arc::clone(scope),
-            own: own_rows,
-            outlines: Arc::clone(&found.outlines),
-            sessions: Sessions::Cached(found),
-        });
-    }
-    let (state, (outlines, sessions, members)) = read_one(scope, &own_rows, reading)?;
-    let outlines = Arc::new(outlines);
-    let keeping = CachedScope::new(
-        scope,
-        own_rows.clone(),
-        state,
-        Arc::clone(&outlines),
-        (sessions.clone(), members),
-    );
-    cache.keep(key, scope, keeping);
-    Ok(ScopeOutline {
-        scope: Arc::clone(scope),
-        own: own_rows,
-        outlines,
-        sessions: Sessions::Read(sessions),
-    })
-}
-
-/// The outline of a store, its recent sessions, and their memories.
-type ReadScope = (Outlines, Vec<RecentSession>, Members);
-
-/// Reads a scope, and returns the version of its store.
-fn read_one(
-    scope: &Scope,
-    own_rows: &ProjectRows,
-    reading: Reading<'_>,
-) -> Result<(FileState, ReadScope), StoreError> {
+/// Scans the store of a scope.
+fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
-        let state = snapshot.file_state.clone();
         let mut outlines = snapshot.outlines(StatusFilter::Approved, reading.words, reading.now)?;
         let mut members = std::mem::take(&mut outlines.members);
-        if !reading.sessions {
-            return Ok((state, (outlines, Vec::new(), Members::new())));
+        let mut sessions = Vec::new();
+        if reading.sessions {
+            sessions = snapshot.recent_sessions(session_query(&key.own), |names| {
+                members.retain(|name, _| names.contains(name.as_str()));
+                members.clone()
+            })?;
         }
-        let sessions = snapshot.recent_sessions(session_query(own_rows), |names| {
-            members.retain(|name, _| names.contains(name.as_str()));
-            members.clone()
-        })?;
         let is_found = |name: &String| sessions.iter().any(|session| session.names.contains(name));
         members.retain(|name, _| is_found(name));
         members.shrink_to_fit();
-        Ok((state, (outlines, sessions, members)))
+        Ok(Found {
+            outlines,
+            sessions,
+            members,
+            scope: Arc::downgrade(scope),
+            state: snapshot.file_state.clone(),
+            key: key.clone(),
+        })
     })
 }
 
@@ -226,48 +278,39 @@ const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     }
 }
 
-/// The newest sessions of some scopes, each with the name of its scope. Cached ones are read again;
-/// a scope that cannot be read now yields none.
+/// The newest sessions of some scopes, each with the name of its scope. Those that were read for an
+/// earlier request are read again; a scope that cannot be read now yields none.
 pub(super) fn newest_sessions(
     read: &[ScopeOutline],
     timeout: Duration,
 ) -> Vec<(&str, RecentSession)> {
-    let mut now_read: Vec<Option<Vec<RecentSession>>> = read.iter().map(|_| None).collect();
-    loop {
-        let mut sessions: Vec<(usize, &RecentSession)> = Vec::new();
-        for (number, (scope, again)) in read.iter().zip(&now_read).enumerate() {
-            let known = match (&scope.sessions, again) {
-                (_, Some(again)) => again,
-                (Sessions::Read(known), None) => known,
-                (Sessions::Cached(cache), None) => &cache.sessions,
-            };
-            sessions.extend(known.iter().map(|session| (number, session)));
-        }
-        sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-        sessions.truncate(MAX_SESSIONS);
-        let unread = sessions.iter().find_map(|(number, _)| {
-            let scope = read.get(*number)?;
-            let is_read = now_read.get(*number).is_some_and(Option::is_some);
-            match &scope.sessions {
-                Sessions::Cached(cache) if !is_read => Some((*number, scope, &cache.members)),
-                _ => None,
-            }
-        });
-        let Some((number, scope, members)) = unread else {
-            let with_scope_name = |(number, session): (usize, &RecentSession)| {
-                let scope = read.get(number)?;
-                Some((scope.scope.name.as_str(), session.clone()))
-            };
-            return sessions.into_iter().filter_map(with_scope_name).collect();
+    let of_scope = |(number, scope): (usize, &ScopeOutline)| {
+        let sessions = scope.found.sessions.clone().into_iter();
+        sessions
+            .map(move |session| (number, session))
+            .collect::<Vec<_>>()
+    };
+    let mut sessions: Vec<(usize, RecentSession)> =
+        read.iter().enumerate().flat_map(of_scope).collect();
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    sessions.truncate(MAX_SESSIONS);
+    let shown: BTreeSet<usize> = sessions.iter().map(|(number, _)| *number).collect();
+    for number in shown {
+        let Some(scope) = read.get(number).filter(|scope| scope.is_kept) else {
+            continue;
         };
-        let again = scope
-            .scope
-            .store
-            .snapshot_with_timeout(timeout, |snapshot| {
-                snapshot.recent_sessions(session_query(&scope.own), |_| members.clone())
-            });
-        if let Some(slot) = now_read.get_mut(number) {
-            *slot = Some(again.unwrap_or_default());
-        }
+        let store = &scope.scope.store;
+        let again = store.snapshot_with_timeout(timeout, |snapshot| {
+            snapshot.recent_sessions(session_query(&scope.own), |_| scope.found.members.clone())
+        });
+        sessions.retain(|(other, _)| *other != number);
+        let again = again.unwrap_or_default().into_iter();
+        sessions.extend(again.map(|session| (number, session)));
     }
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    sessions.truncate(MAX_SESSIONS);
+    let named = |(number, session): (usize, RecentSession)| {
+        Some((read.get(number)?.scope.name.as_str(), session))
+    };
+    sessions.into_iter().filter_map(named).collect()
 }

@@ -28,6 +28,13 @@ pub(super) struct WordsKey {
     files: Vec<(ProjectFile, u128)>,
 }
 
+impl WordsKey {
+    /// Whether it finds nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.files.is_empty()
+    }
+}
+
 /// Words to search for, numbered in the order they were added.
 #[derive(Debug, Default)]
 pub struct Words {

@@ -18,13 +18,13 @@ pub(crate) struct Hit {
     pub(super) place: usize,
     /// The positions of the places folded into it.
     pub(super) also_places: Vec<usize>,
-    /// The result that was at its place before, whose text it contains.
-    pub(super) contained: Option<Contained>,
+    /// The results that were at their places before, whose texts it contains.
+    contained: Option<Contained>,
 }
 
-/// A result that gave its place to one that contains it.
-pub(super) struct Contained {
-    hit: Box<Hit>,
+/// Results that gave their places to one that contains them.
+struct Contained {
+    hits: Vec<Hit>,
     /// The position of the place where the other one was found.
     until: usize,
 }
@@ -68,29 +68,66 @@ pub(crate) struct Page {
 }
 
 impl Hit {
+    /// A result, found at this place.
+    pub(super) const fn new(hit: MemoryHit, memory: Memory, place: usize) -> Self {
+        Self {
+            hit,
+            memory,
+            place,
+            also_places: Vec::new(),
+            contained: None,
+        }
+    }
+
     /// Folds a memory into this result, found at this place.
     pub(super) fn fold(&mut self, also: Also, place: usize) {
         self.hit.also.push(also);
         self.also_places.push(place);
     }
 
-    /// Gives the place of this result, and what is folded into it, to one that contains it, found
-    /// at a later place.
-    pub(super) fn give_place_to(&mut self, mut other: Self) {
-        let until = std::mem::replace(&mut other.place, self.place);
-        let also = Also {
-            id: self.hit.id.clone(),
-            scope: self.hit.scope.clone(),
+    /// Takes the first place of results that it contains, and what is folded into them.
+    fn take_places_of(&mut self, hits: Vec<Self>) {
+        let Some(first) = hits.first().map(|first| first.place) else {
+            return;
         };
-        other.fold(also, self.place);
-        other.hit.also.extend_from_slice(&self.hit.also);
-        other.also_places.extend_from_slice(&self.also_places);
-        let hit = Box::new(std::mem::replace(self, other));
-        self.contained = Some(Contained { hit, until });
+        let until = std::mem::replace(&mut self.place, first);
+        let mut folded: Vec<(usize, Also)> = Vec::new();
+        for Self {
+            hit,
+            place,
+            also_places,
+            ..
+        } in &hits
+        {
+            let also = Also {
+                id: hit.id.clone(),
+                scope: hit.scope.clone(),
+            };
+            folded.push((*place, also));
+            folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
+        }
+        folded.sort_by_key(|(place, _)| *place);
+        for (place, also) in folded {
+            self.fold(also, place);
+        }
+        self.contained = Some(Contained { hits, until });
     }
 }
 
 impl Page {
+    /// Adds a result, in the place of those at these positions, which it contains.
+    pub(super) fn add(&mut self, mut hit: Hit, contained: &[usize]) {
+        let at = contained.first().copied().unwrap_or(self.hits.len());
+        let mut hits: Vec<Hit> = contained
+            .iter()
+            .rev()
+            .map(|at| self.hits.remove(*at))
+            .collect();
+        hits.reverse();
+        hit.take_places_of(hits);
+        self.hits.insert(at, hit);
+    }
+
     /// Ends the page before the result at this position. A memory after that place that was folded
     /// into an earlier result appears again on the next page, so that nothing is lost or shown
     /// twice.
@@ -121,19 +158,21 @@ impl Page {
     }
 
     fn end_at(&mut self, end: usize) {
-        self.hits.retain(|hit| hit.place < end);
         self.places.truncate(end);
-        for hit in &mut self.hits {
-            while let Some(contained) = hit.contained.take_if(|contained| contained.until >= end) {
-                *hit = *contained.hit;
+        // What a result was found to contain after the end is shown by itself again.
+        let mut hits = std::mem::take(&mut self.hits);
+        while let Some(mut hit) = hits.pop() {
+            match hit.contained.take_if(|contained| contained.until >= end) {
+                Some(contained) => hits.extend(contained.hits),
+                None if hit.place < end => self.hits.push(hit),
+                None => {}
             }
-            let kept_count = hit
-                .also_places
-                .iter()
-                .filter(|position| **position < end)
-                .count();
-            hit.also_places.truncate(kept_count);
-            hit.hit.also.truncate(kept_count);
+        }
+        self.hits.sort_by_key(|hit| hit.place);
+        for hit in &mut self.hits {
+            let kept = hit.also_places.partition_point(|place| *place < end);
+            hit.also_places.truncate(kept);
+            hit.hit.also.truncate(kept);
         }
         self.more = true;
     }

@@ -2,11 +2,10 @@
 //! certainly answers it.
 
 use super::{Hit, Search};
-use crate::service::excerpt::{self, Reader};
-use crate::service::passage::Question;
-use crate::service::shorten;
+use crate::service::budget::cut_long_text;
+use crate::service::budget::excerpt::{self, Reader};
+use crate::service::budget::passage::Question;
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::text::BLOCK_CAP;
 use ack_api::{Detail, MemoryHit};
 use ack_search::certainty::is_certain;
 use ack_search::encoder::Encoder;
@@ -63,8 +62,8 @@ impl Search<'_> {
     ) {
         if self.spec.detail != Detail::Full {
             excerpt::select(hit, memory, reader, self.spec.by_agent);
-        } else if memory.narrative.as_ref().map_or(0, String::len) > BLOCK_CAP {
-            shorten::cut_long_text(hit, memory, &mut self.question());
+        } else {
+            cut_long_text(hit, memory, &mut self.question());
         }
     }
 

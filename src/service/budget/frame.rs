@@ -1,8 +1,7 @@
-//! Limits what an answer contains besides its results, however many scopes there are: where it
-//! searched and what went wrong.
+//! What an answer says besides its results, however many scopes there are: where it searched and
+//! what went wrong.
 
-use super::answer;
-use ack_api::{Hint, Note, NoteKind, QueryResponse, Searched, Tool};
+use ack_api::{Hint, Note, NoteKind, Searched, Tool};
 
 /// Maximum scopes listed by name. The others are only counted.
 const MAX_SCOPES: usize = 20;
@@ -10,9 +9,6 @@ const MAX_SCOPES: usize = 20;
 const MAX_SKIPPED: usize = 10;
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_SIMILAR: usize = 5;
-
-/// What a note says if there is no room for more.
-pub const SHORTENED_NOTE: &str = "shortened to fit max_tokens";
 
 /// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
@@ -22,12 +18,11 @@ pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
 
 /// Leaves out the skipped scopes whose reason a note gives, so that an agent reads it once.
 pub fn skip_once(searched: &mut Searched, notes: &[Note]) {
+    let is_reason =
+        |note: &&Note| matches!(note.kind, NoteKind::ScopeUnavailable | NoteKind::RemoteCold);
     searched.skipped.retain(|skipped| {
-        let is_about = |note: &Note| note.scope.as_deref() == Some(skipped.scope.as_str());
-        let is_reason = |kind| matches!(kind, NoteKind::ScopeUnavailable | NoteKind::RemoteCold);
-        !notes
-            .iter()
-            .any(|note| is_reason(note.kind) && is_about(note))
+        let mut reasons = notes.iter().filter(is_reason);
+        !reasons.any(|note| note.scope.as_ref() == Some(&skipped.scope))
     });
 }
 
@@ -42,72 +37,24 @@ pub fn drop_default_fields(searched: &mut Searched) {
     }
 }
 
-fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
+/// Keeps some of the names of searched scopes, and counts the others.
+pub fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
     if searched.scopes.len() <= max {
         return;
     }
     let current = searched.current_scope.as_deref();
-    let rank = |name: &String| match () {
-        () if current == Some(name.as_str()) => 0,
-        () if first(name) => 1,
-        () => 2,
-    };
-    // The sort is stable: ties stay in name order.
+    // `false` comes first, and the sort is stable: ties stay in name order.
+    let rank = |name: &String| (current != Some(name), !first(name));
     searched.scopes.sort_by_key(rank);
     searched.more_scopes += (searched.scopes.len() - max) as u64;
     searched.scopes.truncate(max);
     searched.scopes.sort();
 }
 
-fn keep_skipped(searched: &mut Searched, max: usize) {
+/// Keeps some of the skipped scopes, and counts the others.
+pub fn keep_skipped(searched: &mut Searched, max: usize) {
     searched.more_skipped += searched.skipped.len().saturating_sub(max) as u64;
     searched.skipped.truncate(max);
-}
-
-/// Keeps a few notes of each kind about single scopes, and summarises the rest.
-pub fn limit_notes(notes: &mut Vec<Note>) {
-    let mut counts: Vec<(NoteKind, usize)> = Vec::new();
-    notes.retain(|note| {
-        if note.scope.is_none() {
-            return true;
-        }
-        let position = counts.iter().position(|(kind, _)| *kind == note.kind);
-        let position = position.unwrap_or_else(|| {
-            counts.push((note.kind, 0));
-            counts.len() - 1
-        });
-        counts.get_mut(position).is_none_or(|(_, count)| {
-            *count += 1;
-            *count <= MAX_SIMILAR
-        })
-    });
-    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
-    notes.extend(rest.map(|(kind, count)| {
-        let more = count - MAX_SIMILAR;
-        Note::new(kind, format!("the same for {more} more scopes"))
-            .with(Hint::call(Tool::ListScopes, "shows the details"))
-    }));
-}
-
-/// Shortens what surrounds a query's results until it takes at most `bound` tokens, as far as
-/// possible.
-pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
-    let steps: [fn(&mut QueryResponse); 8] = [
-        |response| keep_scopes(&mut response.searched, 5, |_| false),
-        |response| keep_skipped(&mut response.searched, 3),
-        |response| shorten_skipped(&mut response.searched),
-        |response| shorten_notes(&mut response.notes),
-        |response| keep_scopes(&mut response.searched, 1, |_| false),
-        |response| keep_skipped(&mut response.searched, 0),
-        |response| response.notes.truncate(3),
-        |response| response.suggestions.truncate(2),
-    ];
-    for step in steps {
-        if answer::token_cost(response) <= bound {
-            return;
-        }
-        step(response);
-    }
 }
 
 /// Keeps the names of skipped scopes and the beginning of each reason.
@@ -123,10 +70,43 @@ pub fn drop_names(searched: &mut Searched) {
     keep_skipped(searched, 0);
 }
 
+/// Keeps a few notes of each kind about single scopes, and summarises the rest.
+pub fn limit_notes(notes: &mut Vec<Note>) {
+    let mut counts: Vec<(NoteKind, usize)> = Vec::new();
+    notes.retain(|note| {
+        if note.scope.is_none() {
+            return true;
+        }
+        match counts.iter_mut().find(|(kind, _)| *kind == note.kind) {
+            Some((_, count)) => {
+                *count += 1;
+                *count <= MAX_SIMILAR
+            }
+            None => {
+                counts.push((note.kind, 1));
+                true
+            }
+        }
+    });
+    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
+    notes.extend(rest.map(|(kind, count)| {
+        let more = count - MAX_SIMILAR;
+        Note::new(kind, format!("the same for {more} more scopes"))
+            .with(Hint::call(Tool::ListScopes, "shows the details"))
+    }));
+}
+
 /// Keeps the kind of each note and the beginning of its message.
 pub fn shorten_notes(notes: &mut [Note]) {
     for note in notes {
         note.message.shorten(60);
+    }
+}
+
+/// Keeps the kind of each note only.
+pub fn replace_notes(notes: &mut [Note]) {
+    for note in notes {
+        note.message = "shortened to fit max_tokens".into();
     }
 }
 
@@ -161,10 +141,9 @@ mod tests {
         notes.push(Note::new(NoteKind::Cut, "cut"));
         limit_notes(&mut notes);
         assert_eq!(notes.len(), MAX_SIMILAR + 2);
+        let last = notes.last().map(|note| note.message.text());
         assert!(
-            notes
-                .last()
-                .is_some_and(|note| note.message.text().contains("35 more")),
+            last.is_some_and(|text| text.contains("35 more")),
             "{notes:?}"
         );
     }

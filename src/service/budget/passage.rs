@@ -1,7 +1,6 @@
-//! The part of a long text that an answer shows if it has no room for all of it: the sentences that
-//! contain most of the question, with what surrounds them.
+//! The part of a long text that an answer shows if it has no room for all of it: the sentence that
+//! contains most of the question, with what surrounds it.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use ack_search::encoder::Encoder;
@@ -14,8 +13,6 @@ const MAX_READ_BYTES: usize = 256 << 10;
 const MAX_ENCODED: usize = 400;
 /// A token of ordinary text has fewer bytes.
 const MAX_TOKEN_BYTES: usize = 16;
-/// The units of a weight.
-const UNITS: f32 = 64.0;
 
 /// A question, for weighing a text's sentences.
 #[derive(Default)]
@@ -65,8 +62,6 @@ pub struct Room<'a> {
 struct Unit {
     range: Range<usize>,
     cost: usize,
-    /// The words of the question in it, by their numbers.
-    words: Vec<usize>,
 }
 
 /// The part of a text that fits into a room: whole sentences, around the one that contains most of
@@ -81,11 +76,9 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
     }
     let max = room.max.checked_sub((room.cost)("…\n\n…"))?;
     let read = text.get(..text.floor_char_boundary(MAX_READ_BYTES))?;
-    let mut weights = Vec::new();
-    let mut units = units(read, Room { max, ..room });
-    weigh(&mut units, read, question, &mut weights);
-    let best = best_unit(&units, read, question, &weights);
-    let window = choose(&units, best, &weights, max)?;
+    let units = units(read, Room { max, ..room });
+    let best = best_unit(&units, read, question);
+    let window = around(&units, best, max);
     let start = units.get(window.start)?.range.start;
     let mut end = units.get(window.end.checked_sub(1)?)?.range.end;
     let mut used = (room.cost)(text.get(start..end)?);
@@ -139,31 +132,22 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
 fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut start = 0;
-    let mut push = |range: Range<usize>| {
-        let Some(part) = text.get(range.clone()) else {
-            return;
-        };
-        units.push(Unit {
-            cost: (room.cost)(part),
-            range,
-            words: Vec::new(),
-        });
-    };
     for sentence in sentences(text) {
-        let end = start + sentence.len();
         let cost = (room.cost)(sentence);
-        if cost <= room.max / 2 {
-            push(start..end);
+        let piece = if cost <= room.max / 2 {
+            sentence.len()
         } else {
-            let max_bytes = (sentence.len() * room.max / cost / 16).max(8);
-            while start < end {
-                let rest = text.get(start..end).unwrap_or_default();
-                let length = piece_length(rest, max_bytes);
-                push(start..start + length);
-                start += length;
-            }
+            (sentence.len() * room.max / cost / 16).max(8)
+        };
+        let end = start + sentence.len();
+        while let Some(rest) = text.get(start..end).filter(|rest| !rest.is_empty()) {
+            let length = piece_length(rest, piece);
+            units.push(Unit {
+                cost: (room.cost)(rest.get(..length).unwrap_or_default()),
+                range: start..start + length,
+            });
+            start += length;
         }
-        start = end;
     }
     units
 }
@@ -188,12 +172,9 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n').flat_map(|line| {
         let mut rest = line;
         std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
             let (sentence, after) = rest.split_at(sentence_end(rest));
             rest = after;
-            Some(sentence)
+            (!sentence.is_empty()).then_some(sentence)
         })
     })
 }
@@ -210,116 +191,45 @@ fn sentence_end(line: &str) -> usize {
     line.len()
 }
 
-/// Notes which words of the question each unit contains. `weights` are those of the words.
-fn weigh(units: &mut [Unit], text: &str, question: &mut Question<'_>, weights: &mut Vec<i64>) {
-    let Some(matcher) = &mut question.matcher else {
-        return;
-    };
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    for unit in units {
-        let part = text.get(unit.range.clone()).unwrap_or_default();
-        for (weight, word) in matcher.matching_words(part) {
-            let new = numbers.len();
-            let number = *numbers.entry(word.into_owned()).or_insert(new);
-            if number == new {
-                #[expect(clippy::cast_possible_truncation, reason = "a small weight")]
-                weights.push((weight * UNITS) as i64);
-            }
-            unit.words.push(number);
-        }
-    }
-}
-
 /// The unit that contains most of the question; if none contains a word of it, the nearest in
-/// meaning. `None` without a question.
-fn best_unit(
-    units: &[Unit],
-    text: &str,
-    question: &Question<'_>,
-    weights: &[i64],
-) -> Option<usize> {
-    let weight = |unit: &Unit| {
-        let words = unit.words.iter().filter_map(|word| weights.get(*word));
-        words.sum::<i64>()
-    };
-    let weighed = units.iter().map(weight).enumerate();
-    let heaviest = weighed.rev().max_by_key(|(_, weight)| *weight)?;
-    if heaviest.1 > 0 {
-        return Some(heaviest.0);
+/// meaning. Without a question, the first.
+fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
+    let mut best = (0, 0.0);
+    let texts = || units.iter().filter_map(|unit| text.get(unit.range.clone()));
+    for (number, unit) in texts().enumerate() {
+        let weight = question.weight(unit);
+        if weight > best.1 {
+            best = (number, weight);
+        }
     }
-    question.vector?;
-    let near = units.iter().take(MAX_ENCODED).enumerate();
-    let near = near.filter_map(|(number, unit)| {
-        let nearness = question.nearness(text.get(unit.range.clone())?)?;
-        Some((number, nearness))
-    });
-    near.max_by(|(_, a), (_, b)| a.total_cmp(b))
-        .map(|(number, _)| number)
+    if best.1 > 0.0 || question.vector.is_none() {
+        return best.0;
+    }
+    let near = texts().take(MAX_ENCODED).enumerate();
+    let near = near.filter_map(|(number, unit)| Some((number, question.nearness(unit)?)));
+    let nearest = near.max_by(|(_, a), (_, b)| a.total_cmp(b));
+    nearest.map_or(0, |(number, _)| number)
 }
 
-/// The units to show: as many as fit, with the best one, and among these ranges the one that
-/// contains most of the question. A third of the rest is before the best one, if there is as much.
-fn choose(
-    units: &[Unit],
-    best: Option<usize>,
-    weights: &[i64],
-    max: usize,
-) -> Option<Range<usize>> {
-    let cost = |unit: usize| units.get(unit).map_or(0, |unit| unit.cost);
-    let middle = best.unwrap_or_default();
-    let (mut start, mut end) = (middle, middle);
-    let mut used = 0;
-    let mut counts = vec![0usize; weights.len()];
-    let mut held = 0;
-    let mut count = |unit: usize, adds: bool, held: &mut i64| {
-        for word in units.get(unit).into_iter().flat_map(|unit| &unit.words) {
-            let (Some(count), Some(weight)) = (counts.get_mut(*word), weights.get(*word)) else {
-                continue;
-            };
-            if adds {
-                *held += if *count == 0 { *weight } else { 0 };
-                *count += 1;
-            } else {
-                *count = count.saturating_sub(1);
-                *held -= if *count == 0 { *weight } else { 0 };
-            }
+/// The units around one that fit with it: a third of the room is for what is before it. What one
+/// side does not need, the other takes.
+fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
+    let cost = |unit: usize| units.get(unit).map_or(usize::MAX, |unit| unit.cost);
+    let (mut start, mut end) = (best, best + 1);
+    let mut left = max.saturating_sub(cost(best));
+    for share in [left / 3, left] {
+        let mut before = share.min(left);
+        while start > 0 && cost(start - 1) <= before {
+            start -= 1;
+            before -= cost(start);
+            left -= cost(start);
         }
-    };
-    while end < units.len() && (end == middle || used + cost(end) <= max) {
-        used += cost(end);
-        count(end, true, &mut held);
-        end += 1;
-    }
-    if best.is_none() {
-        return (end > start).then_some(start..end);
-    }
-    let wanted = max.saturating_sub(cost(middle)) / 3;
-    let mut before: usize = 0;
-    let mut chosen = None;
-    loop {
-        let is_cut = if start > 0 { max / 6 } else { 0 };
-        let price = before.abs_diff(wanted) + 2 * max.saturating_sub(used) + is_cut;
-        let rank = (held, std::cmp::Reverse(price));
-        if chosen.as_ref().is_none_or(|(best, _)| rank > *best) {
-            chosen = Some((rank, start..end));
-        }
-        let Some(next) = start.checked_sub(1) else {
-            break;
-        };
-        if before + cost(next) + cost(middle) > max {
-            break;
-        }
-        start = next;
-        before += cost(start);
-        used += cost(start);
-        count(start, true, &mut held);
-        while used > max && end > middle + 1 {
-            end -= 1;
-            used -= cost(end);
-            count(end, false, &mut held);
+        while cost(end) <= left {
+            left -= cost(end);
+            end += 1;
         }
     }
-    chosen.map(|(_, range)| range)
+    start..end.min(units.len())
 }
 
 /// The length of the longest prefix of whole words that fits.

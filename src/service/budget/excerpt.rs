@@ -9,7 +9,7 @@ use ack_api::text;
 use ack_search::bm25::Bm25Weights;
 use ack_search::lexical::Matcher;
 
-use super::answer;
+use crate::service::answer;
 
 /// Maximum characters of an excerpt.
 const MAX_EXCERPT_CHARS: usize = 160;

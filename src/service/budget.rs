@@ -1,0 +1,301 @@
+//! What an answer holds, and what is cut if there is not enough room.
+//!
+//! The law: an answer stays within its tokens; what it shows of a memory is whole or marked as cut;
+//! what is left out is counted; a title says which memory it is, so it is cut last.
+
+pub mod excerpt;
+pub mod frame;
+pub mod page;
+pub mod passage;
+
+use serde::Serialize;
+
+use self::passage::{Passage, Question, Room, passage};
+use ack_api::memory::Memory;
+use ack_api::number::grouped;
+use ack_api::text;
+use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool};
+
+/// Tokens of the field names around facts and a long text.
+const FIELD_TOKENS: usize = 6;
+/// The fewest tokens for a part of a long text.
+const MIN_PASSAGE_TOKENS: usize = 12;
+/// The fewest tokens for a cut fact.
+const MIN_FACT_TOKENS: usize = 8;
+/// The fewest tokens for a memory of [`shrink_detail`].
+const MIN_MEMORY_TOKENS: usize = 120;
+/// Up to so many links and lines of the log, and neighbours on each side, are never too many.
+const FEW_ENTRIES: usize = 4;
+const FEW_NEIGHBOURS: usize = 3;
+
+/// The tokens of a value as JSON.
+pub fn token_cost(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
+}
+
+/// Applies steps to an answer, the mildest first, until it takes at most `bound` tokens.
+pub fn shrink<A: Serialize>(answer: &mut A, bound: usize, steps: &[fn(&mut A)]) {
+    for step in steps {
+        if token_cost(answer) <= bound {
+            return;
+        }
+        step(answer);
+    }
+}
+
+/// What a result shows of a memory's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// Characters of the long text, and how many it has.
+    pub chars: (usize, usize),
+    /// Facts, and how many there are.
+    pub facts: (usize, usize),
+}
+
+impl Shown {
+    /// What is left out, as a message; `None` if nothing is.
+    pub fn message(&self) -> Option<String> {
+        let part = |(shown, all): (usize, usize), what: &str| {
+            let (shown, all) = (grouped(shown as u64), grouped(all as u64));
+            (shown != all).then(|| format!("{shown} of {all} {what}"))
+        };
+        let parts = [
+            part(self.facts, "facts"),
+            part(self.chars, "characters of its text"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+}
+
+/// Cuts the long text of a full result to its maximum length, and says what is shown if that is
+/// less than all.
+pub fn cut_long_text(
+    hit: &mut MemoryHit,
+    memory: &Memory,
+    question: &mut Question<'_>,
+) -> Option<Shown> {
+    let narrative = memory.narrative.as_deref()?;
+    if narrative.len() <= text::BLOCK_CAP {
+        return None;
+    }
+    let room = Room {
+        cost: &str::len,
+        max: text::BLOCK_CAP,
+    };
+    let part = passage(narrative, room, question).unwrap_or_default();
+    hit.narrative = Some(part.text).filter(|text| !text.is_empty());
+    Some(Shown {
+        chars: (part.shown, narrative.chars().count()),
+        facts: (hit.facts.len(), memory.facts.len()),
+    })
+}
+
+/// Cuts a full result of a memory to a number of tokens, and says what it shows. Of the facts and
+/// the long text, what contains more of the question stays.
+pub fn cut_memory(
+    hit: &mut MemoryHit,
+    memory: &Memory,
+    budget: usize,
+    question: &mut Question<'_>,
+) -> Shown {
+    let narrative = memory.narrative.as_deref();
+    hit.more_facts = 0;
+    let chars = cut_text(hit, narrative, &memory.facts, budget, question);
+    Shown {
+        chars: (chars, narrative.unwrap_or_default().chars().count()),
+        facts: (hit.facts.len(), memory.facts.len()),
+    }
+}
+
+/// Cuts a result to a number of tokens.
+pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
+    let (narrative, facts) = (hit.narrative.take(), std::mem::take(&mut hit.facts));
+    cut_text(
+        hit,
+        narrative.as_deref(),
+        &facts,
+        budget,
+        &mut Question::default(),
+    );
+}
+
+/// The tokens of a result without its facts and its long text.
+fn frame_cost(hit: &MemoryHit) -> usize {
+    token_cost(&MemoryHit {
+        narrative: None,
+        facts: Vec::new(),
+        ..hit.clone()
+    })
+}
+
+/// Cuts a result, with these facts and this long text, to a number of tokens: first what surrounds
+/// them, so that they fill what is left. Returns how many characters of the long text it shows.
+fn cut_text(
+    hit: &mut MemoryHit,
+    narrative: Option<&str>,
+    facts: &[String],
+    budget: usize,
+    question: &mut Question<'_>,
+) -> usize {
+    hit.narrative = None;
+    hit.facts = Vec::new();
+    let has_text = narrative.is_some() || !facts.is_empty();
+    cut_frame(hit, budget, if has_text { budget / 2 } else { budget });
+    let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
+    let cost = |text: &str| token_cost(&text);
+    let facts_room = match narrative {
+        Some(text) => room.saturating_sub(cost(text) + FIELD_TOKENS).max(room / 2),
+        None => room,
+    };
+    hit.facts = fitting_facts(facts, facts_room, question);
+    hit.more_facts += (facts.len() - hit.facts.len()) as u64;
+    let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
+    let part = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
+    let room = Room {
+        cost: &cost,
+        max: room,
+    };
+    let part = part.and_then(|text| passage(text, room, question));
+    let Passage { text, shown } = part.unwrap_or_default();
+    hit.narrative = Some(text).filter(|text| !text.is_empty());
+    if token_cost(hit) >= budget {
+        hit.explanation = None;
+    }
+    shown
+}
+
+/// Cuts what surrounds the text of a result until it takes less than `max` tokens of its budget.
+fn cut_frame(hit: &mut MemoryHit, budget: usize, max: usize) {
+    for share in [2usize, 4, 8, 16] {
+        if token_cost(hit) < max {
+            return;
+        }
+        hit.files.truncate(20 / share);
+        hit.concepts.truncate(20 / share);
+        limit_also(hit, 8 / share);
+        let chars = budget / share;
+        for (text, min) in [
+            (&mut hit.subtitle, 60),
+            (&mut hit.excerpt, 60),
+            (&mut hit.why, 40),
+        ] {
+            *text = text.take().map(|text| text::line(&text, chars.max(min)));
+        }
+        hit.title = text::line(&hit.title, chars.max(80));
+    }
+}
+
+/// Keeps the first few memories that are folded into a result, and counts the others.
+fn limit_also(hit: &mut MemoryHit, max: usize) {
+    hit.more_also += hit.also.len().saturating_sub(max) as u64;
+    hit.also.truncate(max);
+}
+
+/// The facts that fit, in order. If not all do, those that contain more of the question stay.
+fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> Vec<String> {
+    let cost = |fact: &String| token_cost(fact) + 1;
+    if facts.iter().map(cost).sum::<usize>() <= room {
+        return facts.to_vec();
+    }
+    let weighed = facts.iter().map(|fact| question.weight(fact));
+    let mut order: Vec<(f32, usize, &String)> = weighed
+        .zip(facts.iter().enumerate())
+        .map(|(weight, (number, fact))| (weight, number, fact))
+        .collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left = room;
+    let mut kept: Vec<(usize, String)> = Vec::new();
+    for (_, number, fact) in order {
+        if cost(fact) <= left {
+            left -= cost(fact);
+            kept.push((number, fact.clone()));
+        } else if left >= room / 10 && left >= MIN_FACT_TOKENS {
+            // A very long fact must not keep out those after it.
+            let short = text::line_within(fact, left.saturating_sub(2));
+            left = left.saturating_sub(cost(&short));
+            kept.push((number, short));
+        }
+    }
+    kept.sort_by_key(|(number, _)| *number);
+    kept.retain(|(_, fact)| !fact.is_empty());
+    kept.into_iter().map(|(_, fact)| fact).collect()
+}
+
+/// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
+/// long fields cut if necessary. Returns the tokens of those that stay.
+pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
+    let mut used = 0;
+    let mut kept = 0;
+    for hit in hits.iter_mut() {
+        let mut cost = token_cost(hit) + 1;
+        if used + cost > budget {
+            if kept > 0 {
+                break;
+            }
+            cut_hit(hit, budget);
+            cost = token_cost(hit) + 1;
+        }
+        used += cost;
+        kept += 1;
+    }
+    hits.truncate(kept);
+    used
+}
+
+/// Cuts a memory with all that was asked for to a number of tokens: first its context, the oldest
+/// log lines and the furthest links, then its text.
+pub fn shrink_detail(detail: &mut MemoryDetail, memory: &Memory, budget: usize) -> Option<Shown> {
+    let halve: fn(&mut MemoryDetail) = halve_context;
+    shrink(detail, budget, &[halve; 6]);
+    let excess = token_cost(detail).saturating_sub(budget);
+    let shown = (excess > 0).then(|| {
+        let room = token_cost(&detail.memory).saturating_sub(excess);
+        let question = &mut Question::default();
+        let room = room.max(MIN_MEMORY_TOKENS);
+        cut_memory(&mut detail.memory, memory, room, question)
+    });
+    if token_cost(detail) > budget {
+        detail.timeline = None;
+        detail.history.truncate(1);
+        detail.links.truncate(1);
+        detail.related.truncate(1);
+        detail.session_context = None;
+    }
+    shown
+}
+
+fn halve_context(detail: &mut MemoryDetail) {
+    let half = |entries: usize, few: usize| match entries > few {
+        true => entries.div_ceil(2),
+        false => entries,
+    };
+    let history = &mut detail.history;
+    history.drain(..history.len() - half(history.len(), FEW_ENTRIES));
+    let links = &mut detail.links;
+    links.truncate(half(links.len(), FEW_ENTRIES));
+    if let Some(timeline) = &mut detail.timeline {
+        let (before, after) = (&mut timeline.before, &mut timeline.after);
+        before.drain(..before.len() - half(before.len(), FEW_NEIGHBOURS));
+        after.truncate(half(after.len(), FEW_NEIGHBOURS));
+    }
+}
+
+/// The note about what is left out of one of `count` memories.
+pub fn cut_note(id: &str, is_cut: bool, shown: Option<Shown>, count: usize) -> Option<Note> {
+    let what = match shown.and_then(|shown| shown.message()) {
+        Some(what) => format!("`{id}` is cut: {what}"),
+        None if is_cut => format!("`{id}` is cut"),
+        None => return None,
+    };
+    let next = if is_cut && count > 1 {
+        Hint::advice("ask for it alone to see more of it")
+    } else {
+        Hint::call_with(
+            Tool::QueryMemories,
+            [Given::value("detail", "full")],
+            "shows the part of a text that matches a question",
+        )
+    };
+    Some(Note::new(NoteKind::Cut, what).with(next))
+}
