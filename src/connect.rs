@@ -36,43 +36,25 @@ pub const NAME: &str = "ack-memory";
 /// A program that can use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// Claude Code.
     ClaudeCode,
-    /// Claude Desktop.
     ClaudeDesktop,
-    /// Codex.
     Codex,
-    /// Cursor.
     Cursor,
-    /// Visual Studio Code.
     VsCode,
-    /// Gemini CLI.
     Gemini,
-    /// GitHub's Copilot CLI.
     Copilot,
-    /// OpenCode.
     OpenCode,
-    /// Qwen Code.
     Qwen,
-    /// Cline.
     Cline,
     /// Cline's extension for VS Code, before it shared files with the command line.
     ClineVsCode,
-    /// Roo Code.
     Roo,
-    /// Windsurf.
     Windsurf,
-    /// Zed.
     Zed,
-    /// Amp.
     Amp,
-    /// Kiro.
     Kiro,
-    /// JetBrains Junie.
     Junie,
-    /// Factory's Droid.
     Droid,
-    /// Goose.
     Goose,
 }
 

@@ -16,32 +16,14 @@ use ack_api::{ContextRequest, GetRequest, Include, ListScopesRequest, QueryReque
 
 /// Runs `demo`.
 pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| CliError::Io {
-            action: "create",
-            path,
-            source,
-        }
-    };
-    let temporary;
-    let root = match folder {
-        Some(folder) => {
-            let is_in_use =
-                std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-            if is_in_use || folder.is_file() {
-                let message = format!("{} is not an empty folder", folder.display());
-                let hint = "name an empty folder, or one that does not exist yet";
-                return Err(CliError::usage("FOLDER", message).with_hint(hint));
-            }
-            std::path::absolute(folder).map_err(io(folder))?
-        }
+    let (root, temporary) = match folder {
+        Some(folder) => (empty_folder(folder)?, None),
         None => {
-            temporary = tempfile::Builder::new()
+            let folder = tempfile::Builder::new()
                 .prefix("ack-memory-demo-")
                 .tempdir()
                 .map_err(io(Path::new("a temporary folder")))?;
-            temporary.path().to_owned()
+            (folder.path().to_owned(), Some(folder))
         }
     };
     crate::demo::build(&root, now)?;
@@ -53,67 +35,11 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         working_directory: root.clone(),
         ..Inputs::default()
     })?);
-
     let screen = Screen::of_output();
-    let ask = |title: &str, request: QueryRequest| -> Result<(), CliError> {
-        heading(title)?;
-        let mut answer = service.query_memories(&request)?;
-        // A reader of the samples does not need a cursor.
-        answer.next_cursor = None;
-        answer.resolve(&SHELL);
-        let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
-        let listing = Listing {
-            marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
-            short: service.short_ids(&ids, None)?,
-            ..Listing::plain(&screen)
-        };
-        write_out(&render::query(&answer, &listing))
-    };
-    ask(
-        "ack-memory query \"container killed exit code 137\"   (what another project learned)",
-        QueryRequest {
-            query: Some("container killed exit code 137".to_owned()),
-            limit: Some(2),
-            ..QueryRequest::default()
-        },
-    )?;
-    ask(
-        "ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier match ranks first)",
-        QueryRequest {
-            query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
-            limit: Some(1),
-            ..QueryRequest::default()
-        },
-    )?;
-    ask(
-        "ack-memory query --status staging   (what a curator should review)",
-        QueryRequest {
-            status: Some(StatusFilter::Staging),
-            limit: Some(2),
-            ..QueryRequest::default()
-        },
-    )?;
-
-    let linked = service.query_memories(&QueryRequest {
-        query: Some("row lock SELECT FOR UPDATE".to_owned()),
-        scope: Some("ledger-api".to_owned()),
-        limit: Some(1),
-        ..QueryRequest::default()
-    })?;
-    if let Some(first) = linked.results.first() {
-        heading(&format!(
-            "ack-memory get {} --include links --include history",
-            first.id
-        ))?;
-        let include = Some(vec![Include::Links, Include::History, Include::Timeline]);
-        let mut answer = service.get_memory(&GetRequest {
-            id: Some(first.id.clone()),
-            include,
-            ..GetRequest::default()
-        })?;
-        answer.resolve(&SHELL);
-        write_out(&render::get(&answer, &screen))?;
+    for (title, request) in questions() {
+        ask(&service, &screen, title, &request)?;
     }
+    show_links(&service, &screen)?;
     heading("ack-memory scopes")?;
     let mut scopes = service.list_scopes(&ListScopesRequest::default())?;
     scopes.resolve(&SHELL);
@@ -125,12 +51,107 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     })?;
     context.resolve(&SHELL);
     write_out(&render::context(&context, &Listing::plain(&screen)))?;
-    let shown_root: Option<PathBuf> = folder.map(|_| root);
     heading("and now")?;
-    write_out(&match shown_root {
-        Some(root) => format!("The sample scopes are in {0}.\nAsk your own: ack-memory --root {0} query \"…\"\nConnect an agent: claude mcp add ack-memory -- ack-memory --root {0} serve\n", root.display()),
-        None => "The sample scopes were built in a temporary folder, which is removed now.\nKeep them: ack-memory demo ./demo-root   then   ack-memory --root ./demo-root query \"…\"\n".to_owned(),
+    write_out(&match temporary {
+        None => format!(
+            "The sample scopes are in {0}.\nAsk your own: ack-memory --root {0} query \"…\"\n\
+             Connect an agent: claude mcp add ack-memory -- ack-memory --root {0} serve\n",
+            root.display()
+        ),
+        Some(_) => "The sample scopes were built in a temporary folder, which is removed now.\n\
+             Keep them: ack-memory demo ./demo-root   then   ack-memory --root ./demo-root query \"…\"\n"
+            .to_owned(),
     })
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::Io {
+        action: "create",
+        path,
+        source,
+    }
+}
+
+/// The path of a folder that is empty or does not exist.
+fn empty_folder(folder: &Path) -> Result<PathBuf, CliError> {
+    let is_in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if is_in_use || folder.is_file() {
+        let message = format!("{} is not an empty folder", folder.display());
+        let hint = "name an empty folder, or one that does not exist yet";
+        return Err(CliError::usage("FOLDER", message).with_hint(hint));
+    }
+    std::path::absolute(folder).map_err(io(folder))
+}
+
+fn questions() -> [(&'static str, QueryRequest); 3] {
+    let about = |words: &str, limit| QueryRequest {
+        query: Some(words.to_owned()),
+        limit: Some(limit),
+        ..QueryRequest::default()
+    };
+    [
+        (
+            "ack-memory query \"container killed exit code 137\"   (what another project learned)",
+            about("container killed exit code 137", 2),
+        ),
+        (
+            "ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier match ranks first)",
+            about("ERR_PNPM_OUTDATED_LOCKFILE", 1),
+        ),
+        (
+            "ack-memory query --status staging   (what a curator should review)",
+            QueryRequest {
+                status: Some(StatusFilter::Staging),
+                limit: Some(2),
+                ..QueryRequest::default()
+            },
+        ),
+    ]
+}
+
+fn ask(
+    service: &Service,
+    screen: &Screen,
+    title: &str,
+    request: &QueryRequest,
+) -> Result<(), CliError> {
+    heading(title)?;
+    let mut answer = service.query_memories(request)?;
+    // A reader of the samples does not need a cursor.
+    answer.next_cursor = None;
+    answer.resolve(&SHELL);
+    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
+    let listing = Listing {
+        marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
+        short: service.short_ids(&ids, None)?,
+        ..Listing::plain(screen)
+    };
+    write_out(&render::query(&answer, &listing))
+}
+
+/// Shows a memory with its links, history and neighbours.
+fn show_links(service: &Service, screen: &Screen) -> Result<(), CliError> {
+    let linked = service.query_memories(&QueryRequest {
+        query: Some("row lock SELECT FOR UPDATE".to_owned()),
+        scope: Some("ledger-api".to_owned()),
+        limit: Some(1),
+        ..QueryRequest::default()
+    })?;
+    let Some(first) = linked.results.first() else {
+        return Ok(());
+    };
+    let id = &first.id;
+    heading(&format!(
+        "ack-memory get {id} --include links --include history"
+    ))?;
+    let mut answer = service.get_memory(&GetRequest {
+        id: Some(id.clone()),
+        include: Some(vec![Include::Links, Include::History, Include::Timeline]),
+        ..GetRequest::default()
+    })?;
+    answer.resolve(&SHELL);
+    write_out(&render::get(&answer, screen))
 }
 
 fn heading(text: &str) -> Result<(), CliError> {

@@ -12,10 +12,12 @@ pub use clients::difference;
 pub use settings::settings;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::checks::{DoctorFinding, Level};
+use self::offer::OfferReport;
 use super::args::{DoctorArgs, Global};
 use super::output::write_out;
 use super::render::{BOLD, DIM, paint};
@@ -27,7 +29,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use crate::service::scopes::{Audience, LONG_LIST, describe};
-use ack_api::{Diagnostic, Hint, Resolve as _, text};
+use ack_api::{Diagnostic, Hint, Resolve as _, ScopeInfo, text};
 
 /// The results of all checks.
 pub struct DoctorReport<'a> {
@@ -35,12 +37,20 @@ pub struct DoctorReport<'a> {
     /// Why `config.toml` is invalid.
     broken_settings: Option<String>,
     settings: Vec<(&'static str, String, String)>,
-    scopes: Vec<(&'a Scope, Value, Vec<String>)>,
+    scopes: Vec<ScopeReport<'a>>,
     current_scope: Option<String>,
     current_rule: Option<String>,
     passed_over: Vec<(String, String)>,
-    /// What `serve` offers, as text and as JSON.
-    offer: (String, Value),
+    /// What `serve` offers, if the settings can be read.
+    offer: Option<OfferReport>,
+}
+
+/// What is known about a scope.
+struct ScopeReport<'a> {
+    scope: &'a Scope,
+    info: ScopeInfo,
+    /// The columns of its store that hold memories.
+    columns: Vec<String>,
 }
 
 /// Runs `doctor`. A pinned process only checks its own scope.
@@ -54,40 +64,25 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     let config = &service.config;
     let discovery = service.registry.discover();
     let current = current(config, &discovery.scopes, None)?;
-    let read = |scope: &std::sync::Arc<Scope>| {
-        // The owner asks about their own stores, so private ones are opened too.
-        let current_scope = current.scope.as_ref();
-        let may_read = config.pinned.is_none()
-            || current_scope.is_some_and(|current_scope| current_scope.name == scope.name);
-        let mut info = describe(&service, scope, may_read, LONG_LIST, Audience::Owner);
-        // This command is what these would name.
-        let is_doctor =
-            |hint: &Hint| matches!(hint, Hint::Command { command, .. } if command == "doctor");
-        for problem in &mut info.health.problems {
-            problem.retain(|hint| !is_doctor(hint));
-        }
-        info.resolve(&command::SHELL);
-        let columns = || {
-            let store = &scope.store;
-            store.snapshot(|snapshot| Ok(snapshot.layout.describe()))
-        };
-        let layout = may_read.then(|| columns().unwrap_or_default());
-        let info = serde_json::to_value(info).unwrap_or_default();
-        (info, layout.unwrap_or_default())
-    };
     let scopes = progress::while_reading(|| {
-        let scopes = discovery.scopes.iter().map(|scope| {
-            let (info, layout) = read(scope);
-            (scope.as_ref(), info, layout)
-        });
-        scopes.collect()
+        let scopes = discovery.scopes.iter();
+        // The owner asks about their own stores, so private ones are opened too.
+        let may_read = |scope: &Arc<Scope>| {
+            let is_current = current
+                .scope
+                .as_ref()
+                .is_some_and(|it| it.name == scope.name);
+            config.pinned.is_none() || is_current
+        };
+        scopes
+            .map(|scope| ScopeReport::new(&service, scope, may_read(scope)))
+            .collect()
     });
     let report = DoctorReport {
         settings: settings(config),
-        offer: match &broken_settings {
-            None => offer::describe_offer(config, args.upstreams, global.offline),
-            Some(_) => (String::new(), Value::Null),
-        },
+        offer: broken_settings
+            .is_none()
+            .then(|| OfferReport::new(config, args.upstreams, global.offline)),
         broken_settings,
         scopes,
         current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
@@ -121,6 +116,28 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     })
+}
+
+impl<'a> ScopeReport<'a> {
+    fn new(service: &Service, scope: &'a Arc<Scope>, may_read: bool) -> Self {
+        let mut info = describe(service, scope, may_read, LONG_LIST, Audience::Owner);
+        // This command is what these would name.
+        let is_doctor =
+            |hint: &Hint| matches!(hint, Hint::Command { command, .. } if command == "doctor");
+        for problem in &mut info.health.problems {
+            problem.retain(|hint| !is_doctor(hint));
+        }
+        info.resolve(&command::SHELL);
+        let columns = may_read.then(|| {
+            let store = &scope.store;
+            store.snapshot(|snapshot| Ok(snapshot.layout.describe()))
+        });
+        Self {
+            scope,
+            info,
+            columns: columns.and_then(Result::ok).unwrap_or_default(),
+        }
+    }
 }
 
 fn write_text(
@@ -157,17 +174,13 @@ fn write_text(
 }
 
 fn write_json(report: &DoctorReport<'_>, findings: &[DoctorFinding]) -> Result<(), CliError> {
-    let scopes: Vec<Value> = report
-        .scopes
-        .iter()
-        .map(|(_, info, layout)| {
-            let mut info = info.clone();
-            if let Some(info) = info.as_object_mut() {
-                info.insert("layout".to_owned(), json!(layout));
-            }
-            info
-        })
-        .collect();
+    let scopes = report.scopes.iter().map(|scope| {
+        let mut info = json!(scope.info);
+        if let Some(info) = info.as_object_mut() {
+            info.insert("layout".to_owned(), json!(scope.columns));
+        }
+        info
+    });
     let pairs = |(name, value, source): &(&str, String, String)| {
         json!({
             "name": name, "value": value, "source": source,
@@ -181,8 +194,8 @@ fn write_json(report: &DoctorReport<'_>, findings: &[DoctorFinding]) -> Result<(
         "settings": report.settings.iter().map(pairs).collect::<Vec<_>>(),
         "current_scope": report.current_scope,
         "detected_by": report.current_rule,
-        "scopes": scopes,
-        "offer": report.offer.1,
+        "scopes": scopes.collect::<Vec<_>>(),
+        "offer": report.offer.as_ref().map(OfferReport::json),
         "passed_over": passed.collect::<Vec<_>>(),
         "findings": findings,
     });

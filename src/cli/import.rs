@@ -4,12 +4,14 @@ use crate::cli::command::command;
 use ack_api::Hint;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use super::args::ImportArgs;
-use super::output::{write_err, write_out, write_plain};
+use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped, verb};
 use crate::cli::error::CliError;
 use crate::config::Config;
@@ -38,33 +40,74 @@ pub fn run(
             example: Some(command("import memories.jsonl --scope my-project")),
         }));
     };
-    let known = find(&Registry::new(config).discover().scopes, &scope);
-    let path = match &known {
-        Some(scope) => {
-            // A broken manifest may name another store than the one to write to.
-            check_usable(scope)?;
-            if scope.remote.is_some() {
-                let message = format!(
-                    "scope `{}` is read from a bucket, so nothing can be imported into it",
-                    scope.name
-                );
-                let hint = "import into the scope that is published there";
-                return Err(CliError::usage("--scope", message).with_hint(hint));
-            }
-            scope.store.path().to_owned()
-        }
-        None => {
-            check_name(&scope)?;
-            config
-                .root
-                .value
-                .join("scopes")
-                .join(&scope)
-                .join(DATABASE_NAMES[0])
-        }
+    let path = store_of(config, &scope)?;
+    let (mut input, bar) = open(args)?;
+    let options = ImportOptions {
+        skip_refused: args.skip_refused,
+        update: args.update,
+        dry_run: args.dry_run,
     };
-    let (mut input, length): (Box<dyn BufRead>, Option<u64>) = if args.file.as_os_str() == "-" {
-        (Box::new(std::io::stdin().lock()), None)
+    let mut refused: Vec<RefusedLine> = Vec::new();
+    let result = import(
+        path,
+        &mut *input,
+        options,
+        now,
+        &mut |bytes| bar.set_position(bytes),
+        &mut |lines| refused = lines.to_vec(),
+    );
+    bar.finish_and_clear();
+    if json && result.is_err() && !refused.is_empty() {
+        write_json(&json!({ "refused": refused }))?;
+    } else if !json && !refused.is_empty() {
+        write_err(&refusals_text(&refused));
+    }
+    let report = result?;
+    if json {
+        return write_json(&report);
+    }
+    let (added, refused) = (report.added as u64, report.refused.len() as u64);
+    let done = if args.dry_run {
+        "would be"
+    } else {
+        verb(added, "was", "were")
+    };
+    write_plain(&format!(
+        "{} {done} added, {} replaced, {} unchanged; {} refused\n{}\n",
+        count(added, "memory"),
+        grouped(report.updated as u64),
+        grouped(report.unchanged as u64),
+        count(refused, "line"),
+        report.path.display()
+    ))
+}
+
+/// The database of a scope, which need not exist.
+fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
+    let Some(known) = find(&Registry::new(config).discover().scopes, scope) else {
+        check_name(scope)?;
+        let folder = config.root.value.join("scopes").join(scope);
+        return Ok(folder.join(DATABASE_NAMES[0]));
+    };
+    // A broken manifest may name another store than the one to write to.
+    check_usable(&known)?;
+    if known.remote.is_some() {
+        let name = &known.name;
+        let message =
+            format!("scope `{name}` is read from a bucket, so nothing can be imported into it");
+        let hint = "import into the scope that is published there";
+        return Err(CliError::usage("--scope", message).with_hint(hint));
+    }
+    Ok(known.store.path().to_owned())
+}
+
+/// Opens the lines to import, with a progress bar for them.
+fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> {
+    let (input, bar): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
+        (
+            Box::new(std::io::stdin().lock()),
+            ProgressBar::new_spinner(),
+        )
     } else {
         let io = |source| CliError::Io {
             action: "read",
@@ -85,56 +128,16 @@ pub fn run(
             let hint = known.map_or(Hint::advice(SCHEMA), |found| other_command(&found));
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
-        (Box::new(BufReader::new(file)), Some(metadata.len()))
+        let bar = ProgressBar::new(metadata.len());
+        (Box::new(BufReader::new(file)), bar)
     };
-    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template(
         "{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
     ) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let options = ImportOptions {
-        skip_refused: args.skip_refused,
-        update: args.update,
-        dry_run: args.dry_run,
-    };
-    let mut refused: Vec<RefusedLine> = Vec::new();
-    let result = import(
-        path,
-        &mut *input,
-        options,
-        now,
-        &mut |bytes| bar.set_position(bytes),
-        &mut |lines| refused = lines.to_vec(),
-    );
-    bar.finish_and_clear();
-    if json && result.is_err() && !refused.is_empty() {
-        write_out(
-            &(serde_json::to_string_pretty(&serde_json::json!({ "refused": refused }))
-                .unwrap_or_default()
-                + "\n"),
-        )?;
-    } else if !json && !refused.is_empty() {
-        write_err(&refusals_text(&refused));
-    }
-    let report = result?;
-    if json {
-        return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
-    }
-    let (added, refused) = (report.added as u64, report.refused.len() as u64);
-    let done = match (args.dry_run, added) {
-        (true, _) => "would be",
-        (false, added) => verb(added, "was", "were"),
-    };
-    write_plain(&format!(
-        "{} {done} added, {} replaced, {} unchanged; {} refused\n{}\n",
-        count(added, "memory"),
-        grouped(report.updated as u64),
-        grouped(report.unchanged as u64),
-        count(refused, "line"),
-        report.path.display()
-    ))
+    Ok((input, bar))
 }
 
 /// Where the form of the lines is described.

@@ -78,10 +78,7 @@ impl Client {
 
     /// Whether it has settings per project.
     pub const fn has_project_settings(self) -> bool {
-        !matches!(
-            self,
-            Self::ClaudeDesktop | Self::Cline | Self::ClineVsCode | Self::Windsurf | Self::Goose
-        )
+        self.project_files().is_some()
     }
 
     /// The names of its programs on the PATH.
@@ -109,13 +106,7 @@ impl Client {
 
     /// Whether its settings folder exists.
     pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
-        let user = ClientPlaces {
-            project: None,
-            ..places.clone()
-        };
-        let Some((server, _)) = self.paths(&user) else {
-            return false;
-        };
+        let (server, _) = self.user_files(places);
         let folder = match self {
             // Its settings file is directly in the home folder.
             Self::ClaudeCode if places.claude.is_none() => {
@@ -388,120 +379,88 @@ impl Client {
 
     /// The file for the server, and the file for hooks and permissions.
     fn paths(self, places: &ClientPlaces) -> Option<(PathBuf, Option<PathBuf>)> {
-        let home = |path: &str| places.home.join(path);
-        let inside = |project: &Option<PathBuf>, path: &str| {
-            project.as_ref().unwrap_or(&places.home).join(path)
+        let (server, settings) = match &places.project {
+            Some(project) => {
+                let (server, settings) = self.project_files()?;
+                (project.join(server), settings.map(|it| project.join(it)))
+            }
+            None => self.user_files(places),
         };
-        Some(match (self, &places.project) {
-            (Self::ClaudeCode, Some(project)) => (
-                project.join(".mcp.json"),
-                Some(project.join(".claude/settings.local.json")),
-            ),
-            (Self::ClaudeCode, None) => match &places.claude {
-                Some(folder) => (
-                    folder.join(".claude.json"),
-                    Some(folder.join("settings.json")),
-                ),
-                None => (home(".claude.json"), Some(home(".claude/settings.json"))),
-            },
-            (Self::ClaudeDesktop | Self::Goose, Some(_)) => return None,
-            (Self::Goose, None) => {
-                let folder = dot_config(places).join("goose");
-                (folder.join("config.yaml"), None)
-            }
-            (Self::ClaudeDesktop, None) => (
-                places.settings.join("Claude/claude_desktop_config.json"),
-                None,
-            ),
-            (Self::Codex, project) => {
-                let folder = match (project, &places.codex) {
-                    (Some(project), _) => project.join(".codex"),
-                    (None, Some(folder)) => folder.clone(),
-                    (None, None) => home(".codex"),
-                };
-                (folder.join("config.toml"), Some(folder.join("hooks.json")))
-            }
-            (Self::Cursor, project) => {
-                let folder = project.as_deref().unwrap_or(&places.home).join(".cursor");
-                (folder.join("mcp.json"), Some(folder.join("hooks.json")))
-            }
-            (Self::VsCode, Some(project)) => (project.join(".vscode/mcp.json"), None),
-            (Self::VsCode, None) => (places.settings.join("Code/User/mcp.json"), None),
-            (Self::Gemini, project) => {
-                let file = project
-                    .as_deref()
-                    .unwrap_or(&places.home)
-                    .join(".gemini/settings.json");
-                (file.clone(), Some(file))
-            }
-            (Self::OpenCode, project) => {
-                let folder = match project {
-                    Some(project) => project.clone(),
-                    None => dot_config(places).join("opencode"),
-                };
-                // OpenCode reads both; only the second allows comments.
-                let commented = folder.join("opencode.jsonc");
-                let plain = folder.join("opencode.json");
-                (
-                    if commented.is_file() {
-                        commented
-                    } else {
-                        plain
-                    },
-                    None,
-                )
-            }
-            (Self::Qwen, project) => {
-                let file = inside(project, ".qwen/settings.json");
-                (file.clone(), Some(file))
-            }
-            (Self::Kiro, project) => (inside(project, ".kiro/settings/mcp.json"), None),
-            (Self::Junie, project) => (inside(project, ".junie/mcp/mcp.json"), None),
-            (Self::Droid, project) => (
-                inside(project, ".factory/mcp.json"),
-                Some(inside(project, ".factory/settings.json")),
-            ),
-            (Self::Cline, None) => (home(".cline/data/settings/cline_mcp_settings.json"), None),
-            (Self::Windsurf, None) => (home(".codeium/windsurf/mcp_config.json"), None),
-            (Self::ClineVsCode, None) => (
-                places.settings.join(
-                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-                ),
-                None,
-            ),
-            (Self::Cline | Self::ClineVsCode | Self::Windsurf, Some(_)) => return None,
-            (Self::Roo, Some(project)) => (project.join(".roo/mcp.json"), None),
-            (Self::Roo, None) => (
-                places.settings.join(
-                    "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-                ),
-                None,
-            ),
-            (Self::Zed, Some(project)) => (project.join(".zed/settings.json"), None),
-            (Self::Zed, None) => (dot_config(places).join("zed/settings.json"), None),
-            (Self::Amp, Some(project)) => (project.join(".amp/settings.json"), None),
-            (Self::Amp, None) => (dot_config(places).join("amp/settings.json"), None),
-            (Self::Copilot, Some(project)) => (
-                project.join(".mcp.json"),
-                Some(project.join(".github/hooks/ack-memory.json")),
-            ),
-            (Self::Copilot, None) => {
-                let folder = places.copilot.clone().unwrap_or_else(|| home(".copilot"));
-                (
-                    folder.join("mcp-config.json"),
-                    Some(folder.join("hooks/ack-memory.json")),
-                )
-            }
+        // OpenCode reads both; only the second allows comments.
+        let commented = server.with_extension("jsonc");
+        if self == Self::OpenCode && commented.is_file() {
+            return Some((commented, settings));
+        }
+        Some((server, settings))
+    }
+
+    /// The files in a project.
+    const fn project_files(self) -> Option<(&'static str, Option<&'static str>)> {
+        Some(match self {
+            Self::ClaudeCode => (".mcp.json", Some(".claude/settings.local.json")),
+            Self::Codex => (".codex/config.toml", Some(".codex/hooks.json")),
+            Self::Cursor => (".cursor/mcp.json", Some(".cursor/hooks.json")),
+            Self::VsCode => (".vscode/mcp.json", None),
+            Self::Gemini => (".gemini/settings.json", Some(".gemini/settings.json")),
+            Self::Copilot => (".mcp.json", Some(".github/hooks/ack-memory.json")),
+            Self::OpenCode => ("opencode.json", None),
+            Self::Qwen => (".qwen/settings.json", Some(".qwen/settings.json")),
+            Self::Roo => (".roo/mcp.json", None),
+            Self::Zed => (".zed/settings.json", None),
+            Self::Amp => (".amp/settings.json", None),
+            Self::Kiro => (".kiro/settings/mcp.json", None),
+            Self::Junie => (".junie/mcp/mcp.json", None),
+            Self::Droid => (".factory/mcp.json", Some(".factory/settings.json")),
+            Self::ClaudeDesktop
+            | Self::Cline
+            | Self::ClineVsCode
+            | Self::Windsurf
+            | Self::Goose => return None,
         })
     }
-}
 
-/// `~/.config`, which some programs use on every system.
-fn dot_config(places: &ClientPlaces) -> PathBuf {
-    if cfg!(target_os = "macos") {
-        places.home.join(".config")
-    } else {
-        places.settings.clone()
+    /// The user's own files.
+    fn user_files(self, places: &ClientPlaces) -> (PathBuf, Option<PathBuf>) {
+        const EXTENSIONS: &str = "Code/User/globalStorage";
+        let ClientPlaces { home, settings, .. } = places;
+        let dot_config = if cfg!(target_os = "macos") {
+            &home.join(".config")
+        } else {
+            settings
+        };
+        let own = |variable: &Option<PathBuf>, usual: &str| {
+            variable.clone().unwrap_or_else(|| home.join(usual))
+        };
+        let extension = |path: &str| settings.join(EXTENSIONS).join(path);
+        let server = match self {
+            Self::ClaudeCode => own(&places.claude, "").join(".claude.json"),
+            Self::ClaudeDesktop => settings.join("Claude/claude_desktop_config.json"),
+            Self::Codex => own(&places.codex, ".codex").join("config.toml"),
+            Self::VsCode => settings.join("Code/User/mcp.json"),
+            Self::Copilot => own(&places.copilot, ".copilot").join("mcp-config.json"),
+            Self::OpenCode => dot_config.join("opencode/opencode.json"),
+            Self::Cline => home.join(".cline/data/settings/cline_mcp_settings.json"),
+            Self::ClineVsCode => {
+                extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json")
+            }
+            Self::Roo => extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+            Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
+            Self::Zed => dot_config.join("zed/settings.json"),
+            Self::Amp => dot_config.join("amp/settings.json"),
+            Self::Goose => dot_config.join("goose/config.yaml"),
+            // As in a project.
+            Self::Cursor | Self::Gemini | Self::Qwen | Self::Kiro | Self::Junie | Self::Droid => {
+                let (server, hooks) = self.project_files().unwrap_or_default();
+                return (home.join(server), hooks.map(|hooks| home.join(hooks)));
+            }
+        };
+        let hooks = match self {
+            Self::ClaudeCode => Some(places.claude_folder().join("settings.json")),
+            Self::Codex => Some(server.with_file_name("hooks.json")),
+            Self::Copilot => Some(server.with_file_name("hooks").join("ack-memory.json")),
+            _ => None,
+        };
+        (server, hooks)
     }
 }
 

@@ -451,13 +451,20 @@ fn every_byte_is_restored_for_every_line_ending() {
             _ => jsonc.to_owned(),
         };
         let marked = format!("\u{feff}{}\r\n", plain.replace('\n', "\r\n"));
+        let small = ["", "{}", "{\"mcpServers\":{},\"x\":[1, 2,]}"];
+        let small = small
+            .iter()
+            .filter(|_| !["codex", "goose"].contains(&client));
         for before in [
             plain.clone(),
             plain.clone() + "\n",
             plain.replace('\n', "\r\n"),
             mixed(&plain),
             marked,
-        ] {
+        ]
+        .into_iter()
+        .chain(small.map(|text| (*text).to_owned()))
+        {
             let home = Home::new();
             let name = home.settings(client);
             home.write(name, &before);
@@ -476,6 +483,7 @@ fn every_byte_is_restored_for_every_line_ending() {
                 .trim_end()
                 .split_inclusive('\n')
                 .map(|line| line.trim_start_matches('\u{feff}'))
+                .filter(|_| before.contains('\n'))
             {
                 let line = line.trim_end_matches(['}', ']']);
                 assert!(

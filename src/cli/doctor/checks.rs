@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::DoctorReport;
+use super::{DoctorReport, ScopeReport};
 use crate::cli::render::{
     BAD, DIM, GOOD, PLAIN, QueryWords, WARN, block, count, day, grouped, paint,
 };
@@ -24,7 +23,7 @@ use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
 use ack_api::text;
-use ack_api::{Counts, Diagnostic, HealthState};
+use ack_api::{Diagnostic, HealthState, Message, ScopeInfo};
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
@@ -95,30 +94,17 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     let broken = report.broken_settings.as_ref().map(|message| {
         DoctorFinding::new(Level::Error, "config.toml", message.clone()).run("config edit")
     });
-    let problem = report
-        .offer
-        .1
-        .pointer("/problem/message")
-        .and_then(Value::as_str);
-    let offer = problem.filter(|_| broken.is_none()).map(|message| {
-        DoctorFinding::new(
-            Level::Error,
-            "serve",
-            format!("answers every call with an error: {message}"),
-        )
-        .run("config edit")
+    let offer = report.offer.as_ref();
+    let problem = offer.and_then(|offer| offer.problem.as_ref());
+    let problem = problem.map(|problem| {
+        let message = format!("answers every call with an error: {}", problem.message);
+        DoctorFinding::new(Level::Error, "serve", message).run("config edit")
     });
-    let default = default_scope(report);
-    let mut found: Vec<DoctorFinding> = broken.into_iter().chain(offer).chain(default).collect();
-    let upstreams = report.offer.1.get("upstreams").and_then(Value::as_array);
-    for upstream in upstreams.into_iter().flatten() {
-        let name = upstream
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let problems = upstream.get("problems").and_then(Value::as_array);
-        for problem in problems.into_iter().flatten().filter_map(Value::as_str) {
-            found.push(DoctorFinding::new(Level::Warning, name, problem));
+    let mut found: Vec<DoctorFinding> = broken.into_iter().chain(problem).collect();
+    found.extend(default_scope(report));
+    for upstream in offer.into_iter().flat_map(|offer| &offer.upstreams) {
+        for problem in upstream.down.iter().chain(&upstream.problems) {
+            found.push(DoctorFinding::new(Level::Warning, &upstream.name, problem));
         }
     }
     found
@@ -128,11 +114,10 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
 fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
     let name = &report.config.default_scope.as_ref()?.value;
     let folded = fold_name(name);
-    let mut names = report.scopes.iter().map(|(scope, ..)| scope.name.as_str());
-    if names.any(|known| fold_name(known) == folded) {
+    let names = report.scopes.iter().map(|scope| scope.info.name.as_str());
+    if names.clone().any(|known| fold_name(known) == folded) {
         return None;
     }
-    let names = report.scopes.iter().map(|(scope, ..)| scope.name.as_str());
     let near = nearest(name, names, 1)
         .first()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -143,11 +128,11 @@ fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
 /// The findings about the scopes.
 pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
-    for (scope, info, _) in &report.scopes {
-        found.extend(one_scope(scope, info, report.config, screen));
+    for scope in &report.scopes {
+        found.extend(one_scope(scope, report.config, screen));
     }
-    let waits = |info: &Value| info.pointer("/counts/staging").is_some_and(|n| *n != 0);
-    if report.scopes.iter().any(|(_, info, _)| waits(info)) {
+    let waits = |scope: &ScopeReport<'_>| scope.info.counts.is_some_and(|it| it.staging > 0);
+    if report.scopes.iter().any(waits) {
         found.push(agent_access(report.config));
     }
     for (name, reason) in &report.passed_over {
@@ -188,107 +173,111 @@ fn agent_access(config: &Config) -> DoctorFinding {
     DoctorFinding::new(Level::Note, "agents", format!("{may} ({setting})"))
 }
 
-fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> Vec<DoctorFinding> {
-    let name = &scope.name;
+fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<DoctorFinding> {
+    let ScopeReport { scope, info, .. } = report;
     let home = config.home.as_deref();
-    let state = info.pointer("/health/state").cloned().unwrap_or_default();
     if let Some(problem) = &scope.problem {
         return vec![broken_manifest(scope, problem, home)];
     }
-    let problems = info.pointer("/health/problems").and_then(Value::as_array);
-    let problems = problems.into_iter().flatten().filter_map(Value::as_str);
-    let problems: Vec<String> = problems.map(str::to_owned).collect();
     let place = match &scope.remote {
         Some(remote) => remote.title(),
         None => with_tilde(scope.store.path(), home),
     };
-    if state == json!(HealthState::Unavailable) {
-        // A problem ends with the next step.
-        let mut lines = problems.iter().flat_map(|problem| problem.split("; "));
-        let first = lines.next().unwrap_or("cannot be read");
-        let named = first.contains(&*scope.store.path().to_string_lossy());
-        let mut finding = DoctorFinding::new(Level::Error, name, first);
-        finding.place = (!named).then_some(place);
-        finding.advice = lines.map(str::to_owned).collect();
-        let is_mentioned = finding
-            .advice
-            .iter()
-            .any(|line| line.contains("scopes remove"));
-        // What is in a bucket is only away for a while.
-        let is_remote = scope.remote.is_some();
-        if !is_mentioned && !is_remote && remove::is_possible(config, scope) {
-            finding = finding.run(&format!("scopes remove {}", quoted(name)));
+    match info.health.state {
+        HealthState::Unavailable => return vec![unavailable(report, config, place)],
+        HealthState::NotRead => {
+            let message = "not read: this process is pinned to another scope";
+            return vec![DoctorFinding::new(Level::Note, &scope.name, message).at(&place)];
         }
-        return vec![finding];
+        HealthState::Ok | HealthState::Degraded => {}
     }
-    if state == json!(HealthState::NotRead) {
-        let message = "not read: this process is pinned to another scope";
-        return vec![DoctorFinding::new(Level::Note, name, message).at(&place)];
-    }
-    let number = |status: &str| {
-        let number = info.pointer(&format!("/counts/{status}"));
-        number.and_then(Value::as_u64).unwrap_or_default()
-    };
-    let (served, waiting) = (number("approved") + number("promoted"), number("staging"));
-    let oldest = info.pointer("/pending/oldest").and_then(Value::as_str);
-    let mut since = oldest.map_or_else(String::new, |oldest| {
-        format!(", the oldest from {}", day(oldest, screen))
-    });
-    if let Some(pace) = info.pointer("/pending/pace").and_then(Value::as_str) {
-        since.push_str(&format!("; {pace}"));
-    }
-    let rest = Counts {
-        replaced: number("replaced"),
-        deleted: number("deleted"),
-        ..Counts::default()
-    };
-    since.push_str(&rest.rest_in_words());
-    let message = match (served, waiting) {
-        (0, 0) => "no memories yet".to_owned(),
-        (0, waiting) => format!("{}, none reviewed{since}", count(waiting, "memory")),
-        (served, 0) => format!("{}{}", count(served, "memory"), rest.rest_in_words()),
-        (served, waiting) => format!(
-            "{}, {} waiting for review{since}",
-            count(served, "memory"),
-            grouped(waiting)
-        ),
-    };
-    let mut found = vec![DoctorFinding::new(Level::Ok, name, message).at(&place)];
-    if served == 0 && waiting > 0 {
-        // A store with a status of its own cannot be trusted as a whole.
-        let has_status = scope.store.snapshot(|it| Ok(it.layout.has_status()));
-        let has_status = has_status.unwrap_or(true);
-        let or_trust = if has_status {
-            ""
-        } else {
-            " or trust the store"
-        };
-        let hidden = format!("agents see none of them until you review{or_trust}");
-        let mut finding = DoctorFinding::new(Level::Warning, "", hidden)
-            .run(&format!("review --scope {}", quoted(name)));
-        if !has_status {
-            let trust = format!("scopes set {} unreviewed=approved", quoted(name));
-            finding = finding.run(&trust);
-        }
-        found.push(finding);
+    let counts = info.counts.unwrap_or_default();
+    let served = counts.approved + counts.promoted;
+    let message = in_numbers(info, screen);
+    let mut found = vec![DoctorFinding::new(Level::Ok, &scope.name, message).at(&place)];
+    if served == 0 && counts.staging > 0 {
+        found.push(nothing_served(scope));
     }
     if let Some(problem) = writable::problem(scope) {
         // Not everybody who reads a scope decides about it.
         found.push(DoctorFinding::new(Level::Note, "", problem.render(&SHELL)));
     }
     found.extend(foreign_decisions(scope));
-    // A line above already says that rows count as unreviewed.
-    let known = |problem: &String| served == 0 && problem.contains("unreviewed");
     let lines = lost_decisions(scope);
-    for problem in problems.into_iter().filter(|problem| !known(problem)) {
+    for problem in info.health.problems.iter().map(Message::text) {
+        // A line above already says that rows count as unreviewed.
+        if served == 0 && problem.contains("unreviewed") {
+            continue;
+        }
         let mut finding = DoctorFinding::new(Level::Warning, "", problem);
-        if let Some((_, about)) = lines.iter().find(|(line, _)| *line == finding.message) {
+        if let Some((_, about)) = lines.iter().find(|(line, _)| line == problem) {
             finding = finding.advise(about);
         }
         found.push(finding);
     }
     found.extend(remaining_text(scope));
     found
+}
+
+/// A scope that cannot be read.
+fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> DoctorFinding {
+    let ScopeReport { scope, info, .. } = report;
+    // A problem ends with the next step.
+    let problems = info.health.problems.iter();
+    let mut lines = problems.flat_map(|problem| problem.text().split("; "));
+    let first = lines.next().unwrap_or("cannot be read");
+    let named = first.contains(&*scope.store.path().to_string_lossy());
+    let mut finding = DoctorFinding::new(Level::Error, &scope.name, first);
+    finding.place = (!named).then_some(place);
+    finding.advice = lines.map(str::to_owned).collect();
+    let mut advice = finding.advice.iter();
+    let is_mentioned = advice.any(|line| line.contains("scopes remove"));
+    // What is in a bucket is only away for a while.
+    if !is_mentioned && scope.remote.is_none() && remove::is_possible(config, scope) {
+        finding = finding.run(&format!("scopes remove {}", quoted(&scope.name)));
+    }
+    finding
+}
+
+/// How many memories a scope has, and how many wait.
+fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
+    let counts = info.counts.unwrap_or_default();
+    let (served, waiting) = (counts.approved + counts.promoted, counts.staging);
+    let rest = counts.rest_in_words();
+    let pending = info.pending.as_ref();
+    let oldest = pending.and_then(|pending| pending.oldest.as_ref());
+    let mut since = oldest.map_or_else(String::new, |oldest| {
+        format!(", the oldest from {}", day(oldest, screen))
+    });
+    if let Some(pace) = pending.and_then(|pending| pending.pace.as_ref()) {
+        since.push_str(&format!("; {pace}"));
+    }
+    match (served, waiting) {
+        (0, 0) => "no memories yet".to_owned(),
+        (0, waiting) => format!("{}, none reviewed{since}{rest}", count(waiting, "memory")),
+        (served, 0) => format!("{}{rest}", count(served, "memory")),
+        (served, waiting) => format!(
+            "{}, {} waiting for review{since}{rest}",
+            count(served, "memory"),
+            grouped(waiting)
+        ),
+    }
+}
+
+/// A scope of which agents see nothing.
+fn nothing_served(scope: &Scope) -> DoctorFinding {
+    let name = quoted(&scope.name);
+    // A store with a status of its own cannot be trusted as a whole.
+    let has_status = scope.store.snapshot(|it| Ok(it.layout.has_status()));
+    let review = format!("review --scope {name}");
+    if has_status.unwrap_or(true) {
+        let hidden = "agents see none of them until you review";
+        return DoctorFinding::new(Level::Warning, "", hidden).run(&review);
+    }
+    let hidden = "agents see none of them until you review or trust the store";
+    DoctorFinding::new(Level::Warning, "", hidden)
+        .run(&review)
+        .run(&format!("scopes set {name} unreviewed=approved"))
 }
 
 /// Where text may remain of memories that the store no longer has: edits in the decision log, and
