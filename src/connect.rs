@@ -58,12 +58,10 @@ pub enum Client {
     Goose,
 }
 
-/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// JSON, with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
     /// YAML, in block style.
     Yaml,
@@ -75,34 +73,25 @@ pub enum Part {
     /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
     /// the server ([`ours::START_KEYS`]) are overwritten; other keys are only added if missing.
     Member {
-        /// The path to the object.
         path: Vec<&'static str>,
-        /// Its own key.
         name: &'static str,
-        /// Its value.
         value: Value,
     },
     /// A hook: an entry of the array at `path`, recognised by the command it runs. It is changed in
     /// place, because Codex identifies a trusted hook by its position.
     Entry {
-        /// The path to the array.
         path: Vec<&'static str>,
-        /// The entry.
         value: Value,
     },
     /// Strings in the list at `path` that name the server or its tools.
     Words {
-        /// The path to the list.
         path: Vec<&'static str>,
-        /// The strings.
         words: Vec<String>,
     },
     /// A rule in the list at `path` that keeps the client from writing below the root of the
     /// memories. It replaces one about a former root.
     Rule {
-        /// The path to the list.
         path: Vec<&'static str>,
-        /// The rule, if there is a root.
         rule: Option<String>,
         /// The rules about roots that an earlier entry of ours named.
         former: Vec<String>,
@@ -110,7 +99,6 @@ pub enum Part {
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
     Required {
-        /// Its key at the top of the file.
         name: &'static str,
         /// Its value if it is missing.
         value: Value,
@@ -120,7 +108,6 @@ pub enum Part {
 /// What happens to an object or list that is empty once a part has been removed from it.
 #[derive(Debug, Clone, Copy)]
 pub enum EmptyContainer<'a> {
-    /// It stays.
     Keep,
     /// It is removed, unless these settings contain it.
     RemoveUnless(&'a Value),
@@ -160,11 +147,8 @@ impl Part {
 /// A configuration file and what goes into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientFile {
-    /// Its path.
     pub path: PathBuf,
-    /// Its format.
     pub format: FileFormat,
-    /// What goes into it.
     pub parts: Vec<Part>,
     /// The project that it belongs to, if it belongs to one. Nothing outside of it is changed.
     pub project: Option<PathBuf>,
@@ -175,18 +159,14 @@ pub struct ClientFile {
 /// Where clients keep their files.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPlaces {
-    /// The home folder.
     pub home: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`,
     /// `%APPDATA%`).
     pub settings: PathBuf,
     /// The project's folder, to connect only that project.
     pub project: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`.
     pub claude: Option<PathBuf>,
-    /// `CODEX_HOME`.
     pub codex: Option<PathBuf>,
-    /// `COPILOT_HOME`.
     pub copilot: Option<PathBuf>,
 }
 
@@ -240,7 +220,6 @@ pub enum Allowed {
 /// What is set up in addition to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extras {
-    /// The hooks.
     pub hooks: Hooks,
     /// The permission to call the tools.
     pub allowed: Allowed,
@@ -349,7 +328,6 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The members of an object.
 fn members(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }

@@ -23,7 +23,7 @@ const REMOVED_KEYS: [(&str, &str); 14] = [
     ),
     (
         "remote.command",
-        "give the program to `credentials`, as a list with its arguments",
+        "remove it; credentials come from the environment",
     ),
     (
         "remote.cache",

@@ -10,17 +10,14 @@ use super::real_file::{Draft, RealFile};
 /// The first line of the backup if there was no file. No client can read it as its settings.
 const NO_FILE_MARK: &str = "there was no file";
 
-/// The backup of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backup {
     /// Nothing: `connect` did not run.
     Nothing,
     /// There was no file, and this many of the folders above it were missing.
     NoFile {
-        /// The folders.
         folders: usize,
     },
-    /// Its text.
     Text(String),
 }
 
@@ -45,7 +42,6 @@ impl Backup {
         })
     }
 
-    /// The backup of a missing file.
     pub fn no_file(path: &Path) -> Self {
         let above = path.ancestors().skip(1);
         let missing = above.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
@@ -76,7 +72,6 @@ impl Backup {
             .map_err(io("keep a copy as", &kept))
     }
 
-    /// Removes it.
     pub fn remove(path: &Path, project: Option<&Path>) -> Result<(), ConnectError> {
         let kept = backup_path(path);
         let file = RealFile::itself(&kept, project).map_err(refused(path))?;
@@ -84,7 +79,6 @@ impl Backup {
     }
 }
 
-/// The path of the backup.
 pub fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-ack-memory");

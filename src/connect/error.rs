@@ -17,36 +17,22 @@ pub enum ConnectError {
     Settings(#[from] SettingsError),
     /// Another program has an entry with our name.
     #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
-    OtherEntry {
-        /// The file.
-        path: PathBuf,
-        /// What the entry does.
-        does: String,
-    },
+    OtherEntry { path: PathBuf, does: String },
     /// This program is in a cache, and it is not known which command finds it again.
     #[error("this program is in a cache, `{}`, from which it may disappear; nothing was written", path.display())]
-    Cache {
-        /// This program.
-        path: PathBuf,
-    },
+    Cache { path: PathBuf },
     /// The file of a client cannot be changed. Its text is left as it is.
     #[error("`{}` was not changed: {reason}", path.display())]
     Unusable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         reason: String,
-        /// What to do next.
         hint: Hint,
     },
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was attempted.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: io::Error,
     },
 }

@@ -35,32 +35,24 @@ const MAX_SHOWN_CHARS: usize = 300;
 /// What to do about a file that cannot be changed safely.
 const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
 
-/// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction {
-    /// Add the parts.
     Put,
     /// Add them, also in place of somebody else's entry.
     Replace,
-    /// Remove them.
     Remove,
 }
 
 /// The content of a file after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NewContent {
-    /// Unchanged.
     Unchanged,
-    /// This text.
     Text(String),
-    /// The file is removed.
     Removed,
 }
 
-/// A planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// The file.
     pub path: PathBuf,
     before: Option<String>,
     after: NewContent,
@@ -143,9 +135,6 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
 }
 
 /// What somebody else's entry with our name does, if the file has one.
-///
-/// # Errors
-/// [`ConnectError`] if the file cannot be read.
 pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
     let read = read(&file.path, file.project.as_deref())?;
     let text = read.map_or_else(String::new, |(text, _)| text);
@@ -360,9 +349,6 @@ pub struct Prepared<'a> {
 
 impl Prepared<'_> {
     /// Carries out the change: keeps the old content, then replaces the file atomically.
-    ///
-    /// # Errors
-    /// [`ConnectError::Io`].
     pub fn carry_out(self) -> Result<(), ConnectError> {
         let change = self.change;
         if !change.is_needed() {
@@ -501,7 +487,6 @@ pub(super) fn ours_in(file: &ClientFile, settings: &Value) -> ClientFile {
     })
 }
 
-/// The settings in a text.
 pub(super) fn settings(format: FileFormat, text: &str) -> Result<Value, String> {
     match format {
         FileFormat::Json => json::read(text),

@@ -41,17 +41,11 @@ pub struct RealFile {
 
 impl RealFile {
     /// The file that a path leads to. It must be one of the project's, if there is a project.
-    ///
-    /// # Errors
-    /// [`LinkProblem`].
     pub fn at(path: &Path, project: Option<&Path>) -> Result<Self, LinkProblem> {
         Self::new(&resolve(path)?, project)
     }
 
     /// The same, but the last part of the path is not followed if it is a link.
-    ///
-    /// # Errors
-    /// [`LinkProblem`].
     pub fn itself(path: &Path, project: Option<&Path>) -> Result<Self, LinkProblem> {
         let folder = resolve(path.parent().unwrap_or(path))?;
         let name = path.file_name().unwrap_or_default();
@@ -126,9 +120,6 @@ impl RealFile {
 
     /// Writes a new content next to it, and creates missing folders. Without permissions, only the
     /// owner can read it.
-    ///
-    /// # Errors
-    /// The error from the system.
     pub fn draft(&self, text: &str, permissions: Option<Permissions>) -> io::Result<Draft> {
         let folder = self.folder(true)?;
         let number = getrandom::u64().map_err(|_| io::Error::other("no random numbers"))?;
@@ -157,9 +148,6 @@ impl RealFile {
     }
 
     /// Removes the file, or the link in its place.
-    ///
-    /// # Errors
-    /// The error from the system.
     pub fn remove(&self) -> io::Result<()> {
         let folder = self.folder(false)?;
         Ok(unlinkat(
@@ -170,9 +158,6 @@ impl RealFile {
     }
 
     /// Removes an empty folder of this name.
-    ///
-    /// # Errors
-    /// The error from the system: it may not be empty.
     pub fn remove_folder(&self) -> io::Result<()> {
         let folder = self.folder(false)?;
         Ok(unlinkat(
@@ -194,9 +179,6 @@ pub struct Draft {
 
 impl Draft {
     /// Replaces the file, or the link in its place.
-    ///
-    /// # Errors
-    /// The error from the system.
     pub fn put_in_place(mut self) -> io::Result<()> {
         let (from, to) = (self.temporary.as_os_str(), self.name.as_os_str());
         renameat(&self.folder, from, &self.folder, to)?;

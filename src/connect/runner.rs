@@ -15,7 +15,6 @@ const LARGEST: u64 = 1 << 20;
 /// Where a program was started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramOrigin {
-    /// A permanent location.
     Installed,
     /// The cache of a package runner.
     Runner(Runner),
@@ -87,7 +86,6 @@ impl Runner {
         }
     }
 
-    /// `pipx run`.
     pub fn pipx() -> Self {
         Self {
             program: "pipx",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::file::{MAX_FILE_BYTES, without_mark};
 use super::runner::without_runner;
-use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, Part, file, ours};
+use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, file, ours};
 use crate::scope::same_file::is_same;
 use ack_sys::files;
 
@@ -40,29 +40,22 @@ pub enum HookState {
     SwitchedOff,
     /// Droid has a `hooks.json`, so it ignores the hooks in the file that calls it.
     Overruled,
-    /// It runs.
     On,
 }
 
 /// How a client starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// This program.
     Program(ProgramEntry),
-    /// It connects to a running server.
     Address(String),
-    /// The entry is not recognised.
     Unknown,
 }
 
 /// The entry that starts a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEntry {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// The variables that it sets.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -211,16 +204,10 @@ pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
 }
 
 /// The server's entry in its file.
-fn entry(file: &ClientFile) -> Option<Value> {
-    let settings = read(&file.path, file.format)?;
-    let (path, name) = file.parts.iter().find_map(|part| match part {
-        Part::Member { path, name, .. } => Some((path, name)),
-        _ => None,
-    })?;
-    let parent = path
-        .iter()
-        .try_fold(&settings, |value, key| value.get(key))?;
-    parent.get(name).cloned()
+fn entry(server: &ClientFile) -> Option<Value> {
+    let settings = read(&server.path, server.format)?;
+    let mut parts = server.parts.iter();
+    parts.find_map(|part| file::entry(&settings, part)).cloned()
 }
 
 fn start(entry: &Value) -> Start {
@@ -232,35 +219,19 @@ fn start(entry: &Value) -> Start {
     }
 }
 
-/// The program that an entry starts. Some clients write the command as a list, some as an object.
+/// The program that an entry starts.
 fn start_command(entry: &Value) -> Option<ProgramEntry> {
-    let command = entry.get("command").or_else(|| entry.get("cmd"))?;
-    let inner = command.get("path").or_else(|| command.get(0));
-    let program = command.as_str().or_else(|| inner?.as_str())?;
-    let words = |list: &Value| -> Vec<String> {
-        let words = list.as_array().into_iter().flatten();
-        words.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    let mut arguments = words(command).split_off(usize::from(command.is_array()));
-    for list in [entry.get("args"), command.get("args")]
-        .into_iter()
-        .flatten()
-    {
-        arguments.extend(words(list));
-    }
+    let mut words = ours::launch_words(entry).into_iter();
+    let program = words.next()?;
     let variables = ["env", "envs", "environment"].into_iter().find_map(|key| {
-        let set = entry.get(key).or_else(|| command.get(key))?.as_object()?;
-        let set = set
-            .iter()
-            .filter_map(|(name, value)| Some((name, value.as_str()?)));
-        Some(
-            set.map(|(name, value)| (name.clone(), value.to_owned()))
-                .collect(),
-        )
+        let set = entry.get(key).or_else(|| entry.get("command")?.get(key))?;
+        let set = set.as_object()?.iter();
+        let set = set.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Some(set.collect())
     });
     Some(ProgramEntry {
         program: program.into(),
-        arguments,
+        arguments: words.collect(),
         variables: variables.unwrap_or_default(),
     })
 }

@@ -13,9 +13,7 @@ use super::{ClientFile, EmptyContainer, Part, members, merge, parts};
 
 /// A text without our parts.
 pub enum Restoration {
-    /// Exactly the backup.
     FromBackup,
-    /// This.
     Text(String),
 }
 

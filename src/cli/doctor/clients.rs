@@ -194,8 +194,7 @@ fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
         path: database
             .or_else(|| flag_or_variable("--root", ENV_ROOT).map(path))
             .unwrap_or_else(usual),
-        // Version 0.1 pinned with `--scope`.
-        pin: flag("--scope").or_else(|| flag("--pin")),
+        pin: flag("--pin"),
     }
 }
 
