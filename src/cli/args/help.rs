@@ -39,7 +39,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Examples of commands.
-const EXAMPLES: [(&str, &[&str]); 36] = [
+const EXAMPLES: [(&str, &[&str]); 35] = [
     (
         "query",
         &[
