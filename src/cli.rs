@@ -46,7 +46,6 @@ mod token;
 mod user;
 
 use ack_api::Resolve as _;
-use ack_api::decision::Verdict;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -65,6 +64,7 @@ use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
 use crate::cli::error::CliError;
 use crate::config::{ENV_PROJECT, Source};
+use crate::desk::choice::Choice;
 use crate::service::Service;
 use ack_api::text;
 use ack_store::copies;
@@ -84,9 +84,8 @@ pub fn run() -> ExitCode {
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
             // A hook installed by a newer version must not break a session with this one.
             let message = error.to_string();
-            let is_help =
-                error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-            hook::print_error(match message.lines().next().filter(|_| !is_help) {
+            let is_missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+            hook::print_error(match message.lines().next().filter(|_| !is_missing) {
                 Some(first) => first,
                 None => "its event is missing; `ack-memory hook --help` lists them",
             });
@@ -104,13 +103,11 @@ pub fn run() -> ExitCode {
     set_colours(cli.global.color);
     command::remember_flags(&cli);
     progress::set_silence(&cli.global);
-    if !json && !cli.global.quiet && !matches!(cli.command, Command::Hook(_)) {
-        for old in &cli.global.old {
-            write_err(&format!("hint: {old}\n"));
-        }
+    if cli.global.is_served_unasked && !cli.global.quiet {
+        write_err("hint: without a command, this is `ack-memory serve`: MCP on standard input\n");
     }
     // A server handles signals itself.
-    if !matches!(cli.command, Command::Serve(_)) {
+    if !matches!(cli.command, Some(Command::Serve(_))) {
         signals::watch();
     }
     let outcome = dispatch(cli);
@@ -175,10 +172,9 @@ fn set_colours(when: ColorArg) {
 fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
-            Some(
-                "--root" | "--db" | "--unreviewed" | "--pin" | "--dir" | "-C" | "--color"
-                | "--scope" | "--project",
-            ) => drop(arguments.next()),
+            Some("--root" | "--db" | "--unreviewed" | "--pin" | "--dir" | "-C" | "--color") => {
+                drop(arguments.next())
+            }
             Some(flag) if flag.starts_with('-') => {}
             word => return word == Some("hook"),
         }
@@ -186,8 +182,13 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     false
 }
 
-fn decide(global: &Global, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
-    run_curator_command(global, |desk| curate::decide(desk, verdict, args))
+fn decide(
+    global: &Global,
+    command: &str,
+    choice: Choice,
+    args: ChosenArgs,
+) -> Result<(), CliError> {
+    run_curator_command(global, |desk| curate::decide(desk, command, choice, args))
 }
 
 /// Runs a command that decides about memories.
@@ -210,7 +211,7 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
         .global
         .setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
     let explicit = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
-    let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Command::Hook(_))) else {
+    let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Some(Command::Hook(_)))) else {
         return Ok(());
     };
     let home = BaseDirs::new();
@@ -224,7 +225,7 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
         return Ok(());
     }
     let folder_text = path.display().to_string();
-    if matches!(cli.command, Command::Serve(_)) {
+    if matches!(cli.command, Some(Command::Serve(_))) {
         write_err(&format!(
             "ack-memory: the `-C` folder {folder_text} does not exist\n"
         ));
@@ -239,7 +240,10 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     check_folder(&cli)?;
     let json = cli.global.json;
-    let outcome = match cli.command {
+    let Some(command) = cli.command else {
+        return overview::run(&cli.global).map(|()| ExitCode::SUCCESS);
+    };
+    let outcome = match command {
         Command::Completions { shell } => {
             complete::script(&shell.to_string()).and_then(|script| write_out(&script))
         }
@@ -290,10 +294,15 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }
         Command::Connect(args) => connect::connect(&cli.global, &args),
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
-        Command::Approve(args) => decide(&cli.global, Verdict::Approve, args),
-        Command::Reject(args) => decide(&cli.global, Verdict::Reject, args),
-        Command::Promote(args) => decide(&cli.global, Verdict::Promote, args),
-        Command::Stage(args) => run_curator_command(&cli.global, |desk| curate::stage(desk, args)),
+        Command::Approve(args) => decide(&cli.global, "approve", Choice::Approve, args),
+        Command::Reject(args) => decide(&cli.global, "reject", Choice::Reject, args),
+        Command::Promote(args) => decide(&cli.global, "promote", Choice::Promote, args),
+        Command::Stage(args) => {
+            let choice = args
+                .until
+                .map_or(Choice::Stage, |until| Choice::PutOff { until });
+            decide(&cli.global, "stage", choice, args.chosen)
+        }
         Command::Merge(args) => run_curator_command(&cli.global, |desk| curate::merge(desk, &args)),
         Command::Supersede(args) => {
             run_curator_command(&cli.global, |desk| curate::supersede(desk, &args))
@@ -316,8 +325,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
         #[cfg(not(feature = "table"))]
         Command::Index(_) => Err(CliError::NotBuilt),
-        Command::Here => overview::run(&cli.global),
-        Command::Config(args) => config_file::run(&cli.global, &args.command),
+        Command::Config(args) => config_file::run(&cli.global, args.action),
         Command::Doctor(args) => {
             return doctor::run(inputs(&cli.global)?, &args, &cli.global);
         }

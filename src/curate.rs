@@ -1,28 +1,23 @@
 //! Curation: finds memories, turns a person's choices into decisions, and writes them
-//! ([`mod@write`]) to the log of their scope.
+//! ([`log`]) to the log of their scope.
 //!
 //! Only commands that a person runs use this module; nothing that answers an agent does. A decision
 //! applies to the content that was read. It is written only if, under the lock of the log, the
 //! memory is still the same.
 
-mod cycle;
 pub mod find;
-pub mod groups;
 pub mod log;
 mod log_file;
-pub mod nearest;
-pub mod outcome;
 pub mod side_effects;
 mod sign;
 pub mod stale;
 pub mod undo;
-pub mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::{MAX_SUCCESSORS, Memory, Status};
 use ack_api::{Diagnostic, ErrorCode, Hint, text};
 use ack_store::StoreError;
 use ack_store::read::CuratedMemory;
@@ -412,7 +407,11 @@ impl ReviewSession {
         decisions
     }
 
-    fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
+    /// Checks that a memory can take another one's place.
+    ///
+    /// # Errors
+    /// As [`ReviewSession::replacement`].
+    pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
         let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: into.memory().id.clone(),
@@ -432,7 +431,7 @@ impl ReviewSession {
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse(&already));
         }
-        if cycle::has_replaced(into, candidate) {
+        if has_replaced(into, candidate) {
             return Err(refuse(&format!("{already}, through others")));
         }
         match (into.memory().status, &into.memory().superseded_by) {
@@ -442,6 +441,24 @@ impl ReviewSession {
         }?;
         Ok(())
     }
+}
+
+/// Whether `other` already replaced `memory`, directly or through others of the same scope: then
+/// they would replace each other in a circle, and none of them would count as replaced.
+fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
+    let store = &memory.scope.store;
+    let mut next = memory.memory().superseded_by.clone();
+    for _ in 0..MAX_SUCCESSORS {
+        let Some(id) = next else { return false };
+        if id == other.memory().id {
+            return true;
+        }
+        let read = store.snapshot(|snapshot| snapshot.curated(&id));
+        // If it cannot be read, nothing can be written either.
+        let curated = read.ok().flatten();
+        next = curated.and_then(|curated| curated.memory.superseded_by);
+    }
+    false
 }
 
 /// The lists of `into` with what another memory adds, or `None` if it adds nothing. Keeps earlier

@@ -13,7 +13,6 @@ pub mod evidence;
 pub mod nearest;
 pub mod queue;
 mod similar_memories;
-mod unwritten;
 pub mod web;
 pub mod writable;
 mod write;
@@ -23,6 +22,7 @@ use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
+use ack_compare::groups::{ALIKE, alike};
 use serde::Serialize;
 
 use self::card::Card;
@@ -30,10 +30,9 @@ use self::choice::{Choice, ChoiceOnMemory, Preview};
 use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
 pub use self::write::ReviewOutcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
-use crate::curate::groups::groups;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::{StaleMemory, stale};
-use crate::curate::{Candidate, CurateError, ReviewSession, write as writing};
+use crate::curate::{Candidate, CurateError, ReviewSession, log};
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::service::short_id::ShortIds;
@@ -157,14 +156,18 @@ impl Desk {
         Ok(Self {
             numbers,
             replaced,
-            scopes: scopes.to_vec(),
             filter: filter.clone(),
-            ..Self::with(waiting, service, now)
+            ..Self::with(waiting, scopes, service, now)
         })
     }
 
-    /// A desk with these memories.
-    pub fn with(memories: Vec<Candidate>, service: &'static Service, now: jiff::Timestamp) -> Self {
+    /// A desk with these memories of some scopes.
+    pub fn with(
+        memories: Vec<Candidate>,
+        scopes: &[Arc<Scope>],
+        service: &'static Service,
+        now: jiff::Timestamp,
+    ) -> Self {
         Self {
             items: memories.into_iter().map(QueueItem::new).collect(),
             service,
@@ -175,7 +178,7 @@ impl Desk {
             numbers: QueueNumbers::default(),
             replaced: HashMap::new(),
             queue: QueueKind::Waiting,
-            scopes: Vec::new(),
+            scopes: scopes.to_vec(),
             filter: Filter::default(),
             short: ShortIds::default(),
         }
@@ -391,6 +394,24 @@ impl Desk {
         Ok(())
     }
 
+    /// Whether a choice for a memory repeats what was decided about it last.
+    pub fn repeats(&self, number: usize, choice: &Choice, session: &ReviewSession) -> bool {
+        let Some(item) = self.items.get(number) else {
+            return false;
+        };
+        let (curated, memory) = (&item.candidate.curated, item.candidate.memory());
+        let decisions = self.choice_on(item, choice, None).decisions(session);
+        let is_same = |decision: &Decision| {
+            let says_more = decision.reason.is_some()
+                || decision.despite.is_some() && decision.despite != memory.kept_despite
+                || decision.until.is_some()
+                || curated.put_off_until.is_some()
+                || memory.superseded_by.is_some();
+            curated.is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+        };
+        decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
+    }
+
     /// Takes back the choice with this key, or the last one. Returns the numbers of its memories.
     pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
         let position = match key {
@@ -546,10 +567,16 @@ impl Desk {
     }
 }
 
-/// The groups with more than one memory.
+/// The memories that are much alike, by their positions: fifty are often five lessons. Groups are in
+/// the order of their first members; a memory that is like no other is in none.
 pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
-    let groups = groups(memories).into_iter().map(|group| group.members);
-    groups.filter(|members| members.len() > 1).collect()
+    let memories: Vec<_> = memories
+        .iter()
+        .map(|candidate| candidate.memory())
+        .collect();
+    let mut groups = alike(&memories, ALIKE);
+    groups.retain(|members| members.len() > 1);
+    groups
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
@@ -563,7 +590,7 @@ fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideE
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        side_effects.add(writing::dry_run(scope, &decisions).unwrap_or_default());
+        side_effects.add(log::dry_run(scope, &decisions).unwrap_or_default());
     }
     side_effects
 }

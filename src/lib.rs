@@ -104,7 +104,7 @@ pub mod internal {
         ConfigFile, ENV_DB, ENV_SCOPE, ENVIRONMENT, Inputs, MaxStatus, Setting,
     };
     pub use crate::demo::build as build_demo;
-    pub use crate::evidence::{Bounds, FileState, Since, WorkTree};
+    pub use crate::evidence::{Bounds, FileState, WorkTree};
     pub use crate::mcp::http::tokens::ClientEntry;
     pub use crate::mcp::{INSTRUCTIONS, TOOLS, serve_lines, tools};
     pub use crate::offer::Offer;

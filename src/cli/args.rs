@@ -3,7 +3,6 @@
 mod clients;
 mod curate;
 pub(in crate::cli) mod day;
-mod deprecated;
 mod guesses;
 mod help;
 mod read;
@@ -28,7 +27,7 @@ use std::path::PathBuf;
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nix::sys::stat::{SFlag, fstat};
 
@@ -48,9 +47,9 @@ pub struct Cli {
     /// Settings of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// What to do. Without a command, the current project and scope are shown.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 impl Cli {
@@ -67,44 +66,29 @@ impl Cli {
                 argument
             }
         });
-        // Without a subcommand, `here` runs.
-        let command = command
-            .subcommand_required(false)
-            .arg_required_else_help(false);
         let parsed = command.clone().try_get_matches();
-        let mut matches = parsed.map_err(|error| explain_value(error, &command))?;
-        let is_without_command = matches.subcommand_name().is_none();
-        let is_client = is_without_command && !matches.get_flag("json") && is_started_by_client();
-        if is_without_command {
-            let name = if is_client { "serve" } else { "here" };
-            let arguments = std::env::args_os().chain([name.into()]);
-            matches = command.try_get_matches_from(arguments)?;
-        }
+        let matches = parsed.map_err(|error| explain_value(error, &command))?;
         let mut cli = Self::from_arg_matches(&matches)?;
-        let is_from_variable =
-            |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
         cli.global.variables = SOURCES
             .into_iter()
-            .filter(is_from_variable)
+            .filter(|(id, _)| matches.value_source(id) == Some(ValueSource::EnvVariable))
             .map(|(_, variable)| variable)
             .collect();
-        let root_command = Self::command();
-        let subcommand = matches.subcommand_name();
-        let subcommand = subcommand.and_then(|name| root_command.find_subcommand(name));
-        cli.read_old_spellings(std::env::args_os(), |flag| {
-            subcommand.is_some_and(|subcommand| {
-                subcommand.get_arguments().any(|one| one.get_id() == flag)
-            })
-        });
-        if is_client {
-            let message = "without a command, this is `ack-memory serve`: MCP on standard input";
-            cli.global.old.push(message.to_owned());
-        }
-        if let Command::Scopes(args) = &cli.command
-            && matches!(args.command, Some(ScopesCommand::Add(_)))
-        {
+        match &cli.command {
+            None if !cli.global.json && is_started_by_client() => {
+                cli.command = Some(Command::Serve(ServeArgs::default()));
+                cli.global.is_served_unasked = true;
+            }
+            // They write to the scope that they name.
+            Some(
+                Command::Import(ImportArgs { scope, .. }) | Command::Index(IndexArgs { scope, .. }),
+            ) if scope.is_some() => cli.global.pin.clone_from(scope),
             // The flag belongs to the new scope, not to `--db`.
-            cli.global.unreviewed = None;
+            Some(Command::Scopes(ScopesArgs {
+                command: Some(ScopesCommand::Add(_)),
+                ..
+            })) => cli.global.unreviewed = None,
+            _ => {}
         }
         Ok(cli)
     }
@@ -120,53 +104,59 @@ fn is_started_by_client() -> bool {
     is_pipe && !std::io::stdout().is_terminal()
 }
 
-/// Adds how to give a value to the error for an unexpected argument: without a flag that the
-/// command does not have, or a scope with one, which most commands take.
+/// Adds what to type instead to the error for an unexpected argument.
 fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error {
-    let kind = match error.kind() {
-        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
-        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+    let (kind, suggested) = match error.kind() {
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        ErrorKind::InvalidSubcommand => {
+            let suggested = ContextKind::SuggestedSubcommand;
+            (ContextKind::InvalidSubcommand, suggested)
+        }
         _ => return error,
     };
     let Some(ContextValue::String(unexpected)) = error.get(kind).cloned() else {
         return error;
     };
-    if let Some(tip) =
-        guesses::guess(&unexpected).filter(|_| kind == ContextKind::InvalidSubcommand)
-    {
-        error.remove(ContextKind::SuggestedSubcommand);
-        let tips = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tips);
-        return error;
+    let (mut command, mut path) = (command, String::new());
+    for word in std::env::args_os().skip(1) {
+        if let Some(inner) = command.find_subcommand(&word) {
+            command = inner;
+            path += inner.get_name();
+            path.push(' ');
+        }
     }
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+    let is_typo = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let Some(tip) = tip(&unexpected, command, &path, is_typo) else {
         return error;
-    }
-    let typed = std::env::args_os().skip(1);
-    let command = typed.fold(command, |command, word| {
-        command.find_subcommand(word).unwrap_or(command)
-    });
+    };
+    // Not what merely looks like it.
+    error.remove(suggested);
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
+    error
+}
+
+/// What to type instead of an unexpected argument: a value without a flag that the command does not
+/// have, a scope with one, which most commands take, or what other programs call something else.
+/// `is_typo`: it looks like a command.
+fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> Option<String> {
     let option = unexpected.strip_prefix("--").unwrap_or_default();
     let is_meant = |argument: &clap::Arg| {
         let id = argument.get_id().as_str();
         id == option || id.strip_suffix('s') == Some(option)
     };
-    let takes_scope = || {
-        let mut options = command.get_opts();
-        options.any(|option| option.get_id() == "scope" && !option.is_hide_set())
-    };
-    let tip = if command.get_positionals().any(is_meant) {
-        // Not an option that merely looks like it.
-        error.remove(ContextKind::SuggestedArg);
-        format!("give the {option} without `--{option}`")
-    } else if !unexpected.starts_with('-') && takes_scope() {
-        format!("to name a scope, use `--scope {unexpected}`")
-    } else {
-        return error;
-    };
-    let tips = ContextValue::StyledStrs(vec![tip.into()]);
-    error.insert(ContextKind::Suggested, tips);
-    error
+    if command.get_positionals().any(is_meant) {
+        return Some(format!("give the {option} without `--{option}`"));
+    }
+    let guess = guesses::guess(&format!("{path}{unexpected}")).or(guesses::guess(unexpected));
+    let takes_scope = command.get_opts().any(|option| option.get_id() == "scope");
+    match guess {
+        Some(guess) => Some(guess.to_owned()),
+        None if takes_scope && !is_typo && !unexpected.starts_with('-') => {
+            Some(format!("to name a scope, use `--scope {unexpected}`"))
+        }
+        None => None,
+    }
 }
 
 /// When to use colours.
@@ -197,12 +187,6 @@ pub struct Global {
     /// The project's folder [default: working directory]
     #[arg(long, short = 'C', global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
     pub dir: Option<PathBuf>,
-    /// `--scope` for commands without that option; in version 0.1 it pinned.
-    #[arg(long, short = 's', global = true, hide = true, value_name = "NAME", value_parser = scope_name())]
-    pub scope: Option<String>,
-    /// `--project` for commands without that option; in version 0.1 it was the project's folder.
-    #[arg(long, short = 'p', global = true, hide = true, value_name = "NAME")]
-    pub project: Option<String>,
     /// Print JSON in the tools' format instead of text
     #[arg(long, global = true)]
     pub json: bool,
@@ -231,9 +215,9 @@ pub struct Global {
     /// The environment variables that provided a setting.
     #[arg(skip)]
     pub variables: Vec<&'static str>,
-    /// Old spellings on the command line, with their replacements.
+    /// Whether a client started this program without a command, so that it serves.
     #[arg(skip)]
-    pub old: Vec<String>,
+    pub is_served_unasked: bool,
 }
 
 /// The settings with a source, each with its environment variable.
@@ -326,9 +310,6 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Show the current project and scope, as `ack-memory` without a command does
-    #[command(hide = true)]
-    Here,
     /// Show or change the settings in config.toml
     Config(ConfigArgs),
     /// Write the manual pages, for packages
@@ -343,19 +324,20 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
     /// What to do
-    #[command(subcommand)]
-    pub command: ConfigCommand,
+    #[arg(value_enum, default_value_t)]
+    pub action: ConfigAction,
 }
 
-/// The commands under `config`.
-#[derive(Debug, Clone, Copy, Subcommand)]
-pub enum ConfigCommand {
-    /// Print the path of config.toml
-    Path,
+/// What `config` does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ConfigAction {
     /// Show the effective settings, each with its source
+    #[default]
     Show,
     /// Open config.toml in $VISUAL or $EDITOR; invalid changes are not saved without asking
     Edit,
+    /// Print the path of config.toml
+    Path,
     /// Print the JSON schema of config.toml
     Schema,
 }

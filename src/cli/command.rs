@@ -31,7 +31,7 @@ static STARTS: OnceLock<String> = OnceLock::new();
 pub fn remember_flags(cli: &Cli) {
     let mut global = cli.global.clone();
     // `import --scope` and `index --scope` name the scope to write to; they do not pin.
-    if matches!(cli.command, Command::Import(_) | Command::Index(_)) {
+    if matches!(cli.command, Some(Command::Import(_) | Command::Index(_))) {
         global.pin = None;
     }
     let _ = FLAGS.set(flags(&global));

@@ -9,7 +9,7 @@ use std::process::Command;
 use schemars::schema_for;
 use serde_json::json;
 
-use super::args::{ConfigCommand, Global};
+use super::args::{ConfigAction, Global};
 use super::doctor::settings;
 use super::error::CliError;
 use super::output::{write_err, write_out, write_plain};
@@ -22,16 +22,16 @@ use ack_api::Diagnostic;
 const CONFIG_FILE: &str = "config.toml";
 const NEW_FILE_TEXT: &str = "# Keys and values: `ack-memory config schema`\n";
 
-/// Runs one of the commands under `config`.
-pub fn run(global: &Global, command: &ConfigCommand) -> Result<(), CliError> {
+/// Runs `config`.
+pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
     // A broken file also has a path and can be fixed.
     let without = Config::without_file(inputs(global)?)?;
     let path = without.root.value.join(CONFIG_FILE);
-    match command {
-        ConfigCommand::Path => write_plain(&format!("{}\n", path.display())),
-        ConfigCommand::Show => show(&Config::load(inputs(global)?)?, global.json),
-        ConfigCommand::Edit => edit(&path),
-        ConfigCommand::Schema => {
+    match action {
+        ConfigAction::Path => write_plain(&format!("{}\n", path.display())),
+        ConfigAction::Show => show(&Config::load(inputs(global)?)?, global.json),
+        ConfigAction::Edit => edit(&path),
+        ConfigAction::Schema => {
             let schema = serde_json::to_string_pretty(&schema_for!(ConfigFile));
             write_out(&(schema.unwrap_or_default() + "\n"))
         }
@@ -69,7 +69,8 @@ fn edit(path: &Path) -> Result<(), CliError> {
             source,
         }
     };
-    let editor = editor()?;
+    let editor = editor()
+        .map_err(|error| error.with_hint(Hint::command("config path", "prints the file")))?;
     writable(path).map_err(io("write"))?;
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -122,8 +123,7 @@ pub(super) fn editor() -> Result<String, CliError> {
     }
     let message = "there is no terminal for the editor";
     Err(CliError::usage("config edit", message)
-        .with_hint("set VISUAL or EDITOR to an editor that needs none")
-        .with_hint(Hint::command("config path", "prints the file")))
+        .with_hint("set VISUAL or EDITOR to an editor that needs none"))
 }
 
 /// Fails if the file could not be replaced, before anything is edited.

@@ -4,7 +4,7 @@
 mod typed_ids;
 mod undo;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::typed_ids::{Places, Replacing, check_chosen};
 pub use self::undo::undo;
-use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs};
+use super::args::{ChosenArgs, DecideArgs, MergeArgs, SupersedeArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_plain};
 use super::render::count;
@@ -23,8 +23,9 @@ use super::{progress, prompt, signals};
 use crate::cli::error::CliError;
 use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, ReviewSession, stale, status_in_words, write};
-use crate::desk::ReviewOutcome;
+use crate::curate::{Candidate, ReviewSession, stale, status_in_words};
+use crate::desk::choice::Choice;
+use crate::desk::{Desk, ReviewOutcome};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
@@ -32,116 +33,121 @@ use crate::service::{Error, Service};
 /// How many memories to list before a question.
 const MAX_LISTED: usize = 20;
 
-/// Runs `approve`, `reject` and `promote`.
-pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
-    decide_until(caller, verdict, args, None)
-}
-
-/// Runs `stage`.
-pub fn stage(caller: Caller<'_>, args: StageArgs) -> Result<(), CliError> {
-    decide_until(caller, Verdict::Stage, args.chosen, args.until.as_deref())
-}
-
-fn decide_until(
+/// Runs `approve`, `reject`, `promote` and `stage`.
+pub fn decide(
     caller: Caller<'_>,
-    verdict: Verdict,
+    command: &str,
+    choice: Choice,
     args: ChosenArgs,
-    until: Option<&str>,
 ) -> Result<(), CliError> {
-    check_chosen(verdict.as_str(), &args)?;
+    check_chosen(command, &args)?;
     let by_filter = args.ids.is_empty();
+    let (decide, is_sure) = (args.decide.clone(), !by_filter || args.yes);
+    let scopes = caller.readable_scopes(decide.scope.as_deref())?;
+    let chosen = chosen(caller, args, &scopes)?;
+    let session = prepare(caller, &decide)?;
+    let service = Service::new(caller.config.clone()).leak();
+    let mut desk = Desk::with(chosen, &scopes, service, caller.now);
+    if matches!(choice, Choice::Approve | Choice::Promote) {
+        mark_stale(&mut desk)?;
+    }
+    service.close();
+    let (repeated, numbers): (Vec<usize>, Vec<usize>) =
+        (0..desk.items().len()).partition(|number| desk.repeats(*number, &choice, &session));
+    report_repeated(&desk, &repeated);
+    if numbers.is_empty() && !caller.json {
+        return write_plain("nothing was decided\n");
+    }
+    if !is_sure && !decide.dry_run && !confirm(&mut desk, command, &choice, &numbers)? {
+        write_err("nothing was decided\n");
+        return Ok(());
+    }
+    desk.choose(&numbers, choice, None)?;
+    carry_out(caller, desk, &session, decide.dry_run)
+}
+
+/// The memories that ids or filters name.
+fn chosen(
+    caller: Caller<'_>,
+    args: ChosenArgs,
+    scopes: &[Arc<Scope>],
+) -> Result<Vec<Candidate>, CliError> {
     let only = args.decide.scope.as_deref();
-    let scopes = caller.readable_scopes(only)?;
     let filter = Filter {
         kind: args.kind,
         project: args.project,
         tag: args.tag,
         session: args.session,
     };
-    if by_filter && filter.is_empty() && !args.waiting {
+    if !args.ids.is_empty() {
+        return progress::while_reading(|| named(caller, &args.ids, only, scopes));
+    }
+    if filter.is_empty() && !args.waiting {
         return Err(CliError::invalid(
             "ID",
             "missing",
             "ids, or --type, --project, --tag, --session or --waiting to choose among those that wait",
         ));
     }
-    let candidates = progress::while_reading(|| {
-        if by_filter {
-            return Ok(without_duplicate_ids(
-                queue(&scopes, &filter, caller.now)?.waiting,
-            ));
-        }
-        let places = Places {
-            caller,
-            only,
-            scopes: &scopes,
-        };
-        let mut named = BTreeSet::new();
-        let mut found: Vec<Candidate> = Vec::new();
-        for id in &args.ids {
-            let candidate = places.find(id)?;
-            // The same memory under its id and a part of it is still one.
-            if named.insert((candidate.scope.name.clone(), candidate.memory().id.clone())) {
-                found.push(candidate);
-            }
-        }
-        Ok::<_, CliError>(found)
-    })?;
-    if candidates.is_empty() {
-        let others = match only {
-            Some(_) => caller.scopes(None).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let unmatched =
-            progress::while_reading(|| unmatched(&scopes, &others, &filter, caller.now));
-        return Err(CliError::NothingWaits(unmatched?));
+    let waiting = progress::while_reading(|| queue(scopes, &filter, caller.now))?.waiting;
+    let waiting = without_duplicate_ids(waiting);
+    if !waiting.is_empty() {
+        return Ok(waiting);
     }
-    let dry_run = args.decide.dry_run;
-    let session = prepare(caller, &args.decide)?;
-    let service = Service::new(caller.config.clone());
-    let staleness = service.staleness(caller.now);
-    let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
-    let mut decisions = Vec::new();
-    let mut known = Vec::new();
-    for candidate in &candidates {
-        let mut decision = session.decision(candidate, verdict);
-        decision.until = until.map(str::to_owned);
-        if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
-            decision.despite = Some(stale::marks_kept_despite(candidate.memory(), &reason));
-        }
-        if repeats(candidate, &decision) {
-            known.push(repeated(candidate));
-            continue;
-        }
-        decisions.push((candidate, vec![decision]));
-    }
-    service.close();
-    for line in known.iter().take(MAX_LISTED) {
-        write_err(line);
-    }
-    if known.len() > MAX_LISTED {
-        write_err(&format!("note: and {} more\n", known.len() - MAX_LISTED));
-    }
-    if decisions.is_empty() && !caller.json {
-        return write_plain("nothing was decided\n");
-    }
-    let is_sure = !by_filter || dry_run || args.yes;
-    if !is_sure && !confirm(verdict, &decisions, &short_ids(&scopes))? {
-        write_err("nothing was decided\n");
-        return Ok(());
-    }
-    carry_out(caller, &session, &decisions, dry_run)
+    let others = match only {
+        Some(_) => caller.scopes(None).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now));
+    Err(CliError::NothingWaits(unmatched?))
 }
 
-/// Whether a decision repeats the newest one about the memory.
-fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
-    let (curated, memory) = (&candidate.curated, candidate.memory());
-    let says_more = decision.reason.is_some()
-        || decision.despite.is_some() && decision.despite != memory.kept_despite
-        || decision.until.is_some()
-        || curated.put_off_until.is_some()
-        || memory.superseded_by.is_some();
-    curated.is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+/// The memories that were typed, each once.
+fn named(
+    caller: Caller<'_>,
+    ids: &[String],
+    only: Option<&str>,
+    scopes: &[Arc<Scope>],
+) -> Result<Vec<Candidate>, CliError> {
+    let places = Places {
+        caller,
+        only,
+        scopes,
+    };
+    let mut known = BTreeSet::new();
+    let mut found = Vec::new();
+    for id in ids {
+        let candidate = places.find(id)?;
+        // The same memory under its id and a part of it is still one.
+        if known.insert((candidate.scope.name.clone(), candidate.memory().id.clone())) {
+            found.push(candidate);
+        }
+    }
+    Ok(found)
+}
+
+/// Notes why memories may be out of date, so that whoever approves them keeps them despite that.
+fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
+    let staleness = desk.service().staleness(desk.now());
+    for number in 0..desk.items().len() {
+        let item = desk.items().get(number);
+        let reason = item.map(|item| stale::reason(&item.candidate, &staleness));
+        desk.mark_stale(number, reason.transpose()?.flatten());
+    }
+    Ok(())
+}
+
+/// Names the memories about which the same was decided before.
+fn report_repeated(desk: &Desk, numbers: &[usize]) {
+    let items = numbers
+        .iter()
+        .filter_map(|number| desk.items().get(*number));
+    for item in items.take(MAX_LISTED) {
+        write_err(&repeated(&item.candidate));
+    }
+    if numbers.len() > MAX_LISTED {
+        write_err(&format!("note: and {} more\n", numbers.len() - MAX_LISTED));
+    }
 }
 
 /// Who decided the same about a memory before.
@@ -178,7 +184,7 @@ pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
         stays: args.into.as_deref(),
         args: &args.decide,
     };
-    replace(caller, replacing, Verdict::Merge)
+    replace(caller, replacing, |into| Choice::Merge { into })
 }
 
 /// Runs `supersede`.
@@ -190,10 +196,14 @@ pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliErro
         stays: args.by.as_deref(),
         args: &args.decide,
     };
-    replace(caller, replacing, Verdict::Supersede)
+    replace(caller, replacing, |by| Choice::Replace { by })
 }
 
-fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Result<(), CliError> {
+fn replace(
+    caller: Caller<'_>,
+    replacing: Replacing<'_>,
+    choice: fn(String) -> Choice,
+) -> Result<(), CliError> {
     let (replaced_id, successor_id) = replacing.both()?;
     let args = replacing.args;
     let only = args.scope.as_deref();
@@ -203,19 +213,17 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
         only,
         scopes: &scopes,
     };
-    let (replaced_memory, successor) =
+    let (replaced, successor) =
         progress::while_reading(|| (places.find(replaced_id), places.find(successor_id)));
-    let (replaced_memory, successor) = (replaced_memory?, successor?);
+    let (replaced, successor) = (replaced?, successor?);
     let session = prepare(caller, args)?;
-    let mut replaced = session.replacement(&replaced_memory, &successor, verdict)?;
-    let merged = replaced.split_off(1);
-    let mut decisions = vec![(&replaced_memory, replaced)];
-    if !merged.is_empty() {
-        decisions.push((&successor, merged));
-    }
-    successor.check_single()?;
-    carry_out(caller, &session, &decisions, args.dry_run)?;
-    let (old, new) = (replaced_memory.memory(), successor.memory());
+    ReviewSession::check_successor(&replaced, &successor)?;
+    let (old, new) = (replaced.memory().clone(), successor.memory());
+    let service = Service::new(caller.config.clone()).leak();
+    let mut desk = Desk::with(vec![replaced], &scopes, service, caller.now);
+    desk.choose(&[0], choice(new.id.clone()), None)?;
+    service.close();
+    carry_out(caller, desk, &session, args.dry_run)?;
     if old.status.is_served() && new.status == Status::Staging {
         let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
         write_err(&format!(
@@ -223,6 +231,21 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
         ));
     }
     Ok(())
+}
+
+/// Writes the choices, and reports the result.
+fn carry_out(
+    caller: Caller<'_>,
+    mut desk: Desk,
+    session: &ReviewSession,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let outcome = if dry_run {
+        desk.dry_run(session)?
+    } else {
+        desk.write(session)?
+    };
+    report(caller, &outcome, dry_run)
 }
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliError> {
@@ -235,63 +258,6 @@ fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliEr
 /// A session that writes nothing. It needs no permission.
 fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
     ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
-}
-
-/// The decisions about each scope.
-fn by_scope<'a>(
-    decisions: &'a [(&Candidate, Vec<Decision>)],
-) -> BTreeMap<&'a str, (&'a Arc<Scope>, Vec<Decision>)> {
-    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
-    for (candidate, decisions) in decisions {
-        let entry = by_scope
-            .entry(candidate.scope.name.as_str())
-            .or_insert_with(|| (&candidate.scope, Vec::new()));
-        entry.1.extend(decisions.iter().cloned());
-    }
-    by_scope
-}
-
-/// Writes the decisions, scope by scope, and reports the result.
-fn carry_out(
-    caller: Caller<'_>,
-    session: &ReviewSession,
-    decisions: &[(&Candidate, Vec<Decision>)],
-    dry_run: bool,
-) -> Result<(), CliError> {
-    // A dry run fails for the same reasons as a real one.
-    for (candidate, _) in decisions {
-        candidate.check_single()?;
-    }
-    let by_scope = by_scope(decisions);
-    let about = decisions.iter().map(|(candidate, _)| About::of(candidate));
-    let mut outcome = ReviewOutcome {
-        batch: session.batch.clone(),
-        about: about.collect(),
-        ..ReviewOutcome::default()
-    };
-    if dry_run {
-        for (scope, decisions) in by_scope.into_values() {
-            outcome.side_effects.add(write::dry_run(scope, &decisions)?);
-            outcome.decisions.extend(decisions);
-        }
-        outcome.written = outcome.decisions.len();
-        return report(caller, &outcome, dry_run);
-    }
-    let scopes: Vec<&Arc<Scope>> = by_scope.values().map(|(scope, _)| *scope).collect();
-    write::write_scopes(&scopes, &session.batch, |scope| {
-        let decisions = by_scope
-            .get(scope.name.as_str())
-            .map(|(_, all)| all.as_slice());
-        let write_outcome = write::write(scope, decisions.unwrap_or_default())?;
-        outcome.written += write_outcome.count;
-        outcome.changed.extend(write_outcome.changed);
-        outcome.side_effects.add(write_outcome.side_effects);
-        outcome
-            .decisions
-            .extend_from_slice(decisions.unwrap_or_default());
-        Ok(())
-    })?;
-    report(caller, &outcome, dry_run)
 }
 
 /// Reports the decisions.
@@ -388,9 +354,10 @@ fn decided_text(number: usize) -> String {
 /// # Errors
 /// There is no terminal to ask at.
 fn confirm(
-    verdict: Verdict,
-    chosen: &[(&Candidate, Vec<Decision>)],
-    short: &ShortIds,
+    desk: &mut Desk,
+    command: &str,
+    choice: &Choice,
+    numbers: &[usize],
 ) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
@@ -399,32 +366,28 @@ fn confirm(
             "--yes (decides without asking), or --dry-run (writes nothing)",
         ));
     }
+    desk.shorten_ids();
+    let items = numbers
+        .iter()
+        .filter_map(|number| desk.items().get(*number));
     let mut text = String::new();
-    for (candidate, _) in chosen.iter().take(MAX_LISTED) {
-        let _ = writeln!(text, "  {}", summary(candidate, short));
+    for item in items.take(MAX_LISTED) {
+        let _ = writeln!(text, "  {}", summary(&item.candidate, desk.short_ids()));
     }
-    if chosen.len() > MAX_LISTED {
-        let _ = writeln!(text, "  and {} more", chosen.len() - MAX_LISTED);
+    if numbers.len() > MAX_LISTED {
+        let _ = writeln!(text, "  and {} more", numbers.len() - MAX_LISTED);
     }
-    for (scope, decisions) in by_scope(chosen).into_values() {
-        text.push_str(&side_effect_lines(
-            &write::dry_run(scope, &decisions)?,
-            short,
-        ));
+    for line in desk.preview(numbers, choice)?.side_effects {
+        let _ = writeln!(text, "{line}");
     }
     write_err(&text);
     signals::at_exit(|| write_err("nothing was decided\n"));
-    let chosen = count(chosen.len() as u64, "memory");
-    let question = format!("{} {chosen}?", capitalised(verdict));
+    let (first, rest) = command.split_at(1);
+    let chosen = count(numbers.len() as u64, "memory");
+    let question = format!("{}{rest} {chosen}?", first.to_uppercase());
     let is_confirmed = prompt::confirm(&question);
     signals::at_exit(|| {});
     Ok(is_confirmed)
-}
-
-fn capitalised(verdict: Verdict) -> String {
-    let word = verdict.as_str();
-    let (first, rest) = word.split_at(1);
-    first.to_uppercase() + rest
 }
 
 pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::args::{Global, HookArgs, HookCommand, HostArg};
+use super::args::{Global, HookArgs, HookEventArg, HostArg};
 use super::command;
 use super::connect::settings_call_hook;
 use super::output::{write_err, write_out};
@@ -40,13 +40,13 @@ const MAX_EVENT_BYTES: u64 = 4 << 20;
 pub fn run(global: &Global, args: &HookArgs) {
     // A panic message would be more than the one allowed line.
     std::panic::set_hook(Box::new(|_| {}));
-    let (moment, sender) = match &args.command {
-        HookCommand::SessionStart(sender) => (HookEvent::SessionStart, sender),
-        HookCommand::UserPrompt(sender) => (HookEvent::UserPrompt, sender),
-        HookCommand::PreToolUse(sender) => (HookEvent::PreToolUse, sender),
+    let moment = match args.event {
+        HookEventArg::SessionStart => HookEvent::SessionStart,
+        HookEventArg::UserPrompt => HookEvent::UserPrompt,
+        HookEventArg::PreToolUse => HookEvent::PreToolUse,
     };
-    let plugin = sender.plugin;
-    let host = sender.client.map(|host| match host {
+    let plugin = args.plugin;
+    let host = args.client.map(|host| match host {
         HostArg::ClaudeCode => Host::ClaudeCode,
         HostArg::Codex => Host::Codex,
         HostArg::Gemini => Host::Gemini,

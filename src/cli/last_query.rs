@@ -31,9 +31,6 @@ pub struct LastQuery {
     pub long: bool,
     /// Where the next page begins.
     pub next: Option<String>,
-    /// Where each page that was shown began: the number of its first result, and its cursor.
-    #[serde(default)]
-    pub pages: Vec<(usize, Option<String>)>,
     /// The results shown on all pages so far.
     pub hits: Vec<Also>,
 }

@@ -29,7 +29,7 @@ const MAX_TOKENS: i64 = 20_000;
 pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let memory = LastQueryStore::of(&config);
-    let (next, page, exit_code) = (args.next, args.page, args.exit_code);
+    let (next, exit_code) = (args.next, args.exit_code);
     let asked = LastQuery {
         long: args.long,
         request: request(args),
@@ -37,14 +37,13 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     };
     let now = Timestamp::now();
     let last = memory.as_ref().and_then(|memory| memory.last(now));
-    let mut recall = match page {
-        Some(page) => page_of(last, page, &asked)?,
-        None if next => next_page_of(last, &asked)?,
-        None => asked,
+    let mut recall = if next {
+        next_page_of(last, &asked)?
+    } else {
+        asked
     };
     let mut request = recall.request.clone();
-    let began = recall.next.take();
-    request.cursor = began.clone().or(request.cursor);
+    request.cursor = recall.next.take().or(request.cursor);
     if !global.json {
         request.max_tokens = request.max_tokens.or(Some(MAX_TOKENS));
         request.detail = recall.long.then_some(Detail::Full);
@@ -61,7 +60,6 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     })?;
     answer.resolve(&SHELL);
     let first = recall.hits.len() + 1;
-    recall.pages.push((first, began));
     recall.at = now.as_second();
     recall.next.clone_from(&answer.next_cursor);
     recall.hits.extend(answer.results.iter().map(|hit| Also {
@@ -89,7 +87,6 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         first,
         short: short_ids(service.0, &answer, request.scope.as_deref()),
         numbers: numbers(&answer, first),
-        query: request.query.clone().unwrap_or_default(),
         is_recallable: remembered,
         quiet: global.quiet,
     };
@@ -120,32 +117,6 @@ fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuer
     last.long |= request.long;
     last.request.limit = request.request.limit.or(last.request.limit);
     last.request.explain = request.request.explain.or(last.request.explain);
-    Ok(last)
-}
-
-/// The query at the beginning of a page that was shown, or of the one after it.
-fn page_of(
-    last: Option<LastQuery>,
-    page: usize,
-    request: &LastQuery,
-) -> Result<LastQuery, CliError> {
-    let mut last = last.ok_or(CliError::NoLastQuery)?;
-    let page_count = last.pages.len();
-    if page == page_count + 1 && last.next.is_some() {
-        return next_page_of(Some(last), request);
-    }
-    let began = page
-        .checked_sub(1)
-        .and_then(|before| last.pages.get(before));
-    let Some((first, cursor)) = began.cloned() else {
-        let known = page_count + usize::from(last.next.is_some());
-        let message = format!("page {page} cannot be shown yet: use a page from 1 to {known}");
-        return Err(CliError::usage("--page", message));
-    };
-    last.hits.truncate(first.saturating_sub(1));
-    last.pages.truncate(page - 1);
-    last.next = cursor;
-    last.long |= request.long;
     Ok(last)
 }
 

@@ -14,17 +14,11 @@ use crate::cli::settings::config;
 /// Runs one of them.
 pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
     let json = global.json;
-    let config = &match command {
-        ScopesCommand::List => return list::run(global, None),
-        ScopesCommand::Show { name } => return list::run(global, Some(name.clone())),
-        _ => config(global)?,
-    };
+    let config = &config(global)?;
     match command {
-        ScopesCommand::List | ScopesCommand::Show { .. } => Ok(()),
         ScopesCommand::Add(args) => add::run(config, args),
         ScopesCommand::Discover => discover::run(config, json),
         ScopesCommand::Set(args) => set::set(config, args, json),
-        ScopesCommand::Claim(args) => set::claim(config, args, json),
         ScopesCommand::Remove(args) => remove::run(config, args, json),
     }
 }

@@ -125,12 +125,9 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliErr
 }
 
 fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
-    let log = |service: &Service, offer: &Offer| {
-        if global.verbose {
-            log::settings(&service.config);
-            log::log_served(service, offer);
-        }
-    };
+    if global.verbose {
+        log::settings(&config);
+    }
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() && !global.quiet {
             write_err(&format!(
@@ -141,7 +138,6 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         }
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
-        log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report(), None);
         service.close();
         let ended = result.map_err(standard_streams)?;
@@ -173,7 +169,6 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     }
     let service = Service::new(config).leak();
     std::thread::spawn(move || service.ask_buckets());
-    log(service, &offer);
     let result = listener.serve(service, offer, report());
     service.close();
     result.map_err(|source| CliError::Io {

@@ -1,5 +1,5 @@
-//! Decides about memories under the lock of a scope's log, and appends the decisions to it
-//! ([`super::log_file`]).
+//! Decides about memories under the lock of a scope's log, from the memories as they are at that
+//! moment, and appends the decisions to it ([`super::log_file`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,47 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::CurateError;
 use super::log_file::{self, LockedLog};
-use super::outcome::{WrittenDecisions, check_single};
 use super::side_effects::{self, SideEffects};
 use super::sign;
 use crate::scope::Scope;
+
+/// Decisions that were written together.
+#[derive(Debug, Default)]
+pub struct WrittenDecisions {
+    /// All of them, with those that follow from a rejection.
+    pub decisions: Vec<Decision>,
+    /// What else changed.
+    pub side_effects: SideEffects,
+}
+
+/// Writes the decisions of several scopes. None is written unless each of them can be written.
+///
+/// # Errors
+/// As for one of them. [`CurateError::PartlyWritten`] if others were written before.
+pub fn write_scopes<S: AsRef<Scope>>(
+    scopes: &[S],
+    batch: &str,
+    mut write: impl FnMut(&S) -> Result<(), CurateError>,
+) -> Result<(), CurateError> {
+    for scope in scopes {
+        check(scope.as_ref())?;
+    }
+    let mut written_scopes = Vec::new();
+    for scope in scopes {
+        match write(scope) {
+            Ok(()) => written_scopes.push(scope.as_ref().name.clone()),
+            Err(source) if written_scopes.is_empty() => return Err(source),
+            Err(source) => {
+                return Err(CurateError::PartlyWritten {
+                    written: written_scopes,
+                    batch: batch.to_owned(),
+                    source: Box::new(source),
+                });
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Appends earlier decisions again. They apply to whatever the memories hold now.
 ///
@@ -151,6 +188,26 @@ fn append_decided(
         decisions,
         side_effects,
     })
+}
+
+/// Rejects decisions about an id that several rows of the store share, because it is not clear
+/// which one is meant.
+fn check_single(
+    scope: &Scope,
+    decisions: &[Decision],
+    now: &HashMap<String, CuratedMemory>,
+) -> Result<(), CurateError> {
+    let is_twice = |decision: &&Decision| {
+        let curated = now.get(&decision.id);
+        curated.is_some_and(|curated| curated.has_duplicate_id)
+    };
+    match decisions.iter().find(is_twice) {
+        None => Ok(()),
+        Some(decision) => Err(CurateError::DuplicateId {
+            id: decision.id.clone(),
+            path: scope.store.path().to_owned(),
+        }),
+    }
 }
 
 /// Gives new decisions later times than those they overrule, in the log and in their own batch.

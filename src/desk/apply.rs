@@ -1,12 +1,14 @@
-//! Applies decisions from a list: the entries of `review --list --json`, each with a verdict.
+//! Choices as lines: the entries of `review --list --json`, each with a verdict. `review --apply`
+//! reads them, and a session that ends early leaves its choices in this form.
 
 use std::sync::Arc;
 
 use ack_api::decision::{Edit, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::Desk;
 use super::choice::Choice;
 use crate::curate::Candidate;
 use crate::curate::find::by_whole_id;
@@ -14,35 +16,79 @@ use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
 /// A line. Other keys of a list entry are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ListedDecision {
     /// The memory.
     pub id: String,
     /// Its scope.
-    #[serde(default)]
     pub scope: Option<String>,
-    #[serde(default)]
     digest: Option<String>,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    #[serde(default)]
     status: Option<Status>,
     verdict: Verdict,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     into: Option<String>,
     /// With `merge`: the other memory gets only the tags and files.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     duplicate: bool,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     edit: Option<Edit>,
     /// The reason.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl ListedDecision {
+    /// The lines that state a choice for a memory. A choice about two memories may need two.
+    fn of(choice: &Choice, candidate: &Candidate, other: Option<&Candidate>) -> Vec<Self> {
+        // Part of the id may have been typed, and means one memory only as long as no other begins
+        // so.
+        let other_id = || other.map(|other| other.memory().id.clone());
+        let line = Self::about(candidate, choice.verdict());
+        vec![match choice {
+            Choice::PutOff { until } => Self {
+                until: Some(until.clone()),
+                ..line
+            },
+            Choice::Edit { edit } => Self {
+                edit: Some(edit.as_ref().clone()),
+                ..line
+            },
+            Choice::Supersede { .. } => {
+                let older = other.map(|older| Self {
+                    into: Some(line.id.clone()),
+                    ..Self::about(older, Verdict::Supersede)
+                });
+                return std::iter::once(line).chain(older).collect();
+            }
+            choice => Self {
+                into: other_id(),
+                duplicate: matches!(choice, Choice::Duplicate { .. }),
+                ..line
+            },
+        }]
+    }
+
+    fn about(candidate: &Candidate, verdict: Verdict) -> Self {
+        let memory = candidate.memory();
+        Self {
+            id: memory.id.clone(),
+            scope: Some(candidate.scope.name.clone()),
+            digest: Some(candidate.curated.digest.clone()),
+            title: None,
+            status: Some(memory.status),
+            verdict,
+            into: None,
+            duplicate: false,
+            until: None,
+            edit: None,
+            reason: None,
+        }
+    }
+
     /// Parses a line.
     ///
     /// # Errors
@@ -154,4 +200,51 @@ impl ListedDecision {
             },
         })
     }
+}
+
+impl Desk {
+    /// The choices that are not written yet, as `review --apply` accepts them: one line about each
+    /// memory, the last one that was chosen.
+    pub fn unwritten_lines(&self) -> String {
+        let mut lines: Vec<ListedDecision> = Vec::new();
+        for made in &self.choices {
+            for pick in &made.picks {
+                let Some(item) = self.items.get(pick.number) else {
+                    continue;
+                };
+                let chosen = ListedDecision::of(&made.choice, &item.candidate, pick.other.as_ref());
+                for line in chosen {
+                    lines
+                        .retain(|earlier| (&earlier.scope, &earlier.id) != (&line.scope, &line.id));
+                    lines.push(ListedDecision {
+                        reason: made.reason.clone(),
+                        ..line
+                    });
+                }
+            }
+        }
+        let lines = targets_last(lines).into_iter();
+        lines
+            .map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n")
+            .collect()
+    }
+}
+
+/// The lines in an order in which they can be applied: a memory is merged into another one before
+/// that one is removed. Otherwise as they were chosen.
+fn targets_last(mut lines: Vec<ListedDecision>) -> Vec<ListedDecision> {
+    let removing = [Verdict::Reject, Verdict::Merge, Verdict::Supersede];
+    let mut ordered = Vec::with_capacity(lines.len());
+    while !lines.is_empty() {
+        let is_target = |line: &ListedDecision| {
+            let mut others = lines.iter();
+            others.any(|other| other.scope == line.scope && other.into.as_ref() == Some(&line.id))
+        };
+        let free = lines
+            .iter()
+            .position(|line| !removing.contains(&line.verdict) || !is_target(line));
+        // In a circle, any of them is as good.
+        ordered.push(lines.remove(free.unwrap_or_default()));
+    }
+    ordered
 }

@@ -102,6 +102,20 @@ impl Choice {
         }
     }
 
+    /// The verdict on the memory itself.
+    pub const fn verdict(&self) -> Verdict {
+        match self {
+            Self::Approve | Self::Supersede { .. } => Verdict::Approve,
+            Self::Promote => Verdict::Promote,
+            Self::Reject => Verdict::Reject,
+            Self::Edit { .. } => Verdict::Edit,
+            Self::Stage | Self::PutOff { .. } => Verdict::Stage,
+            Self::Withdraw => Verdict::Withdraw,
+            Self::Merge { .. } | Self::Duplicate { .. } => Verdict::Merge,
+            Self::Replace { .. } => Verdict::Supersede,
+        }
+    }
+
     /// Whether the choice removes the memory.
     pub const fn removes(&self) -> bool {
         matches!(
@@ -182,40 +196,42 @@ impl ChoiceOnMemory<'_> {
     /// One memory cannot replace the other.
     pub fn decisions(&self, session: &ReviewSession) -> Result<Vec<Decision>, CurateError> {
         let candidate = self.candidate;
-        let one = |verdict| vec![session.decision(candidate, verdict)];
+        let own = || session.decision(candidate, self.choice.verdict());
         let Some(other) = self.other else {
-            return Ok(match self.choice {
-                Choice::Promote => one(Verdict::Promote),
-                Choice::Stage => one(Verdict::Stage),
-                Choice::PutOff { until } => {
-                    let mut decision = session.decision(candidate, Verdict::Stage);
-                    decision.until = Some(until.clone());
-                    vec![decision]
-                }
-                Choice::Withdraw => one(Verdict::Withdraw),
-                Choice::Reject => one(Verdict::Reject),
-                Choice::Edit { edit } => {
-                    let mut decision = session.decision(candidate, Verdict::Edit);
-                    decision.edit = Some(candidate.with_previous_edit(edit.as_ref().clone()));
-                    vec![decision]
-                }
-                _ => match self.stale {
-                    Some(reason) => vec![keep_decision(candidate, reason, session)],
-                    None => one(Verdict::Approve),
+            return Ok(vec![match (self.choice, self.stale) {
+                (Choice::PutOff { until }, _) => Decision {
+                    until: Some(until.clone()),
+                    ..own()
                 },
-            });
+                (Choice::Edit { edit }, _) => Decision {
+                    edit: Some(candidate.with_previous_edit(edit.as_ref().clone())),
+                    ..own()
+                },
+                (Choice::Approve | Choice::Promote, Some(reason)) => self.keep(reason, session),
+                _ => own(),
+            }]);
         };
         match self.choice {
             Choice::Merge { .. } => session.replacement(candidate, other, Verdict::Merge),
             Choice::Duplicate { .. } => session.duplicate(candidate, other),
             Choice::Supersede { .. } => {
                 let superseding = session.replacement(other, candidate, Verdict::Supersede)?;
-                Ok(one(Verdict::Approve)
-                    .into_iter()
-                    .chain(superseding)
-                    .collect())
+                Ok(std::iter::once(own()).chain(superseding).collect())
             }
             _ => session.replacement(candidate, other, Verdict::Supersede),
+        }
+    }
+
+    /// The decision to keep a memory, despite the reason against it. A promoted one stays promoted.
+    fn keep(&self, reason: &str, session: &ReviewSession) -> Decision {
+        let memory = self.candidate.memory();
+        let verdict = match memory.status {
+            Status::Promoted => Verdict::Promote,
+            _ => self.choice.verdict(),
+        };
+        Decision {
+            despite: Some(stale::marks_kept_despite(memory, reason)),
+            ..session.decision(self.candidate, verdict)
         }
     }
 
@@ -295,17 +311,6 @@ impl ChoiceOnMemory<'_> {
             side_effects: Vec::new(),
         })
     }
-}
-
-/// The decision to keep a memory, despite the reason against it.
-fn keep_decision(candidate: &Candidate, reason: &str, session: &ReviewSession) -> Decision {
-    let verdict = match candidate.memory().status {
-        Status::Promoted => Verdict::Promote,
-        _ => Verdict::Approve,
-    };
-    let mut decision = session.decision(candidate, verdict);
-    decision.despite = Some(stale::marks_kept_despite(candidate.memory(), reason));
-    decision
 }
 
 /// A description of what a choice does.

@@ -77,7 +77,7 @@ fn displaced_memories(service: &Service, candidate: &Candidate) -> Option<String
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
     let written_at = memory.updated_at.or(memory.created_at);
-    let cited = tree.cited(&memory.files, written_at);
+    let cited = tree.cited(&memory.files);
     let commits = written_at.and_then(|written_at| tree.commits_since(&memory.files, written_at));
     let lines = cited.into_iter().enumerate().map(|(position, file)| {
         let commits = commits.as_ref().and_then(|commits| commits.get(position));

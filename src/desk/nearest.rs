@@ -1,11 +1,13 @@
 //! The approved memories near a waiting one, as every user interface shows them.
 
 use ack_api::RelationKind;
-use ack_compare::diff::{DiffPart, DiffSide};
+use ack_api::memory::Memory;
+use ack_compare::diff::{DiffPart, DiffSide, words};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
 use super::card::age_in_days;
-use crate::curate::{Candidate, nearest};
+use crate::curate::Candidate;
 use crate::service::Service;
 
 /// Texts that share at least this part of the shorter one are shown as a word-by-word diff.
@@ -54,39 +56,52 @@ pub struct ShownPart {
     pub text: String,
 }
 
-impl Near {
-    /// The relation, in words.
-    pub const fn relation_in_words(&self) -> &'static str {
-        self.relation.as_str()
-    }
-}
-
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
-/// be read.
+/// be read. Those that it repeats or contradicts come first.
 pub fn neighbours(
     service: &'static Service,
     candidate: &Candidate,
     now: jiff::Timestamp,
 ) -> Vec<Near> {
-    let found = nearest::nearest(service, candidate).unwrap_or_default();
-    let approved = found.into_iter().map(|neighbour| {
-        let diff = parts(&neighbour.diff);
+    let memory = candidate.memory();
+    let found = service.nearest_approved_soon(memory, &candidate.scope.name);
+    let found = found.unwrap_or_default().into_par_iter();
+    let approved = found.map(|found| {
+        let (here, there) = (comparison_text(memory), comparison_text(&found.memory));
+        let diff = parts(&words(&there, &here));
         let is_readable = share_of_both(&diff) >= MIN_DIFF_SHARE;
-        let text = (!is_readable).then(|| nearest::comparison_text(&neighbour.memory));
         Near {
-            text,
+            text: (!is_readable).then_some(there),
             diff: is_readable.then_some(diff),
-            age_days: age_in_days(&neighbour.memory, now),
-            id: neighbour.memory.id,
-            title: neighbour.memory.title,
-            relation: neighbour.relation.kind,
-            conflict: neighbour.relation.conflict.map(|conflict| Conflict {
+            age_days: age_in_days(&found.memory, now),
+            id: found.memory.id,
+            title: found.memory.title,
+            relation: found.relation.kind,
+            conflict: found.relation.conflict.map(|conflict| Conflict {
                 newer: conflict.newer,
                 older: conflict.older,
             }),
         }
     });
     approved.collect()
+}
+
+/// The text of a memory for the comparison: title, subtitle, facts as a list, narrative.
+fn comparison_text(memory: &Memory) -> String {
+    let mut text = memory.title.clone();
+    if let Some(subtitle) = &memory.subtitle {
+        text.push('\n');
+        text.push_str(subtitle);
+    }
+    for fact in &memory.facts {
+        text.push_str("\n- ");
+        text.push_str(fact);
+    }
+    if let Some(narrative) = &memory.narrative {
+        text.push_str("\n\n");
+        text.push_str(narrative);
+    }
+    text
 }
 
 /// The diff in readable parts: alternating short changes become one change.
@@ -145,7 +160,7 @@ mod tests {
     use super::*;
 
     fn diff_of(older: &str, newer: &str) -> Vec<(&'static str, String)> {
-        let parts = parts(&ack_compare::diff::words(older, newer)).into_iter();
+        let parts = parts(&words(older, newer)).into_iter();
         parts.map(|part| (part.side, part.text)).collect()
     }
 
@@ -170,9 +185,7 @@ mod tests {
 
     #[test]
     fn texts_without_much_in_common_are_not_compared_word_by_word() {
-        let share = |older: &str, newer: &str| {
-            share_of_both(&parts(&ack_compare::diff::words(older, newer)))
-        };
+        let share = |older: &str, newer: &str| share_of_both(&parts(&words(older, newer)));
         assert!(share("retries need jitter", "retries need jitter and a limit") > MIN_DIFF_SHARE);
         assert!(
             share(

@@ -209,7 +209,7 @@ mod tests {
             ..Inputs::default()
         };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
-        let desk = Desk::with(Vec::new(), service, jiff::Timestamp::now());
+        let desk = Desk::with(Vec::new(), &[], service, jiff::Timestamp::now());
         let limits = PageLimits {
             idle,
             request_timeout: Duration::from_millis(300),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ack_api::Message;
 
 use super::Desk;
-use crate::curate::write;
+use crate::curate::log;
 use crate::scope::Scope;
 
 impl Desk {
@@ -21,6 +21,6 @@ impl Desk {
 
 /// Why decisions about a scope cannot be written, and what to do; `None` if they can.
 pub fn problem(scope: &Scope) -> Option<Message> {
-    let error = write::check(scope).err()?;
+    let error = log::check(scope).err()?;
     Some(Message::new(error.to_string()).with_all(error.remedies()))
 }

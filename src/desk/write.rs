@@ -18,7 +18,7 @@ use super::choice::{Choice, ChoiceOnMemory};
 use super::effective::overridden;
 use super::queue::{ItemState, QueueItem};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, CurateError, ReviewSession, merge_edits, write};
+use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
@@ -68,12 +68,31 @@ impl Desk {
         };
         let planned = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
-        write::write_scopes(&scopes, &session.batch, |scope| {
+        log::write_scopes(&scopes, &session.batch, |scope| {
             let choices = planned
                 .get(&scope.name)
                 .map(|(_, choices)| choices.as_slice());
             self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
         })?;
+        Ok(outcome)
+    }
+
+    /// What [`Desk::write`] would do. Writes nothing.
+    ///
+    /// # Errors
+    /// A store or a log cannot be read.
+    pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
+        let mut outcome = ReviewOutcome {
+            batch: session.batch.clone(),
+            ..ReviewOutcome::default()
+        };
+        for (scope, choices) in self.planned_choices().into_values() {
+            let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
+            outcome.side_effects.add(log::dry_run(&scope, &decisions)?);
+            outcome.about.extend(about(&choices, &decisions));
+            outcome.written += decisions.len();
+            outcome.decisions.extend(decisions);
+        }
         Ok(outcome)
     }
 
@@ -86,7 +105,7 @@ impl Desk {
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let mut broken = Vec::new();
-        let outcome_of_write = write::write_with(scope, &ids, |now| {
+        let outcome_of_write = log::write_with(scope, &ids, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) = choices
                 .iter()
                 .partition(|planned| planned.is_unchanged(now));

@@ -1,7 +1,7 @@
 //! A working tree and its files.
 
 use std::cell::OnceCell;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ pub(super) struct Listing {
 /// What is at a path.
 pub(super) enum PathState {
     /// A file or folder.
-    Exists(Metadata),
+    Exists,
     /// Nothing.
     Missing,
     /// Not checked, because of a link or an error on the way.
@@ -179,7 +179,7 @@ impl WorkTree {
         while let Some(part) = parts.next() {
             here.push(part);
             match fs::symlink_metadata(&here) {
-                Ok(metadata) if parts.peek().is_none() => return PathState::Exists(metadata),
+                Ok(_) if parts.peek().is_none() => return PathState::Exists,
                 Ok(metadata) if metadata.is_dir() => {}
                 // The target of a link may be outside the tree.
                 Ok(metadata) if metadata.is_symlink() => return PathState::Unknown,
@@ -237,8 +237,7 @@ impl WorkTree {
             .iter()
             .map(|entry| {
                 let inside = self.inside(entry).unwrap_or_default();
-                let is_there =
-                    |path: &String| matches!(self.path_state(path), PathState::Exists(_));
+                let is_there = |path: &String| matches!(self.path_state(path), PathState::Exists);
                 self.possible_paths(&inside)
                     .find(is_there)
                     .unwrap_or(inside)

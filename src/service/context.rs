@@ -98,7 +98,10 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     if selection.current.scope.is_none() {
         let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
         if !request.by_agent {
-            let claim = Hint::command("scopes claim", "in its folder assigns it to one");
+            let claim = Hint::command(
+                "scopes set NAME paths+=.",
+                "in its folder assigns it to one",
+            );
             note = note.with(claim);
         }
         notes.push(note);

@@ -107,7 +107,7 @@ impl Staleness {
         if memory.files.is_empty() || !self.is_of_project(memory, scope) {
             return None;
         }
-        let cited = self.tree()?.cited(&memory.files, None);
+        let cited = self.tree()?.cited(&memory.files);
         if !cited.iter().all(|file| file.state == FileState::Gone) {
             return None;
         }

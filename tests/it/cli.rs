@@ -396,7 +396,7 @@ fn every_command_has_a_manual_page() {
         "ack-memory",
         "ack-memory-query",
         "ack-memory-scopes-add",
-        "ack-memory-hook-session-start",
+        "ack-memory-hook",
     ] {
         let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use ack_api::memory::Memory;
-use ack_memory::internal::{Bounds, FileState, Since, WorkTree};
+use ack_memory::internal::{Bounds, FileState, WorkTree};
 use ack_store::Store;
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -50,7 +50,7 @@ fn git_at(folder: &Path, arguments: &[&str], day: u32) {
 
 fn look(folder: &Path, entry: &str) -> FileState {
     let tree = WorkTree::new(folder, folder, &folder.join("services/pay"), Bounds::REVIEW);
-    tree.cited(&[entry.to_owned()], None)[0].state
+    tree.cited(&[entry.to_owned()])[0].state
 }
 
 #[test]
@@ -122,37 +122,20 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
         ..Bounds::REVIEW
     };
     let narrow = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
-    let gone = narrow.cited(&["src/refund.rs".to_owned()], None);
+    let gone = narrow.cited(&["src/refund.rs".to_owned()]);
     assert_eq!(gone[0].state, FileState::Unknown);
     let bounds = Bounds {
         time: Duration::ZERO,
         ..Bounds::REVIEW
     };
     let hasty = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
-    let gone = hasty.cited(&["src/refund.rs".to_owned()], None);
+    let gone = hasty.cited(&["src/refund.rs".to_owned()]);
     assert_eq!(gone[0].state, FileState::Unknown);
     let many: Vec<String> = (0..100).map(|n| format!("none{n}.rs")).collect();
     let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
-    let looked = tree.cited(&many, None);
+    let looked = tree.cited(&many);
     assert_eq!(looked[39].state, FileState::Gone);
     assert_eq!(looked[40].state, FileState::Unknown);
-}
-
-#[test]
-fn a_file_that_was_written_before_the_memory_has_not_changed_since() {
-    let folder = tree();
-    let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
-    let since =
-        |made: Option<Timestamp>, entry: &str| tree.cited(&[entry.to_owned()], made)[0].since;
-    let now = Timestamp::now();
-    assert_eq!(since(Some(now + 1.hour()), "README.md"), Since::Unchanged);
-    assert_eq!(
-        since(Some(now - 1.hour()), "README.md"),
-        Since::WrittenLater
-    );
-    assert_eq!(since(None, "README.md"), Since::Unknown);
-    assert_eq!(since(Some(now), "services/"), Since::Unknown);
-    assert_eq!(since(Some(now), "none.rs"), Since::Unknown);
 }
 
 #[test]

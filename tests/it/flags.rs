@@ -1,8 +1,8 @@
-//! Flags: the short ones, what people type out of habit, and the spellings of version 0.1.
+//! Flags: the short ones, what people type out of habit, and what to use instead of others.
 
 use serde_json::{Value, json};
 
-use crate::cli::{Outcome, ack, ack_with_input};
+use crate::cli::{Outcome, ack};
 use crate::support::{Root, memory};
 
 fn scopes(outcome: Outcome) -> Value {
@@ -20,12 +20,6 @@ fn scope_filters_and_pin_pins() {
         );
         assert_eq!(scopes(answer), one, "{filter}");
     }
-    // In any position.
-    let answer = ack(
-        root.path(),
-        &["-s", "platform", "query", "docker", "--json"],
-    );
-    assert_eq!(scopes(answer), one);
     let refused = ack(
         root.path(),
         &["--pin", "platform", "query", "docker", "-s", "ledger-api"],
@@ -88,63 +82,28 @@ fn common_habitual_spellings_are_accepted() {
 }
 
 #[test]
-fn old_spellings_work_and_name_the_new_ones() {
+fn what_is_no_flag_or_command_any_more_names_what_to_use() {
     let root = Root::samples();
-    let folder = root.path().join("ledger-api");
-    std::fs::create_dir(&folder).unwrap();
-    let folder = folder.to_str().unwrap();
-    for (arguments, hint) in [
+    for (typed, tip) in [
         (
-            vec!["query", "docker", "--in-scope", "platform"],
-            "`--scope`",
+            &["query", "docker", "--in-scope", "platform"][..],
+            "`--scope NAME`",
         ),
         (
-            vec!["query", "docker", "--in-project=platform"],
-            "`--project`",
+            &["query", "docker", "--in-project=platform"],
+            "`--project NAME`",
         ),
-        (vec!["query", "docker", "--full"], "`--long`"),
-        (vec!["query", "docker", "--project", folder], "`-C DIR`"),
-        (vec!["--project", folder, "context"], "`-C DIR`"),
-        (vec!["--scope", "platform", "context"], "`--pin`"),
+        (&["query", "docker", "--full"], "`--long`"),
+        (&["query", "--page", "1"], "query --next"),
+        (&["--project", "platform", "context"], "`-C DIR`"),
+        (&["-s", "platform", "context"], "`--pin NAME`"),
+        (&["scopes", "list"], "`ack-memory scopes`"),
+        (&["scopes", "claim"], "scopes set NAME paths+=."),
+        (&["scopes", "platform"], "`--scope platform`"),
     ] {
-        let outcome = ack(root.path(), &arguments);
-        assert!(
-            outcome.err.contains("hint: ") && outcome.err.contains(hint),
-            "{arguments:?}: {outcome:?}"
-        );
-        assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
-        outcome.ok();
-        for quiet in ["--json", "--quiet"] {
-            let outcome = ack(root.path(), &[&arguments[..], &[quiet]].concat());
-            assert_eq!(outcome.err, "", "{arguments:?}");
-        }
+        let error = ack(root.path(), typed).fails(2);
+        assert!(error.contains(tip), "{typed:?}: {error}");
     }
-    let context = ack(root.path(), &["--scope", "platform", "context", "--json"]).json();
-    assert_eq!(context["searched"]["detected_by"], "flag --pin");
-    let context = ack(root.path(), &["--project", folder, "context", "--json"]).json();
-    assert_eq!(context["searched"]["current_scope"], "ledger-api");
-}
-
-#[test]
-fn client_entries_of_an_older_version_still_start() {
-    let root = Root::samples();
-    let hook = ack(
-        root.path(),
-        &["--scope", "platform", "hook", "session-start"],
-    );
-    assert_eq!((hook.code, hook.err.as_str()), (Some(0), ""), "{hook:?}");
-    let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "t", "version": "1" },
-    } });
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "query_memories", "arguments": { "query": "docker" },
-    } });
-    let input = format!("{initialize}\n{call}\n");
-    let arguments = ["--scope", "platform", "serve"];
-    let served = ack_with_input(root.path(), &arguments, input.as_bytes());
-    let answer = served.out.lines().last().unwrap_or_default();
-    assert!(answer.contains(r#""scopes":["platform"]"#), "{served:?}");
 }
 
 #[test]

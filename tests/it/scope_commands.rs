@@ -1,4 +1,4 @@
-//! `scopes set`, `claim`, `remove` and `discover` at a terminal; databases that are scopes without
+//! `scopes set`, `remove` and `discover` at a terminal; databases that are scopes without
 //! a folder.
 
 use std::fs;
@@ -194,17 +194,6 @@ fn scopes_set_checks_the_result_before_it_writes() {
     assert!(
         output.contains("written"),
         "what mends it is written: {output}"
-    );
-}
-
-#[test]
-fn scopes_list_and_scopes_show_are_understood() {
-    let root = Root::samples();
-    let list = |arguments: &[&str]| ack(root.path(), arguments).ok();
-    assert_eq!(list(&["scopes", "list"]), list(&["scopes"]));
-    assert_eq!(
-        list(&["scopes", "show", "platform"]),
-        list(&["scopes", "--scope", "platform"])
     );
 }
 
@@ -420,26 +409,14 @@ fn a_folder_is_claimed_for_a_scope() {
             .current_dir(project.join("deep"));
         run(command.arg("--root").arg(root.path()).args(arguments))
     };
-    let error = claim(&["scopes", "claim"]).fails(2);
-    assert!(error.contains("kiosk, ledger"), "{error}");
-    let output = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
-    assert!(output.contains("belongs to scope `kiosk`"), "{output}");
+    let output = claim(&["scopes", "set", "kiosk", "paths+=."]).ok();
+    assert!(output.contains("written; undo: "), "{output}");
     let text = fs::read_to_string(root.scope_folder("kiosk").join("scope.toml")).unwrap();
     assert_eq!(text, "paths = [\"~/src/shop [[]old[]]\"]\n");
     let answer = claim(&["scopes", "--json"]).json();
     assert_eq!(answer["current_scope"], "kiosk", "{answer}");
-    let again = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
+    let again = claim(&["scopes", "set", "kiosk", "paths+=."]).ok();
     assert!(again.contains("nothing to change"), "{again}");
-    // If two claim the same folder, the one that wins is named.
-    let output = claim(&["scopes", "claim", "--scope", "ledger"]).ok();
-    let answer = claim(&["scopes", "--json"]).json();
-    let wins = answer["current_scope"].as_str().unwrap();
-    assert_eq!(
-        output.contains(&format!("but scope `{wins}` also claims it")),
-        wins != "ledger",
-        "{output}"
-    );
-    claim(&["scopes", "claim", "/nowhere", "--scope", "ledger"]).fails(2);
 }
 
 #[test]

@@ -141,15 +141,6 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         end.code == Some(1) && end.out.contains("last page"),
         "{end:?}"
     );
-    // A page that was shown can be shown again, and its numbers stay.
-    assert_eq!(page(&mut terminal, &["query", "--page", "1"]).0, first);
-    assert_eq!(page(&mut terminal, &["query", "--page", "2"]).0, second);
-    let unseen = terminal.ack(root.path(), &["query", "--page", "4"]);
-    assert!(
-        unseen.code == Some(2) && unseen.out.contains("a page from 1 to 3"),
-        "{unseen:?}"
-    );
-    assert_eq!(page(&mut terminal, &["query", "--page", "3"]).0, third);
     for (number, title) in [("1", first), ("2", second), ("3", third)] {
         assert_eq!(page(&mut terminal, &["get", number]).0, title);
     }

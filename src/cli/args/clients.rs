@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 
 use crate::connect::{Client, Hooks};
@@ -100,30 +100,25 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
     /// Which hook
-    #[command(subcommand)]
-    pub command: HookCommand,
-}
-
-/// The commands under `hook`.
-#[derive(Debug, Clone, Subcommand)]
-pub enum HookCommand {
-    /// Print the memories for a new session
-    SessionStart(HostArgs),
-    /// Print memories that closely match a prompt
-    UserPrompt(HostArgs),
-    /// Print memories about the files that a tool is about to edit, once per file and session
-    PreToolUse(HostArgs),
-}
-
-/// Arguments of every hook.
-#[derive(Debug, Clone, Args)]
-pub struct HostArgs {
+    #[arg(value_enum)]
+    pub event: HookEventArg,
     /// The program that calls the hook [default: detected from its input]
     #[arg(long, value_enum)]
     pub client: Option<HostArg>,
     /// Called by the plugin: print nothing if Claude Code's settings also call the hook
     #[arg(long)]
     pub plugin: bool,
+}
+
+/// The hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HookEventArg {
+    /// Print the memories for a new session
+    SessionStart,
+    /// Print memories that closely match a prompt
+    UserPrompt,
+    /// Print memories about the files that a tool is about to edit, once per file and session
+    PreToolUse,
 }
 
 /// The programs whose hooks are answered.

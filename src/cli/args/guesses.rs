@@ -1,7 +1,7 @@
-//! Commands that people guess because other programs have them.
+//! What people type because other programs have it, or because this one had it.
 
-/// Words that are not commands here, with what to run instead.
-pub(super) const GUESSES: [(&[&str], &str); 12] = [
+/// Words and flags that are none here, some of them below a command, with what to use instead.
+const GUESSES: [(&[&str], &str); 21] = [
     (
         &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
         "to serve MCP, use `ack-memory serve`",
@@ -64,12 +64,38 @@ pub(super) const GUESSES: [(&[&str], &str); 12] = [
         &["export", "share", "backup", "dump"],
         "to write approved memories to a folder, use `ack-memory publish NAME --to-folder DIR`",
     ),
+    (
+        &["scopes list", "scopes ls", "scopes show"],
+        "`ack-memory scopes` lists them, and `ack-memory scopes --scope NAME` shows one",
+    ),
+    (
+        &["scopes claim"],
+        "to assign this project to a scope, use `ack-memory scopes set NAME paths+=.`",
+    ),
+    (
+        &["here"],
+        "`ack-memory query` lists the newest memories, and `ack-memory` alone says where you are",
+    ),
+    (
+        &["query --page"],
+        "`ack-memory query --next` shows the next page, and the query itself the first",
+    ),
+    (&["--in-scope"], "use `--scope NAME`"),
+    (&["--in-project"], "use `--project NAME`"),
+    (&["--full"], "use `--long`"),
+    (&["--max-memories"], "use `--limit N`"),
+    (
+        &["--scope", "-s", "--project", "-p"],
+        "`--scope` and `--project` come after a command that has them; `--pin NAME` limits every \
+         command to one scope, and `-C DIR` names the project's folder",
+    ),
 ];
 
-/// What to run instead of a word that is not a command here.
-pub(super) fn guess(word: &str) -> Option<&'static str> {
+/// What to use instead of a word that is not a command or flag here. `typed` may begin with the
+/// command that it is for.
+pub(super) fn guess(typed: &str) -> Option<&'static str> {
     let mut guesses = GUESSES.iter();
-    let found = guesses.find(|(words, _)| words.contains(&word));
+    let found = guesses.find(|(words, _)| words.contains(&typed));
     found.map(|(_, tip)| *tip)
 }
 
@@ -81,14 +107,18 @@ mod tests {
     #[test]
     fn every_tip_names_commands_that_exist() {
         for (words, tip) in GUESSES {
-            for word in words {
-                assert!(command().find_subcommand(word).is_none(), "{word}");
+            for typed in words {
+                let words = typed.split(' ');
+                let parsed =
+                    command().try_get_matches_from(["ack-memory"].into_iter().chain(words));
+                assert!(parsed.is_err(), "{typed}");
             }
             let commands: Vec<&str> = tip
                 .split('`')
                 .filter(|part| part.starts_with("ack-memory "))
                 .collect();
-            assert!(!commands.is_empty(), "{tip}");
+            let is_flag = words.iter().all(|word| word.starts_with('-'));
+            assert!(is_flag || !commands.is_empty(), "{tip}");
             for line in commands {
                 // What stands for a client's name is not one.
                 let line = line.replace(" CLIENT", " codex");

@@ -43,10 +43,10 @@ pub struct QueryArgs {
     #[arg(long)]
     pub any_tag: bool,
     /// Only memories learned in this project
-    #[arg(long, short = 'p', alias = "in-project", value_name = "NAME")]
+    #[arg(long, short = 'p', value_name = "NAME")]
     pub project: Option<String>,
     /// Only this scope
-    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
     #[command(flatten)]
     pub shown: ShownStatuses,
@@ -72,14 +72,11 @@ pub struct QueryArgs {
     #[arg(long)]
     pub oldest: bool,
     /// Show each memory in full: every fact, the text, files, the exact time
-    #[arg(long, short = 'l', alias = "full")]
+    #[arg(long, short = 'l')]
     pub long: bool,
     /// Show the next page of the last query at this terminal
     #[arg(long, conflicts_with_all = ["query", "cursor"])]
     pub next: bool,
-    /// Show a page of the last query at this terminal again, or the next one
-    #[arg(long, value_name = "N", conflicts_with_all = ["query", "cursor", "next"])]
-    pub page: Option<usize>,
     /// Exit with 1 if nothing was found
     #[arg(long)]
     pub exit_code: bool,
@@ -111,7 +108,7 @@ pub struct GetArgs {
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// The scope that contains them
-    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
     #[command(flatten)]
     pub shown: ShownStatuses,
@@ -164,7 +161,6 @@ pub struct ContextArgs {
     #[arg(
         long = "limit",
         short = 'n',
-        alias = "max-memories",
         value_name = "N",
         allow_negative_numbers = true,
         value_parser = number

@@ -12,30 +12,19 @@ pub struct ScopesArgs {
     #[command(subcommand)]
     pub command: Option<ScopesCommand>,
     /// One scope in detail
-    #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
+    #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
 }
 
 /// The commands under `scopes`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScopesCommand {
-    /// List the scopes, as `scopes` does
-    #[command(hide = true)]
-    List,
-    /// One scope in detail, as `scopes --scope NAME` does
-    #[command(hide = true)]
-    Show {
-        /// The scope
-        name: String,
-    },
     /// Write a manifest for an existing store; shows it first, writes it with --yes
     Add(AddArgs),
     /// List the stores on this machine; at a terminal, add each with an answer
     Discover,
     /// Set keys of a scope's manifest; prints how to undo it
     Set(SetArgs),
-    /// Assign a folder's project to a scope
-    Claim(ClaimArgs),
     /// Remove a scope; its store is never touched
     Remove(RemoveArgs),
 }
@@ -45,8 +34,8 @@ pub enum ScopesCommand {
 pub struct SetArgs {
     /// The scope
     pub name: String,
-    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `projects+=web`,
-    /// `description=` (removes it)
+    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `paths+=.` (this
+    /// project), `projects+=web`, `description=` (removes it)
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub assignments: Vec<String>,
     /// Show the change without writing it
@@ -55,20 +44,6 @@ pub struct SetArgs {
     /// Accepted but not needed: `scopes set` never asks
     #[arg(long, short = 'y', conflicts_with = "dry_run")]
     pub yes: bool,
-}
-
-/// Arguments of `scopes claim`.
-#[derive(Debug, Clone, Args)]
-pub struct ClaimArgs {
-    /// A folder of the project [default: the current one]
-    #[arg(value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// The scope it belongs to [default: the only one, or the one with its name]
-    #[arg(long, short = 's', value_name = "NAME")]
-    pub scope: Option<String>,
-    /// Show the change without writing it
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// Arguments of `scopes remove`.

@@ -13,8 +13,7 @@ use crate::cli::progress;
 use crate::cli::user::{system_user_name, user_name};
 use crate::curate::find::short_ids;
 use crate::curate::side_effects::SideEffects;
-use crate::curate::undo;
-use crate::curate::write;
+use crate::curate::{log, undo};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
@@ -36,7 +35,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
             side_effects.add(step.dry_run()?);
         }
     } else {
-        write::write_scopes(&undo.steps, &undo.batch, |step| {
+        log::write_scopes(&undo.steps, &undo.batch, |step| {
             side_effects.add(step.write()?);
             Ok(())
         })?;

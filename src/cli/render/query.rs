@@ -15,7 +15,6 @@ use crate::cli::screen::Screen;
 use crate::connect::quoted;
 use ack_api::memory::StatusFilter;
 use ack_api::number::verb;
-use ack_api::text;
 use ack_api::{
     Contradiction, Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse,
     Searched, Stage,
@@ -26,8 +25,6 @@ use ack_api::{
 pub struct Listing<'a> {
     /// The layout settings.
     pub screen: &'a Screen,
-    /// The query.
-    pub query: String,
     /// The words to mark.
     pub marks: QueryWords,
     /// Whether to show each memory in full.
@@ -49,7 +46,6 @@ impl<'a> Listing<'a> {
     pub fn plain(screen: &'a Screen) -> Self {
         Self {
             screen,
-            query: String::new(),
             marks: QueryWords::default(),
             long: false,
             first: 1,
@@ -84,8 +80,8 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let (first, rest): (Vec<Note>, Vec<Note>) = notes_left.partition(is_first);
     let mut out = String::new();
     for note in first {
-        let text = without_words(&note, answer, &listing.query);
-        out += &block(screen, &text, ("", ""), WARN, &QueryWords::default());
+        let text = note.message.text();
+        out += &block(screen, text, ("", ""), WARN, &QueryWords::default());
     }
     out += &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
@@ -122,45 +118,6 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         let _ = write!(out, "\n{foot}");
     }
     out + &notes(&rest, screen)
-}
-
-/// ``no memory contains `kafka`; nearest in meaning:``
-fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
-    let (summary, rest) = note
-        .message
-        .text()
-        .split_once(';')
-        .unwrap_or((note.message.text(), ""));
-    let words_found = summary.strip_prefix("no certain match: ");
-    if words_found.is_none() && note.kind == NoteKind::NothingCertain {
-        return "no certain match; nearest in meaning:".to_owned();
-    }
-    // Show the query on one line. With several words, no memory contains any of them.
-    let query = text::line(query, 60);
-    let words = match query.split_whitespace().count() {
-        0 => return note.message.text().to_owned(),
-        1 => format!("`{query}`"),
-        _ => format!("a word of `{query}`"),
-    };
-    let summary = words_found.unwrap_or(summary);
-    let summary = summary.replacen("a word of the query", &words, 1);
-    let is_hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
-    // A hidden memory may contain it.
-    let mut summary = match summary
-        .strip_prefix("no approved memory")
-        .filter(|_| !is_hidden)
-    {
-        Some(rest) => format!("no memory{rest}"),
-        None => summary,
-    };
-    if rest.starts_with(" did you mean") {
-        let _ = write!(summary, ";{rest}");
-    } else if words_found.is_some() {
-        summary.push_str("; nearest:");
-    } else if !answer.results.is_empty() {
-        summary.push_str("; nearest in meaning:");
-    }
-    summary
 }
 
 fn dim(text: &str, screen: &Screen) -> String {
@@ -498,10 +455,7 @@ fn explanation_text(
     let mut line =
         |text: &str| out += &block(screen, text, (indent, &rest), DIM, &QueryWords::default());
     let rank = explanation.rank;
-    match explanation.fusion.rsplit_once(" = ") {
-        Some((sum, score)) => line(&format!("rank {rank}, score {score} = {sum}")),
-        None => line(&format!("rank {rank}: {}", explanation.fusion)),
-    }
+    line(&format!("rank {rank}: {}", explanation.fusion));
     for leg in &explanation.legs {
         let rank = leg
             .rank

@@ -79,7 +79,7 @@ pub fn run(
         .iter()
         .map(|candidate| reason(candidate, &staleness));
     let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
-    let mut desk = Desk::with(candidates, service, caller.now);
+    let mut desk = Desk::with(candidates, &[], service, caller.now);
     for (position, reason) in reasons.into_iter().enumerate() {
         desk.mark_stale(position, reason);
     }

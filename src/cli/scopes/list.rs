@@ -1,4 +1,4 @@
-//! `ack-memory scopes`, and `scopes show`.
+//! `ack-memory scopes`.
 
 use crate::cli::answer::print;
 use crate::cli::args::Global;

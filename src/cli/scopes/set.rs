@@ -1,4 +1,4 @@
-//! `scopes set` and `scopes claim`: keys of a scope's manifest.
+//! `scopes set`: keys of a scope's manifest.
 
 mod check;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use toml_edit::{Array, Value};
 
 use super::add;
-use crate::cli::args::{ClaimArgs, SetArgs};
+use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_out, write_plain};
@@ -22,7 +22,7 @@ use crate::connect::quoted;
 use crate::import::write::make_private;
 use crate::scope::edit::{self, EditedManifest, KeyChange};
 use crate::scope::manifest::Manifest;
-use crate::scope::resolve::{current_by_manifests, find};
+use crate::scope::resolve::find;
 use crate::scope::{Registry, Scope, same_file};
 use crate::service::Error;
 
@@ -66,62 +66,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         edited: &edited,
         dry_run: args.dry_run,
     };
-    done.write_and_report(json, "")
-}
-
-/// Runs `scopes claim`.
-pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliError> {
-    let folder = match &args.folder {
-        Some(folder) => add::absolute(config, folder)?,
-        None => config.project.value.clone(),
-    };
-    if !folder.is_dir() {
-        let message = format!("there is no folder {}", folder.display());
-        return Err(CliError::usage("DIR", message));
-    }
-    let project = project(config, &folder);
-    let scopes = Registry::new(config).discover().scopes;
-    let name = args.scope.as_ref();
-    let scope = match name.or(config.named_scope().map(|named| &named.value)) {
-        Some(name) => find_scope(&scopes, name)?,
-        None => default_scope(&scopes, &project)?,
-    };
-    let path = portable_path(config, &project);
-    let edited = plan(
-        scope,
-        &[("paths".to_owned(), KeyChange::Add(vec![path.clone()]))],
-        &path,
-    )?;
-    let change = ManifestChange {
-        scope: &scope.name,
-        edited: &edited,
-        dry_run: args.dry_run,
-    };
-    let project_text = project.display();
-    change.write_and_report(
-        json,
-        &format!("{project_text} belongs to scope `{}`\n", scope.name),
-    )?;
-    if args.dry_run || json {
-        return Ok(());
-    }
-    // Another manifest may name a longer path, or the same one.
-    let scopes = Registry::new(config).discover().scopes;
-    let unpinned = Config {
-        pinned: None,
-        current_scope: None,
-        ..config.clone()
-    };
-    let current = current_by_manifests(&unpinned, &scopes, Some(&project))?;
-    match &current.scope {
-        Some(found) if found.name != scope.name => write_plain(&format!(
-            "but scope `{}` also claims it and takes precedence ({}): remove that with `{}`\n",
-            found.name,
-            current.rule.unwrap_or_default(),
-            command::command(&format!("scopes set {} …", quoted(&found.name)))
-        )),
-        _ => Ok(()),
-    }
+    done.write_and_report(json)
 }
 
 /// What was changed, or would be.
@@ -133,7 +78,7 @@ struct ManifestChange<'a> {
 
 impl ManifestChange<'_> {
     /// Writes the manifest, and prints the change and how to undo it.
-    fn write_and_report(&self, json: bool, outcome: &str) -> Result<(), CliError> {
+    fn write_and_report(&self, json: bool) -> Result<(), CliError> {
         let changes = self.edited.is_changed();
         let writes = changes && !self.dry_run;
         if writes {
@@ -146,13 +91,13 @@ impl ManifestChange<'_> {
         }
         let message = match undo {
             None => format!(
-                "{outcome}nothing to change: {} already has these values\n",
+                "nothing to change: {} already has these values\n",
                 self.edited.path.display()
             ),
             Some(_) if self.dry_run => {
                 format!("{}\nnothing was written\n", self.edited.shown())
             }
-            Some(undo) => format!("{}\n{outcome}written; undo: {undo}\n", self.edited.shown()),
+            Some(undo) => format!("{}\nwritten; undo: {undo}\n", self.edited.shown()),
         };
         write_plain(&message)
     }
@@ -182,23 +127,6 @@ pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Sc
     scope.ok_or_else(|| CliError::NoScope {
         name: name.to_owned(),
         known: scopes.iter().map(|scope| scope.name.clone()).collect(),
-    })
-}
-
-/// The scope to use if none is named: the only one, or the one with the project's name.
-fn default_scope<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scope>, CliError> {
-    if let [only] = scopes {
-        return Ok(only);
-    }
-    let name = project.file_name().unwrap_or_default().to_string_lossy();
-    let names: Vec<String> = scopes.iter().map(|scope| scope.name.clone()).collect();
-    find_scope(scopes, &name).map_err(|_| {
-        let first = names.first().map_or("NAME", String::as_str);
-        let message = format!(
-            "several scopes can claim the project: pass `--scope` with one of {}",
-            names.join(", ")
-        );
-        CliError::usage("--scope", message).with_example(format!("scopes claim --scope {first}"))
     })
 }
 
@@ -340,8 +268,14 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     Ok((key.to_owned(), change))
 }
 
-/// Makes a relative folder absolute, so that it means the same from anywhere.
+/// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.
 fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
+    if key == "paths" && part == "." {
+        return Ok(portable_path(
+            config,
+            &project(config, &config.project.value),
+        ));
+    }
     let means_the_same = part.starts_with(['/', '~', '*']);
     if key != "paths" || means_the_same {
         return Ok(part.to_owned());

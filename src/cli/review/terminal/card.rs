@@ -192,7 +192,7 @@ fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
 
 /// An approved memory. The nearest one is compared word by word, in `fold` lines.
 fn approved_text(near: &Near, id: &str, fold: usize) -> String {
-    let relation = near.relation_in_words();
+    let relation = near.relation.as_str();
     let line = format!("approved: {id}  {}  ({relation})", near.title);
     let mut lines = wrapped(&line, "  ") + "\n";
     if let Some(conflict) = &near.conflict {
