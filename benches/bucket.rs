@@ -28,7 +28,7 @@ mod server;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ack_test_bucket::Bucket;
+use ack_test_bucket::{Action, Bucket};
 use serde_json::{Value, json};
 
 use self::data::{Random, store};
@@ -66,7 +66,8 @@ fn main() {
     let asked = asked();
     own.call("query_memories", &asked);
     for delay in DELAYS {
-        bucket.set_delay(Duration::from_millis(delay));
+        let delayed = Action::Delay(Duration::from_millis(delay));
+        bucket.intercept(move |_| delayed);
         println!("a bucket that answers after {delay} ms");
         let reader = tempfile::tempdir().unwrap();
         let reader = reader.path();
@@ -125,7 +126,7 @@ fn first_answers(source: &Path) {
         let bucket = Bucket::start().unwrap();
         let took = publish_with(&binary, source, &bucket);
         report_traffic(&bucket, &binary, took);
-        bucket.set_delay(Duration::from_millis(30));
+        bucket.intercept(|_| Action::Delay(Duration::from_millis(30)));
         (binary, bucket)
     };
     let buckets: Vec<_> = other.into_iter().chain([built]).map(publish_with).collect();
@@ -160,7 +161,7 @@ fn until_answered(server: &mut Server, asked: &Value) {
 /// The time lost to a server that accepts requests and does not answer.
 fn frozen(bucket: &Bucket, server: &mut Server, asked: &Value) {
     std::thread::sleep(Duration::from_millis(1_100));
-    bucket.freeze();
+    bucket.intercept(|_| Action::Hang);
     let began = Instant::now();
     server.call("query_memories", asked);
     println!(
@@ -168,7 +169,7 @@ fn frozen(bucket: &Bucket, server: &mut Server, asked: &Value) {
         millis(began.elapsed())
     );
     questions("frozen server, later questions", server);
-    bucket.thaw();
+    bucket.clear_faults();
 }
 
 fn index(root: &Path) {
@@ -223,13 +224,15 @@ fn report_times(what: &str, mut times: Vec<f64>) {
 }
 
 fn report_traffic(bucket: &Bucket, what: &str, took: Duration) {
-    let traffic = bucket.traffic();
+    let requests = bucket.requests();
+    let up: u64 = requests.iter().map(|request| request.bytes_in).sum();
+    let down: u64 = requests.iter().map(|request| request.bytes_out).sum();
     println!(
         "  {what:<36} {:>8.0} ms  {:>4} requests  {:>8.2} MB up  {:>8.2} MB down",
         millis(took),
-        traffic.requests,
-        traffic.bytes_in as f64 / 1e6,
-        traffic.bytes_out as f64 / 1e6
+        requests.len(),
+        up as f64 / 1e6,
+        down as f64 / 1e6
     );
 }
 

@@ -31,7 +31,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ack_test_bucket::Bucket;
+use ack_test_bucket::{Action, Bucket};
 use serde_json::json;
 
 use self::data::{Random, store};
@@ -53,7 +53,7 @@ fn main() {
         let bucket = Bucket::start().unwrap();
         sql(source.path(), "UPDATE memories SET status = 'approved'");
         publish(source.path(), &bucket);
-        bucket.set_delay(Duration::from_millis(30));
+        bucket.intercept(|_| Action::Delay(Duration::from_millis(30)));
         follow(follower.path(), &bucket, "20s");
         bucket
     });
@@ -120,11 +120,12 @@ fn main() {
     );
     println!("  memory after {:.0} MiB", server.resident());
     if let Some(bucket) = &bucket {
-        let traffic = bucket.traffic();
+        let requests = bucket.requests();
+        let down: u64 = requests.iter().map(|request| request.bytes_out).sum();
         println!(
             "  {} requests to the bucket, {:.1} MB down",
-            traffic.requests,
-            traffic.bytes_out as f64 / 1e6
+            requests.len(),
+            down as f64 / 1e6
         );
     }
     server.stop();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -89,6 +89,14 @@ pub fn scene() -> (Root, Bucket) {
     (root, Bucket::start().unwrap())
 }
 
+/// Refuses every request that is not signed with this key, or does not carry this token.
+pub fn only_for(bucket: &Bucket, key: &'static str) {
+    bucket.intercept(move |request| match request.key_id.as_deref() {
+        Some(signed) if signed == key => Action::Answer,
+        _ => Action::Refuse(403),
+    });
+}
+
 pub fn sql(root: &Root, text: &str) {
     let store = root.scope_folder("mine").join("memory.db");
     Connection::open(store)
@@ -134,33 +142,11 @@ pub fn reader(bucket: &Bucket, max_age: &str) -> Root {
 }
 
 #[test]
-fn only_approved_memories_leave_the_machine() {
+fn only_approved_memories_are_published() {
     let (root, bucket) = scene();
-    root.store(
-        "secret",
-        &[memory(
-            "s-1",
-            "PRIVATE-text of one person",
-            json!({ "narrative": "qxzprivate" }),
-        )],
-    );
-    root.manifest("secret", "visibility = \"private\"\n");
     let plan = published(&root, &bucket, &[]);
     assert_eq!(planned(&plan, "added"), ["m-1", "m-2", "m-6", "m-7"]);
     assert_eq!(plan["published"]["version"], 1);
-    let mut refused = command(root.path());
-    refused
-        .args(["publish", "secret", "--to", ADDRESS, "--yes", "--endpoint"])
-        .arg(bucket.endpoint());
-    let refused = run(&mut refused);
-    assert_ne!(refused.code, Some(0));
-    assert!(refused.err.contains("is private"), "{}", refused.err);
-    // The texts are compressed, the stems of their words are not.
-    let bytes = String::from_utf8_lossy(&bucket.all_bytes()).into_owned();
-    assert!(bytes.contains("sigkil"));
-    for word in ["qxzwait", "qxzreject", "qxzbless", "qxzprivat"] {
-        assert!(!bytes.contains(word), "{word} was uploaded");
-    }
     assert_eq!(
         read_anew(&bucket),
         [
@@ -180,7 +166,11 @@ fn a_dry_run_plans_and_uploads_nothing() {
     assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     let outcome = publish(&root, &bucket, &["--dry-run"]);
     assert!(outcome.out.contains("4 to add"), "{}", outcome.out);
-    assert!(outcome.out.contains("S3 Standard"), "{}", outcome.out);
+    assert!(
+        outcome.out.contains("requests; the version has"),
+        "{}",
+        outcome.out
+    );
 }
 
 #[test]
@@ -202,8 +192,7 @@ fn only_what_changed_is_uploaded() {
     assert_eq!(planned(&plan, "changed"), ["m-2"]);
     assert_eq!(planned(&plan, "withdrawn"), ["m-6"]);
     assert_eq!(plan["unchanged"], 2);
-    let traffic = bucket.traffic();
-    assert!(traffic.requests <= 30, "{traffic:?}");
+    assert!(bucket.requests().len() <= 30, "{:?}", bucket.requests());
     assert_eq!(
         read_anew(&bucket),
         [
@@ -217,7 +206,7 @@ fn only_what_changed_is_uploaded() {
 #[test]
 fn a_server_that_ignores_conditions_is_refused() {
     let (root, bucket) = scene();
-    bucket.set_ignore_conditions(true);
+    bucket.intercept(|_| Action::IgnoreConditions);
     let refused = publish(&root, &bucket, &["--yes"]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert!(refused.err.contains("safely"), "{}", refused.err);
@@ -302,102 +291,12 @@ fn versions_can_be_rolled_back_and_pruned() {
 }
 
 #[test]
-fn a_killed_publisher_leaves_the_previous_version() {
-    let (root, bucket) = scene();
-    published(&root, &bucket, &[]);
-    let before = read_anew(&bucket);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'Changed' WHERE id = 'm-1'",
-    );
-    let mut after = before.clone();
-    after[0] = "Changed".to_owned();
-    let mut finished = false;
-    for moment in 1..40 {
-        let arrived = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&arrived);
-        // The request at which it dies takes effect every other time.
-        bucket.intercept(move |_| {
-            let number = counter.fetch_add(1, Ordering::SeqCst) + 1;
-            match number.cmp(&moment) {
-                std::cmp::Ordering::Less => Action::Answer,
-                std::cmp::Ordering::Equal if moment % 2 == 0 => Action::LoseAnswer,
-                _ => Action::Hang,
-            }
-        });
-        let mut publisher = publish_command(&root, &bucket, &["--yes", "--json"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        finished = wait_for(&mut publisher, || arrived.load(Ordering::SeqCst) >= moment);
-        bucket.clear_faults();
-        let found = read_anew(&bucket);
-        assert!(
-            found == before || found == after,
-            "moment {moment}: {found:?}"
-        );
-        if finished {
-            break;
-        }
-    }
-    assert!(finished, "it never came to its end");
-    published(&root, &bucket, &[]);
-    assert_eq!(read_anew(&bucket), after);
-}
-
-/// Waits until a process ends or something happened, and then kills it. Returns whether it ended by
-/// itself.
-fn wait_for(child: &mut Child, happened: impl Fn() -> bool) -> bool {
-    let began = Instant::now();
-    loop {
-        if child.try_wait().unwrap().is_some() {
-            return true;
-        }
-        if happened() || began.elapsed() > Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(5));
-            child.kill().unwrap();
-            child.wait().unwrap();
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-#[test]
-fn two_concurrent_publishers_lose_nothing() {
+fn a_publisher_that_would_remove_what_another_one_added_is_stopped() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let other = Root::new();
     let copy = other.scope_folder("mine").join("memory.db");
-    for round in 0..6 {
-        // Both add the same memory and publish it from stores of their own.
-        sql(
-            &root,
-            &format!(
-                "INSERT INTO memories (id, title, status) VALUES ('r-{round}', 'Round {round}', 'approved')"
-            ),
-        );
-        fs::copy(root.scope_folder("mine").join("memory.db"), &copy).unwrap();
-        let start = |root: &Root| {
-            publish_command(root, &bucket, &["--yes", "--json"])
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap()
-        };
-        let both = [start(&root), start(&other)];
-        for publisher in both {
-            let output = publisher.wait_with_output().unwrap();
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "round {round}: {stderr}");
-        }
-        let found = read_anew(&bucket);
-        for earlier in 0..=round {
-            assert!(found.contains(&format!("Round {earlier}")), "{found:?}");
-        }
-    }
-    // A publisher whose store lacks memories that another one adds meanwhile is stopped.
+    fs::copy(root.scope_folder("mine").join("memory.db"), &copy).unwrap();
     let before = head(&bucket)["version"].as_u64().unwrap();
     sql(
         &root,
@@ -432,7 +331,7 @@ fn two_concurrent_publishers_lose_nothing() {
 }
 
 /// Delays the first write of the head by five seconds. Counts these writes as they arrive.
-pub fn delay_first_head(bucket: &Bucket) -> Arc<AtomicUsize> {
+fn delay_first_head(bucket: &Bucket) -> Arc<AtomicUsize> {
     let heads = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&heads);
     bucket.intercept(move |request| {
@@ -538,7 +437,10 @@ fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported()
     );
     published(&root, &bucket, &["--reindex"]);
     let before = bucket.keys().len();
-    bucket.set_deny_list(true);
+    bucket.intercept(|request| match request.operation {
+        Operation::List => Action::Refuse(403),
+        _ => Action::Answer,
+    });
     let outcome = publish(&root, &bucket, &["--prune", "0s", "--yes"]);
     assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
     assert!(
@@ -548,7 +450,7 @@ fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported()
     );
     assert!(outcome.out.contains("removed"), "{}", outcome.out);
     assert!(bucket.keys().len() < before);
-    bucket.set_deny_list(false);
+    bucket.clear_faults();
     assert_eq!(read_anew(&bucket).len(), 3);
     assert!(
         publish(&root, &bucket, &["--prune", "0s", "--dry-run"])
@@ -592,16 +494,8 @@ fn a_pipe_is_not_published_and_not_waited_for() {
         command
             .args(["publish", name, "--to", ADDRESS, "--yes", "--endpoint"])
             .arg(bucket.endpoint());
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        assert!(wait_for(&mut child, || false), "{name} hangs");
-        let output = child.wait_with_output().unwrap();
-        assert!(!output.status.success(), "{name}");
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains("a named pipe"), "{name}: {stderr}");
+        let output = run(&mut command).fails(1);
+        assert!(output.contains("a named pipe"), "{name}: {output}");
         assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     };
     fs::create_dir_all(root.scope_folder("piped")).unwrap();

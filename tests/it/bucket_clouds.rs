@@ -1,5 +1,5 @@
-//! Buckets of Google and Microsoft with the credentials of a machine: the metadata service and the
-//! storage are servers on this machine that answer as the vendors document, the client is ours.
+//! Buckets of Google and Microsoft with the credentials of a machine: the metadata services are
+//! servers on this machine that answer as the vendors document, the client is ours.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,20 +9,20 @@ use std::sync::{Arc, Mutex};
 use ack_test_bucket::Bucket;
 use serde_json::json;
 
-use crate::bucket::{command, published, scene};
+use crate::bucket::{command, only_for, published, scene, sql, titles};
 use crate::bucket_reading::{both, first, notes};
 use crate::cli::run;
 use crate::support::Root;
 
 const TITLE: &str = "The connection pool has 20 connections";
 /// The token that the metadata services give. No message may contain it.
-pub const TOKEN: &str = "t0ken-of-the-machine";
+const TOKEN: &str = "t0ken-of-the-machine";
 /// What a managed identity of Azure's App Service has to send.
 const IDENTITY_HEADER: &str = "853b9a84-5bfa-4b22-a3f3-0b9a43d9ad8a";
 
 /// A request that arrived: its method and path, and its headers with names in lower case.
 pub struct Request {
-    path: String,
+    pub path: String,
     headers: Vec<(String, String)>,
 }
 
@@ -41,7 +41,7 @@ impl Request {
         Self { path, headers }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -91,48 +91,15 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    fn seen(&self) -> Vec<String> {
+    /// The requests that arrived: their methods and paths.
+    pub fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-/// Serves the objects of a bucket to anyone who sends the token: the reads that both clouds share.
-fn storage(bucket: Bucket, header: &'static str) -> Server {
-    Server::start(move |request| {
-        let bearer = format!("Bearer {TOKEN}");
-        if request.header("authorization") != Some(&bearer) || request.header(header).is_none() {
-            return refused(401, "<Error><Code>AuthenticationRequired</Code></Error>");
-        }
-        let key = request.path.strip_prefix("GET /memories/").unwrap_or("");
-        let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy();
-        let Some(object) = bucket.get(&key) else {
-            return refused(404, "<Error><Code>NoSuchKey</Code></Error>");
-        };
-        let tag = format!("\"{:x}\"", object.len());
-        if request.header("if-none-match") == Some(&tag) {
-            return refused(304, "");
-        }
-        let common = format!("etag: {tag}\r\nlast-modified: Thu, 01 Jan 2026 10:00:00 GMT\r\n");
-        let range = request.header("range").and_then(|range| {
-            let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-            Some((first.parse::<usize>().ok()?, last.parse::<usize>().ok()?))
-        });
-        match range {
-            None => (200, common, object.to_vec()),
-            Some((first, last)) => {
-                let range = format!(
-                    "{common}content-range: bytes {first}-{last}/{}\r\n",
-                    object.len()
-                );
-                (206, range, object[first..=last].to_vec())
-            }
-        }
-    })
-}
-
 /// Google's metadata server:
 /// <https://cloud.google.com/compute/docs/access/authenticate-workloads#applications>.
-pub fn google_machine() -> Server {
+fn google_machine() -> Server {
     Server::start(|request| {
         let path = "GET /computeMetadata/v1/instance/service-accounts/default/token";
         if request.header("metadata-flavor") != Some("Google") {
@@ -177,21 +144,22 @@ fn microsoft_machine() -> Server {
     })
 }
 
-fn bucket() -> Bucket {
+/// A published scope in a bucket that only the token of the machine opens.
+fn guarded() -> Bucket {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
+    only_for(&bucket, TOKEN);
     bucket
 }
 
-/// A root that follows the storage.
-fn follower(scheme: &str, storage: &Server, credentials: &str) -> Root {
+/// A root that follows the storage at an address.
+fn follower(scheme: &str, endpoint: &str, credentials: &str) -> Root {
     let root = Root::new();
     root.manifest(
         "team",
         &format!(
-            "table = \"{scheme}://memories/platform\"\n[remote]\nendpoint = \"{}\"\n\
-             credentials = \"{credentials}\"\nmax_age = \"1s\"\n",
-            storage.url()
+            "table = \"{scheme}://memories/platform\"\n[remote]\nendpoint = \"{endpoint}\"\n\
+             credentials = \"{credentials}\"\nmax_age = \"1s\"\n"
         ),
     );
     root
@@ -223,9 +191,9 @@ fn answers(command: &mut Command) {
 
 #[test]
 fn a_machine_of_google_gives_the_credentials() {
-    let (storage, machine) = (storage(bucket(), "authorization"), google_machine());
+    let (bucket, machine) = (guarded(), google_machine());
     let with = |credentials: &str, address: &str| {
-        let reader = follower("gs", &storage, credentials);
+        let reader = follower("gs", &bucket.endpoint(), credentials);
         let mut command = query(&reader);
         command
             .env("GCE_METADATA_HOST", address)
@@ -246,9 +214,9 @@ fn a_machine_of_google_gives_the_credentials() {
 
 #[test]
 fn a_managed_identity_of_azure_gives_the_credentials() {
-    let (storage, machine) = (storage(bucket(), "x-ms-version"), microsoft_machine());
+    let (bucket, machine) = (guarded(), microsoft_machine());
     let with = |credentials: &str| {
-        let reader = follower("az", &storage, credentials);
+        let reader = follower("az", &bucket.endpoint(), credentials);
         let mut command = query(&reader);
         command.env("AZURE_STORAGE_ACCOUNT_NAME", "acme");
         (command, reader)
@@ -274,12 +242,12 @@ fn a_managed_identity_of_azure_gives_the_credentials() {
 
 #[test]
 fn problems_with_a_machine_are_reported_without_its_token() {
-    let storage = storage(bucket(), "authorization");
+    let bucket = guarded();
     let denied = Server::start(|_| refused(404, "no service account"));
     let strange = Server::start(|_| refused(200, TOKEN));
     for (machine, cause) in [(&denied, "404"), (&strange, "")] {
         for scheme in ["gs", "az"] {
-            let reader = follower(scheme, &storage, "instance");
+            let reader = follower(scheme, &bucket.endpoint(), "instance");
             let mut command = query(&reader);
             command
                 .env("GCE_METADATA_HOST", &machine.address)
@@ -333,10 +301,59 @@ fn a_refusal_names_the_permissions_of_its_cloud() {
         ("az", "Storage Blob Data Reader"),
         ("gs", "Storage Object Viewer"),
     ] {
-        let reader = follower(scheme, &storage, "anonymous");
+        let reader = follower(scheme, &storage.url(), "anonymous");
         let outcome = run(query(&reader).env("AZURE_STORAGE_ACCOUNT_NAME", "acme"));
         let output = both(&outcome);
         assert!(output.contains(role), "{output}");
         assert!(!output.contains("GetObject"), "{output}");
     }
+}
+
+#[test]
+fn a_scope_is_published_to_google_followed_rolled_back_and_pruned() {
+    let (root, bucket) = scene();
+    let machine = google_machine();
+    only_for(&bucket, TOKEN);
+    let remote = format!(
+        "[remote]\nendpoint = \"{}\"\ncredentials = \"instance\"\n",
+        bucket.endpoint()
+    );
+    root.manifest("mine", &remote);
+    let at_google = |root: &Root| {
+        let mut command = command(root.path());
+        command
+            .env_remove("AWS_ACCESS_KEY_ID")
+            .env("HOME", root.path())
+            .env("GCE_METADATA_HOST", &machine.address)
+            .env("GCE_METADATA_IP", &machine.address);
+        command
+    };
+    let publish = |more: &[&str]| {
+        let mut command = at_google(&root);
+        command
+            .args(["publish", "mine", "--to", "gs://memories/platform"])
+            .args(["--yes", "--json"])
+            .args(more);
+        run(&mut command).json()
+    };
+    let read = || {
+        let reader = follower("gs", &bucket.endpoint(), "instance");
+        let query = ["query", "--all", "--json", "--limit", "50"];
+        titles(&run(at_google(&reader).args(query)).ok())
+    };
+    assert_eq!(publish(&[])["published"]["version"], 1);
+    let first = read();
+    assert_eq!(first.len(), 3);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
+    );
+    publish(&[]);
+    assert_eq!(read()[0], "A mistake");
+    publish(&["--rollback", "v-1"]);
+    assert_eq!(read(), first);
+    let before = bucket.keys().len();
+    assert_eq!(publish(&["--prune", "0s"])["versions"], json!([2, 1]));
+    assert!(bucket.keys().len() < before);
+    assert_eq!(read(), first);
 }

@@ -1,18 +1,11 @@
 //! Scopes in a bucket if the copy on this machine cannot be written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::bucket::{published, reader, scene, sql};
-use crate::bucket_reading::{answer, ask, both, first, followed, notes, wait};
+use crate::bucket_reading::{answer, ask, both, first, followed, notes, remote, wait};
 use crate::cli::run;
-use crate::support::Root;
-
-/// The folder of a reader's copy of the bucket.
-fn remote(reader: &Root) -> PathBuf {
-    let buckets = reader.scope_folder("team").join("remote");
-    buckets.read_dir().unwrap().next().unwrap().unwrap().path()
-}
 
 /// Makes every write into the folder fail, for the superuser too: folders are where files belong.
 fn refuse_writes(folder: &Path) {

@@ -22,8 +22,6 @@ mod bucket_credentials;
 #[cfg(feature = "bucket")]
 mod bucket_formats;
 #[cfg(feature = "bucket")]
-mod bucket_google;
-#[cfg(feature = "bucket")]
 mod bucket_mistakes;
 #[cfg(feature = "bucket")]
 mod bucket_proofs;

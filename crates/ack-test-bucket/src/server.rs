@@ -1,68 +1,31 @@
-//! The server: it listens, accepts requests, logs them and injects the configured faults.
+//! The server: it listens, notes what arrives, and does what the test decided.
 
-use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::http::header::{CONTENT_LENGTH, HeaderValue};
+use bytes::Bytes;
+use futures::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Response;
+use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::answer::{Reply, answer};
-use crate::body::{self, Outgoing, Throttle};
-use crate::dialect::Dialect;
-use crate::log::{Entry, Log};
-use crate::objects::Store;
-use crate::refusal::Refusal;
-use crate::route::Call;
-use crate::switches::{Action, SwitchBoard};
+use crate::protocol::{Call, Reply};
+use crate::{Action, Shared};
 
-/// The state that the server's threads and the test share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) name: String,
-    pub(crate) dialect: Dialect,
-    pub(crate) store: Mutex<Store>,
-    pub(crate) log: Log,
-    pub(crate) switches: SwitchBoard,
-    pub(crate) frozen: watch::Sender<bool>,
-    pub(crate) upload_throttle: Throttle,
-    pub(crate) download_throttle: Throttle,
-}
+/// How often a slow answer sends some bytes.
+const SLOW_STEP: Duration = Duration::from_millis(20);
 
-impl Shared {
-    pub(crate) fn new(name: &str, dialect: Dialect) -> Self {
-        Self {
-            name: name.to_owned(),
-            dialect,
-            store: Mutex::default(),
-            log: Log::default(),
-            switches: SwitchBoard::default(),
-            frozen: watch::Sender::new(false),
-            upload_throttle: Throttle::default(),
-            download_throttle: Throttle::default(),
-        }
-    }
-
-    /// Waits while the server is frozen.
-    pub(crate) async fn thawed(&self) {
-        let mut frozen = self.frozen.subscribe();
-        // The sender lives as long as `self`.
-        let _ = frozen.wait_for(|frozen| !frozen).await;
-    }
-}
+type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// The threads of a running server.
-#[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -73,12 +36,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts to listen on an address.
-    ///
-    /// # Errors
-    /// The address is not available, or there are no threads.
-    pub(crate) fn start(address: SocketAddr, shared: Arc<Shared>) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+    pub(crate) fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("test-bucket")
@@ -98,14 +57,7 @@ impl Server {
         self.address
     }
 
-    /// Listens again after [`Self::close`].
-    ///
-    /// # Errors
-    /// The address is not available.
     pub(crate) fn open(&mut self) -> io::Result<()> {
-        if self.accepting.is_some() {
-            return Ok(());
-        }
         self.listen(TcpListener::bind(self.address)?)
     }
 
@@ -145,11 +97,9 @@ impl Drop for Server {
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(_) => continue,
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
         };
-        // Small answers are sent immediately.
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(&shared);
         let service = service_fn(move |request| handle(Arc::clone(&shared), request));
@@ -163,75 +113,65 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// The connection is closed without an answer.
-#[derive(Debug)]
-struct Closed;
-
-impl fmt::Display for Closed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("closed on purpose")
-    }
-}
-
-impl std::error::Error for Closed {}
-
+/// Answers a request. An error closes the connection without an answer.
 async fn handle(
     shared: Arc<Shared>,
     request: hyper::Request<Incoming>,
-) -> Result<Response<Outgoing>, Closed> {
-    let (head, incoming) = request.into_parts();
-    let call = Call::from(head);
-    let entry = shared.log.add(call.logged());
-    shared.thawed().await;
-    let body = body::receive(&shared, incoming, &entry)
-        .await
-        .map_err(|_| Closed)?;
-    tokio::time::sleep(shared.switches.change(|switches| switches.delay)).await;
-    let action = shared.switches.decide(&entry.request());
+) -> io::Result<Response<Body>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let mut call = Call::new(&head, body);
+    let request = call.request();
+    let number = {
+        let mut requests = shared.requests.lock();
+        requests.push(request.clone());
+        requests.len() - 1
+    };
+    let action = shared.decide(&request);
     match action {
-        Action::Close => return Err(Closed),
         Action::Hang => std::future::pending().await,
         Action::Delay(delay) => tokio::time::sleep(delay).await,
+        Action::IgnoreConditions => call.conditions.clear(),
         _ => {}
     }
-    shared.thawed().await;
-    let outcome = match action {
-        Action::Refuse(status) => Err(Refusal::InternalError(
-            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-        )),
-        _ => answer(&shared, &call, body),
+    let reply = match action {
+        Action::Refuse(status) => Reply::refusal(status, "Refused"),
+        _ => call.answer(&shared.objects).await,
     };
     if action == Action::LoseAnswer {
-        return Err(Closed);
+        return Err(io::ErrorKind::ConnectionAborted.into());
     }
-    let id = format!("{:016X}", shared.log.number());
-    let reply = outcome.unwrap_or_else(|refusal| Reply::refused(refusal, &call, &id));
-    let cut = match action {
-        Action::Cut(bytes) => Some(bytes),
-        _ => shared.switches.change(|switches| switches.cut),
+    // The log may have been cleared meanwhile.
+    if let Some(noted) = shared.requests.lock().get_mut(number) {
+        noted.bytes_out = reply.body.len() as u64;
+    }
+    let mut response = Response::builder().status(reply.status);
+    for (name, value) in &reply.headers {
+        response = response.header(*name, value);
+    }
+    let per_second = match action {
+        Action::Slow(bytes) => Some(bytes),
+        _ => None,
     };
-    Ok(respond(&shared, entry, reply, &id, cut))
+    let body = send(reply.body, per_second);
+    response.body(body).map_err(io::Error::other)
 }
 
-fn respond(
-    shared: &Arc<Shared>,
-    entry: Entry,
-    reply: Reply,
-    id: &str,
-    cut: Option<u64>,
-) -> Response<Outgoing> {
-    entry.note(|request| request.status = Some(reply.status.as_u16()));
-    let length = reply.body.len();
-    let body = body::send(Arc::clone(shared), entry, reply.body, cut);
-    let mut response = Response::new(body);
-    *response.status_mut() = reply.status;
-    *response.headers_mut() = reply.headers;
-    let headers = response.headers_mut();
-    headers
-        .entry(CONTENT_LENGTH)
-        .or_insert(HeaderValue::from(length));
-    if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert("x-amz-request-id", id);
-    }
-    response
+/// A body, in pieces with pauses if only so many bytes may pass in a second.
+fn send(body: Bytes, per_second: Option<u64>) -> Body {
+    let steps_per_second = 1_000 / SLOW_STEP.as_millis().max(1);
+    let piece = per_second.map_or(usize::MAX, |bytes| {
+        usize::try_from(u128::from(bytes) / steps_per_second).unwrap_or(usize::MAX)
+    });
+    let pieces = stream::unfold(body, move |mut rest| async move {
+        if rest.is_empty() {
+            return None;
+        }
+        if per_second.is_some() {
+            tokio::time::sleep(SLOW_STEP).await;
+        }
+        let next = rest.split_to(rest.len().min(piece.max(1)));
+        Some((Ok(Frame::data(next)), rest))
+    });
+    StreamBody::new(pieces).boxed_unsync()
 }
