@@ -1,7 +1,6 @@
 //! Reads and writes objects: the operations that a bucket needs, blocking, with time limits.
 
 use std::future::Future;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,9 +131,6 @@ impl Client {
     }
 
     /// Reads an object, unless it is still in the known state.
-    ///
-    /// # Errors
-    /// The server refuses, fails or takes longer than `within`.
     pub fn read(
         &self,
         name: &str,
@@ -172,74 +168,66 @@ impl Client {
     pub fn get(&self, name: &str, within: Duration) -> Result<Object, BucketError> {
         match self.read(name, None, within)? {
             ReadOutcome::Found(object) => Ok(object),
-            ReadOutcome::Unchanged | ReadOutcome::Missing => Err(BucketError::Missing {
-                address: self.address.to_string(),
-                key: name.to_owned(),
-            }),
+            ReadOutcome::Unchanged | ReadOutcome::Missing => Err(self.missing(name)),
         }
     }
 
-    /// Reads ranges of objects, several at once, and passes their bytes to `take` as they arrive,
-    /// with the number that was given and the position in the object. What arrives of a range is in
-    /// order. `take` returns whether to continue.
+    /// Reads an object from a position to its end, and passes its bytes to `take` as they arrive.
     ///
-    /// # Errors
-    /// The first failure.
-    pub fn get_ranges(
+    /// A connection that ends too early is replaced, as long as each brings some bytes: on a slow
+    /// link, one request may take longer than it is allowed to.
+    pub fn read_from(
         &self,
-        ranges: Vec<(usize, String, Range<u64>)>,
-        concurrency: usize,
-        mut take: impl FnMut(usize, u64, Bytes) -> Result<(), BucketError>,
+        name: &str,
+        mut at: u64,
+        end: u64,
+        mut take: impl FnMut(&[u8]) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(concurrency);
-        let store = Arc::clone(&self.store);
-        let prefix = self.address.clone();
-        let task = runtime()?.spawn(async move {
-            let reads = ranges.into_iter().map(|(number, name, range)| {
-                let (store, sender) = (Arc::clone(&store), sender.clone());
-                let path = Path::from(prefix.key(&name));
-                Ok(async move {
-                    let send = |outcome| {
-                        // Sending may block until bytes are written; the runtime has another
-                        // thread.
-                        let sent = tokio::task::block_in_place(|| sender.send(outcome));
-                        sent.map_err(drop)
-                    };
-                    let taken = |at, bytes| send(Ok((number, at, bytes)));
-                    match read_range(&*store, &path, range, taken).await {
-                        Ok(is_wanted) => is_wanted,
-                        Err(error) => send(Err((name, error))).and(Err(())),
-                    }
-                })
-            });
-            let all = futures::stream::iter(reads).try_buffer_unordered(concurrency);
-            // The receiver gets what went wrong.
-            let _ = all.try_collect::<()>().await;
-        });
-        let mut result = Ok(());
-        for outcome in receiver {
-            let taken = match outcome {
-                Ok((number, at, bytes)) => take(number, at, bytes),
-                Err((name, Some(Error::NotFound { .. }))) => Err(BucketError::Missing {
-                    address: self.address.to_string(),
-                    key: name,
-                }),
-                Err((name, Some(error))) => Err(self.failed("read", &name, &error)),
-                Err((_, None)) => Err(self.timeout(REQUEST_TIMEOUT)),
+        let path = self.path(name);
+        while at < end {
+            let begun = at;
+            let mut refused = None;
+            let options = GetOptions {
+                range: Some((at..end).into()),
+                ..GetOptions::default()
             };
-            if taken.is_err() {
-                result = taken;
-                break;
+            let read = self.wait(REQUEST_TIMEOUT, async {
+                let mut stream = self.store.get_opts(&path, options).await?.into_stream();
+                while let Some(mut bytes) = stream.try_next().await? {
+                    // A server may send more than was asked for.
+                    bytes.truncate(usize::try_from(end - at).unwrap_or(usize::MAX));
+                    if let Err(error) = take(&bytes) {
+                        refused = Some(error);
+                        break;
+                    }
+                    at += bytes.len() as u64;
+                }
+                Ok::<(), Error>(())
+            });
+            if let Some(error) = refused {
+                return Err(error);
+            }
+            // The next request gets the rest.
+            if at > begun {
+                continue;
+            }
+            match read? {
+                Ok(()) => {
+                    return Err(BucketError::Damaged {
+                        address: self.address.to_string(),
+                        problem: format!("`{name}` is shorter than what was published"),
+                    });
+                }
+                Err(error @ Error::NotFound { .. }) if !is_without_bucket(&error) => {
+                    return Err(self.missing(name));
+                }
+                Err(error) => return Err(self.failed("read", name, &error)),
             }
         }
-        task.abort();
-        result
+        Ok(())
     }
 
     /// Writes an object; `None` if the condition does not hold.
-    ///
-    /// # Errors
-    /// The server refuses, fails or takes too long.
     pub fn put(
         &self,
         name: &str,
@@ -276,9 +264,6 @@ impl Client {
     }
 
     /// Writes a large object in parts.
-    ///
-    /// # Errors
-    /// The file cannot be read; the server refuses, fails or takes too long.
     pub fn upload(
         &self,
         name: &str,
@@ -309,9 +294,6 @@ impl Client {
     }
 
     /// Removes objects; missing ones are no error.
-    ///
-    /// # Errors
-    /// The server refuses, fails or takes too long.
     pub fn delete(&self, names: &[String]) -> Result<(), BucketError> {
         for name in names {
             let path = self.path(name);
@@ -324,9 +306,6 @@ impl Client {
     }
 
     /// The objects in a folder.
-    ///
-    /// # Errors
-    /// The server refuses, fails or takes too long.
     pub fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BucketError> {
         let path = if folder.is_empty() {
             Path::from(self.address.prefix.clone())
@@ -356,6 +335,13 @@ impl Client {
         runtime
             .block_on(async { tokio::time::timeout(within, work).await })
             .map_err(|_| self.timeout(within))
+    }
+
+    fn missing(&self, name: &str) -> BucketError {
+        BucketError::Missing {
+            address: self.address.to_string(),
+            key: name.to_owned(),
+        }
     }
 
     fn timeout(&self, waited: Duration) -> BucketError {
@@ -400,56 +386,6 @@ impl Client {
             }
         }
     }
-}
-
-/// Reads a range and passes its bytes on as they arrive. A connection that ends too early is
-/// replaced, as long as each brings some bytes: on a slow link, one request may take longer than it
-/// is allowed to. The inner result is
-/// `Err(())` if the receiver has stopped reading.
-///
-/// # Errors
-/// The last failure; `None` if the server took too long.
-async fn read_range(
-    store: &dyn ObjectStore,
-    path: &Path,
-    range: Range<u64>,
-    taken: impl Fn(u64, Bytes) -> Result<(), ()>,
-) -> Result<Result<(), ()>, Option<Error>> {
-    let mut at = range.start;
-    while at < range.end {
-        let begun = at;
-        let options = GetOptions {
-            range: Some((at..range.end).into()),
-            ..GetOptions::default()
-        };
-        let read = async {
-            let mut stream = store.get_opts(path, options).await?.into_stream();
-            while let Some(mut bytes) = stream.try_next().await? {
-                let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
-                bytes.truncate(left);
-                let length = bytes.len() as u64;
-                if taken(at, bytes).is_err() {
-                    return Ok(false);
-                }
-                at += length;
-            }
-            Ok::<_, Error>(true)
-        };
-        match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
-            Ok(Ok(false)) => return Ok(Err(())),
-            // The next request gets the rest.
-            _ if at > begun => {}
-            Ok(Ok(true)) => {
-                return Err(Some(Error::Generic {
-                    store: "bucket",
-                    source: "the object is shorter than what was published".into(),
-                }));
-            }
-            Ok(Err(error)) => return Err(Some(error)),
-            Err(_) => return Err(None),
-        }
-    }
-    Ok(Ok(()))
 }
 
 /// Why the server refused, if it did. The library has no specific error for refused listings, nor

@@ -1,13 +1,14 @@
-//! Fetches a version: its files in large parts, several at once, each file checked against its
-//! digest. What has arrived is kept if the process ends, and the next one continues there.
+//! Fetches a version: several files at once, each checked against its digest. What has arrived of
+//! a file is kept if the process ends, and the next one continues there.
 
-mod partial;
-
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use self::partial::PartialFile;
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};
@@ -15,10 +16,8 @@ use crate::client::Client;
 use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, sha256};
 use crate::mirror;
 
-/// How many requests run at once.
-const MAX_CONCURRENT_REQUESTS: usize = 6;
-/// How many times a file is fetched if its digest does not match.
-const MAX_FETCH_ATTEMPTS: usize = 2;
+/// How many files are fetched at once.
+const MAX_CONCURRENT_FILES: usize = 6;
 /// The size of a version as a multiple of its files: the records are stored a second time.
 const RECORDS_SIZE_FACTOR: u64 = 3;
 
@@ -38,9 +37,6 @@ pub struct Progress {
 }
 
 /// Reads the version that a head names.
-///
-/// # Errors
-/// It is missing, or does not match the head.
 pub fn fetch_version(
     client: &Client,
     head: &Head,
@@ -108,9 +104,6 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
 
 /// Fetches a version and makes it the one that is served. The lock of the cache must be held.
 /// `on_fetched` runs once the files are fetched, before the records are written.
-///
-/// # Errors
-/// It cannot be fetched, or is damaged. The previous version is still served.
 pub fn install(
     client: &Client,
     cache: &Cache,
@@ -152,9 +145,6 @@ pub fn install(
 
 /// Builds a version from files that are already here, and serves it. The lock of the cache must be
 /// held. `allowed`: how many bytes it may take on this machine.
-///
-/// # Errors
-/// A file is damaged or cannot be written.
 pub fn assemble(
     address: &Address,
     cache: &Cache,
@@ -179,9 +169,6 @@ pub fn assemble(
 }
 
 /// Links the files of a version to a folder. The lock of the cache must be held.
-///
-/// # Errors
-/// A file is missing or cannot be written.
 pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(), BucketError> {
     for file in &version.files {
         let to = cache::file_path(folder, &file.path);
@@ -191,9 +178,6 @@ pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(),
 }
 
 /// Fetches the missing files of a version. The lock of the cache must be held.
-///
-/// # Errors
-/// A file cannot be fetched or written, or is damaged.
 pub fn fetch(
     client: &Client,
     cache: &Cache,
@@ -201,85 +185,93 @@ pub fn fetch(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), BucketError> {
     cache::make_folder(&cache.folder().join("files"))?;
-    let mut here = Progress {
-        fetched: 0,
-        total: version.bytes(),
+    let is_missing = |file: &&FileEntry| {
+        let metadata = fs::metadata(cache.file(&file.sha256));
+        !metadata.is_ok_and(|metadata| metadata.len() == file.bytes)
     };
-    for attempt in 0..MAX_FETCH_ATTEMPTS {
-        let missing: Vec<&FileEntry> = version
-            .files
-            .iter()
-            .filter(|file| {
-                let path = cache.file(&file.sha256);
-                !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes)
+    let missing: Vec<&FileEntry> = version.files.iter().filter(is_missing).collect();
+    let missing_bytes: u64 = missing.iter().map(|file| file.bytes).sum();
+    let total = version.bytes();
+    let mut here = Progress {
+        fetched: total.saturating_sub(missing_bytes),
+        total,
+    };
+    progress(here);
+    let threads = missing.len().min(MAX_CONCURRENT_FILES);
+    let next = Mutex::new(missing.into_iter());
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        let fetching: Vec<_> = (0..threads)
+            .map(|_| {
+                let sender = sender.clone();
+                scope.spawn(|| fetch_each(client, cache, &next, sender))
             })
             .collect();
-        let mut partial = Vec::with_capacity(missing.len());
-        let mut missing_bytes = 0;
-        for entry in missing {
-            let file = PartialFile::open(cache, entry)?;
-            missing_bytes += file.missing_bytes();
-            partial.push(Some(file));
-        }
-        here.fetched = here.total.saturating_sub(missing_bytes);
-        progress(here);
-        let damaged = fetch_once(client, partial, cache, &mut |bytes| {
-            here.fetched += bytes;
+        drop(sender);
+        for bytes in receiver {
+            here.fetched = here.fetched.saturating_add(bytes).min(total);
             progress(here);
-        })?;
-        match damaged.first() {
-            None => return Ok(()),
-            Some(file) if attempt + 1 == MAX_FETCH_ATTEMPTS => {
-                return Err(BucketError::Damaged {
-                    address: client.address().to_string(),
-                    problem: format!("`{}` is not what was published", file.object),
-                });
-            }
-            Some(_) => {}
         }
-    }
-    Ok(())
+        fetching.into_iter().try_for_each(|thread| {
+            let fetched = thread.join();
+            fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
-/// Fetches files, and returns those whose digest does not match.
-fn fetch_once<'a>(
+/// Fetches one file after the other, until there are no more or one fails.
+fn fetch_each<'a>(
     client: &Client,
-    mut partial: Vec<Option<PartialFile<'a>>>,
     cache: &Cache,
-    arrived: &mut dyn FnMut(u64),
-) -> Result<Vec<&'a FileEntry>, BucketError> {
-    let mut damaged = Vec::new();
-    let mut finish = |slot: &mut Option<PartialFile<'a>>| -> Result<(), BucketError> {
-        if let Some(file) = slot.take_if(|file| file.is_complete()) {
-            let entry = file.entry;
-            if !file.finish(cache)? {
-                damaged.push(entry);
-            }
+    files: &Mutex<impl Iterator<Item = &'a FileEntry>>,
+    arrived: Sender<u64>,
+) -> Result<(), BucketError> {
+    loop {
+        let next = files.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some(file) = next else { return Ok(()) };
+        // What arrived in an earlier process may be damaged.
+        if !fetch_file(client, cache, file, &arrived)?
+            && !fetch_file(client, cache, file, &arrived)?
+        {
+            return Err(BucketError::Damaged {
+                address: client.address().to_string(),
+                problem: format!("`{}` is not what was published", file.object),
+            });
         }
-        Ok(())
-    };
-    let mut ranges = Vec::new();
-    for (number, slot) in partial.iter_mut().enumerate() {
-        finish(slot)?;
-        let missing = slot.iter().flat_map(|file| {
-            let object = &file.entry.object;
-            file.missing()
-                .into_iter()
-                .map(move |range| (number, object.clone(), range))
-        });
-        ranges.extend(missing);
     }
-    client.get_ranges(ranges, MAX_CONCURRENT_REQUESTS, |number, at, bytes| {
-        let Some(slot) = partial.get_mut(number) else {
-            return Ok(());
-        };
-        if let Some(file) = slot.as_mut() {
-            file.write(at, &bytes)?;
-            arrived(bytes.len() as u64);
-        }
-        finish(slot)
+}
+
+/// Fetches what is missing of a file, and gives it its name if its digest is the published one.
+/// Returns whether it is; a damaged file is removed.
+fn fetch_file(
+    client: &Client,
+    cache: &Cache,
+    entry: &FileEntry,
+    arrived: &Sender<u64>,
+) -> Result<bool, BucketError> {
+    let path = cache.file(&format!("{}.part", entry.sha256));
+    let failed = BucketError::io("write", &path);
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(&failed)?;
+    let here = file.metadata().map_err(&failed)?.len();
+    // Nobody has to know how far it is: the receiver is gone if the caller has failed.
+    let _ = arrived.send(here);
+    client.read_from(&entry.object, here, entry.bytes, |bytes| {
+        file.write_all(bytes).map_err(&failed)?;
+        let _ = arrived.send(bytes.len() as u64);
+        Ok(())
     })?;
-    Ok(damaged)
+    if cache::file_digest(&path).map_err(&failed)? != entry.sha256 {
+        fs::remove_file(&path).map_err(&failed)?;
+        return Ok(false);
+    }
+    let target = cache.file(&entry.sha256);
+    fs::rename(&path, &target).map_err(BucketError::io("rename", &target))?;
+    Ok(true)
 }
 
 /// Whether this is the file of links.
