@@ -42,6 +42,7 @@ mod service;
 mod settings;
 mod setup;
 mod signals;
+mod tables;
 mod token;
 mod user;
 
@@ -62,6 +63,7 @@ use self::render::Listing;
 use self::requests::context_request;
 use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
+use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
 use crate::config::{ENV_PROJECT, Source};
 use crate::desk::choice::Choice;
@@ -257,7 +259,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             })
         }
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
-        Command::Setup(args) => setup::run(&config(&cli.global)?, &args, json),
+        Command::Setup(args) => {
+            let config = config(&cli.global)?;
+            let tables = Tables::All.unless(args.no_index || args.dry_run);
+            with_tables(&config, tables, || setup::run(&config, &args, json))
+        }
         Command::Serve(args) => return serve::run(&args, &cli.global),
         Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
         Command::Query(args) => return query::run(&cli.global, args),
@@ -308,7 +314,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             run_curator_command(&cli.global, |desk| curate::supersede(desk, &args))
         }
         Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
-        Command::Review(args) => run_curator_command(&cli.global, |desk| review::run(desk, args)),
+        Command::Review(args) => run_curator_command(&cli.global, |desk| {
+            let tables = Tables::Changed.unless(args.no_index);
+            with_tables(desk.config, tables, || review::run(desk, args))
+        }),
         Command::Publish(args) if cli.global.offline && args.to.is_some() => {
             Err(CliError::Offline {
                 action: "publish to a bucket",
@@ -318,7 +327,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Publish(args) => publish::run(&config(&cli.global)?, &args, json),
         Command::Check(args) => return check::run(&config(&cli.global)?, &args, json),
         Command::Import(args) => {
-            import::run(&config(&cli.global)?, &args, json, jiff::Timestamp::now())
+            let config = config(&cli.global)?;
+            let tables = Tables::Changed.unless(args.no_index || args.dry_run);
+            let now = jiff::Timestamp::now();
+            with_tables(&config, tables, || import::run(&config, &args, json, now))
         }
         Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
         #[cfg(feature = "table")]

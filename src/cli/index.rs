@@ -4,10 +4,11 @@ use crate::scope::ScopeError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressState, ProgressStyle};
 
 use super::args::{EncoderName, IndexArgs};
 use super::output::{write_err, write_out};
+use super::progress;
 use super::render::{count, grouped, verb};
 use super::signals;
 use crate::cli::command::command;
@@ -64,13 +65,18 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         Some(EncoderName::Static) => EncoderChoice::Static,
         None => EncoderChoice::Usual,
     };
+    let options = Options {
+        dry_run: args.dry_run,
+        rebuild: args.rebuild,
+        encoder,
+    };
     if !args.dry_run {
         say_how_to_continue(args.rebuild);
     }
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match index_scope(scope, config.resident.value as usize, args, encoder) {
+        match index_scope(scope, config.resident.value as usize, options) {
             Ok(report) => {
                 if !json {
                     write_out(&report_text(&report, args.dry_run))?;
@@ -135,12 +141,8 @@ fn missing(
     }
 }
 
-fn index_scope(
-    scope: &Scope,
-    resident: usize,
-    args: &IndexArgs,
-    encoder: EncoderChoice,
-) -> Result<Report, CliError> {
+/// Brings the vector table of a scope up to date, with a progress bar.
+pub fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {
         let message = format!(
@@ -149,7 +151,7 @@ fn index_scope(
         );
         return Err(CliError::usage("--scope", message));
     }
-    let bar = ProgressBar::no_length();
+    let bar = progress::bar();
     let style = ProgressStyle::with_template(
         "{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left",
     );
@@ -157,11 +159,6 @@ fn index_scope(
     bar.set_style(style.with_key("rate", write_rate));
     bar.set_message(scope.name.clone());
     bar.enable_steady_tick(Duration::from_millis(200));
-    let options = Options {
-        dry_run: args.dry_run,
-        rebuild: args.rebuild,
-        encoder,
-    };
     let target = Target {
         scope: &scope.name,
         folder: scope.lance_folder(),

@@ -19,6 +19,15 @@ pub fn set_silence(global: &Global) {
     IS_SILENT.store(global.quiet || global.verbose, Ordering::Relaxed);
 }
 
+/// A progress bar, which nobody sees where progress messages are silenced.
+#[cfg(feature = "table")]
+pub fn bar() -> ProgressBar {
+    if IS_SILENT.load(Ordering::Relaxed) {
+        return ProgressBar::hidden();
+    }
+    ProgressBar::no_length()
+}
+
 /// Runs work that reads stores. The first search of a large store reads all of it.
 pub fn while_reading<T>(work: impl FnOnce() -> T) -> T {
     with_message("reading memories", work)

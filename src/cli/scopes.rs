@@ -10,13 +10,17 @@ pub mod set;
 use crate::cli::args::{Global, ScopesCommand};
 use crate::cli::error::CliError;
 use crate::cli::settings::config;
+use crate::cli::tables::{Tables, with_tables};
 
 /// Runs one of them.
 pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
     let json = global.json;
     let config = &config(global)?;
     match command {
-        ScopesCommand::Add(args) => add::run(config, args),
+        ScopesCommand::Add(args) => {
+            let tables = Tables::Changed.unless(args.no_index || !args.yes);
+            with_tables(config, tables, || add::run(config, args))
+        }
         ScopesCommand::Discover => discover::run(config, json),
         ScopesCommand::Set(args) => set::set(config, args, json),
         ScopesCommand::Remove(args) => remove::run(config, args, json),

@@ -354,15 +354,6 @@ impl Setup<'_> {
         self.say(&format!(
             "{when} ask your agent, in a new session: \"{ask}\"\n"
         ))?;
-        let is_indexed =
-            |scope: &Arc<Scope>| scope.remote.is_some() || scope.lance_folder().exists();
-        if improves_by_index(hit.memories) && hit.approved && !self.scopes().iter().all(is_indexed)
-        {
-            self.say(
-                "To also find memories that are worded differently from the question, run:\n",
-            )?;
-            self.say_command("  ", &self::command("index --all"))?;
-        }
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
@@ -378,21 +369,8 @@ impl Setup<'_> {
     }
 }
 
-/// Whether `index` improves the search by meaning in scopes of so many memories.
-#[cfg(feature = "table")]
-const fn improves_by_index(memories: u64) -> bool {
-    memories <= ack_lance::build::MAX_READ_IN_CONTEXT as u64
-}
-
-#[cfg(not(feature = "table"))]
-const fn improves_by_index(_memories: u64) -> bool {
-    false
-}
-
 /// A word with at least one result.
 struct Hit {
-    /// How many memories there are.
-    memories: u64,
     word: String,
     total: u64,
     scope: String,
@@ -426,7 +404,6 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
             })?;
             if let Some(best) = answer.results.first() {
                 return Ok(Some(Hit {
-                    memories: newest.total,
                     word,
                     total: answer.total,
                     scope: best.scope.clone(),

@@ -38,9 +38,11 @@ impl Case {
     }
 
     /// Imports lines into the scope `new`.
+    /// Only the store is looked at here; tests/it/table.rs is about the table.
     fn import(&self, content: impl AsRef<[u8]>, rest: &[&str]) -> Outcome {
         let file = self.file(content);
-        let arguments = [&["import", "--scope", "new", file.to_str().unwrap()], rest].concat();
+        let import = ["import", "--no-index", "--scope", "new"];
+        let arguments = [&import[..], &[file.to_str().unwrap()], rest].concat();
         ack(&self.root(), &arguments)
     }
 
@@ -769,7 +771,7 @@ fn a_killed_import_leaves_nothing_or_everything() {
         let mut child = binary()
             .arg("--root")
             .arg(case.root())
-            .args(["import", "--scope", "new"])
+            .args(["import", "--no-index", "--scope", "new"])
             .arg(&file)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

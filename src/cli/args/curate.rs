@@ -138,4 +138,7 @@ pub struct ReviewArgs {
         "kind", "project", "tag", "tty", "browser", "list", "stale", "apply"
     ])]
     pub accept_log: bool,
+    /// Do not make or update the vector tables
+    #[arg(long)]
+    pub no_index: bool,
 }

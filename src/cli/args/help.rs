@@ -211,7 +211,7 @@ fn grouped_commands(command: &Command) -> String {
         .filter(|name| !grouped(name))
         .collect();
     let mut out = String::new();
-    for (title, names) in GROUPS.into_iter().chain([("Others", more.as_slice())]) {
+    for (title, names) in GROUPS.iter().copied().chain([("Others", more.as_slice())]) {
         if names.is_empty() {
             continue;
         }

@@ -85,6 +85,9 @@ pub struct AddArgs {
     /// For a folder in a git repository: the branch or tag whose notes count as approved
     #[arg(long = "ref", value_name = "NAME")]
     pub reference: Option<String>,
+    /// Do not make or update the vector table
+    #[arg(long)]
+    pub no_index: bool,
     /// Write it
     #[arg(long, short = 'y')]
     pub yes: bool,

@@ -11,4 +11,7 @@ pub struct SetupArgs {
     /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not make or update the vector tables
+    #[arg(long)]
+    pub no_index: bool,
 }

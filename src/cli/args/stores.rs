@@ -29,6 +29,9 @@ pub struct ImportArgs {
     /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not make or update the vector table
+    #[arg(long)]
+    pub no_index: bool,
 }
 
 /// Arguments of `index`.

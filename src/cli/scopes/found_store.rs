@@ -78,6 +78,7 @@ pub fn add(
         remotes: Vec::new(),
         private: false,
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
+        no_index: true,
         yes: true,
     };
     let planned = add::plan(config, known, &args)?;

@@ -1,0 +1,117 @@
+//! Brings vector tables up to date after the commands with which a person changes scopes, so that
+//! nobody has to run `index`. `serve` never does: it writes nothing.
+
+use super::error::CliError;
+use crate::config::Config;
+
+/// Whose vector tables are brought up to date after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Those of all scopes.
+    All,
+    /// Those of scopes that the command adds or changes.
+    Changed,
+    /// None.
+    None,
+}
+
+impl Tables {
+    /// These tables, unless a person wants none or the command only shows what it would do.
+    pub fn unless(self, is_unwanted: bool) -> Self {
+        if is_unwanted { Self::None } else { self }
+    }
+}
+
+/// Runs a command, and then brings vector tables up to date. Every memory is found without one, so
+/// a failure of that is no failure of the command.
+#[cfg(feature = "table")]
+pub fn with_tables(
+    config: &Config,
+    tables: Tables,
+    command: impl FnOnce() -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let before = match tables {
+        Tables::None => return command(),
+        Tables::All => Default::default(),
+        Tables::Changed => with_table::states(config),
+    };
+    let outcome = command();
+    with_table::refresh(config, &before);
+    outcome
+}
+
+/// A build without vector tables.
+#[cfg(not(feature = "table"))]
+pub fn with_tables(
+    _config: &Config,
+    _tables: Tables,
+    command: impl FnOnce() -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    command()
+}
+
+#[cfg(feature = "table")]
+mod with_table {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use ack_lance::build::{EncoderChoice, Options};
+    use ack_store::open::FileState;
+
+    use crate::cli::command::command;
+    use crate::cli::index::index_scope;
+    use crate::cli::output::write_err;
+    use crate::cli::signals;
+    use crate::config::Config;
+    use crate::scope::{Registry, Scope};
+
+    /// The states of the stores, by the names of their scopes.
+    pub fn states(config: &Config) -> HashMap<String, FileState> {
+        let scopes = Registry::new(config).discover().scopes;
+        let state = |scope: &Arc<Scope>| Some((scope.name.clone(), scope.store.file_state().ok()?));
+        scopes.iter().filter_map(state).collect()
+    }
+
+    /// Makes or updates the table of each scope whose store is not in the state that is known.
+    pub fn refresh(config: &Config, known: &HashMap<String, FileState>) {
+        let registry = Registry::new(config);
+        let options = Options {
+            dry_run: false,
+            rebuild: false,
+            encoder: EncoderChoice::Usual,
+        };
+        for scope in registry.discover().scopes {
+            let Ok(state) = scope.store.file_state() else {
+                continue;
+            };
+            let has_own_table = scope.remote.is_none() && scope.problem.is_none();
+            if !has_own_table || known.get(&scope.name) == Some(&state) {
+                continue;
+            }
+            say_what_an_interrupt_ends();
+            let resident = config.resident.value as usize;
+            if let Err(error) = index_scope(&scope, resident, options) {
+                write_err(&format!(
+                    "note: the vector table of scope `{}` is not up to date ({error}); searches \
+                     find everything without it, and `{}` tries again\n",
+                    scope.name,
+                    command(&format!("index --scope {}", scope.name)),
+                ));
+            }
+        }
+        registry.close();
+    }
+
+    /// Makes Ctrl-C say that only the table is not finished.
+    fn say_what_an_interrupt_ends() {
+        let note = format!(
+            "\nInterrupted while making a vector table. Searches find everything without it, and \
+             `{}` goes on with it.\n",
+            command("index --all")
+        );
+        signals::on_interrupt(move || {
+            write_err(&note);
+            signals::end_by_interrupt();
+        });
+    }
+}
