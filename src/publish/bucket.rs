@@ -6,14 +6,13 @@ use std::sync::Arc;
 use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
-use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::format::Head;
-use ack_bucket::mirror::Link;
 use ack_bucket::publish::{
     Base, BuiltVersion, DesiredState, Item, Origin, Plan, PublicationTerms, Publisher, Step,
     UploadCost,
 };
+use ack_bucket::{BucketError, Link};
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 

@@ -110,51 +110,13 @@ pub(super) fn plan(
             memory,
             source: source.as_deref(),
         };
-        let id = memory.id.clone();
-        let Some((path, text, published)) = present.published.remove(&id) else {
-            let after = origin.render(None);
-            if plan.hold_back(memory, &after) {
-                continue;
+        let file = match present.published.remove(&memory.id) {
+            Some((path, text, published)) => {
+                plan_existing(plan, &origin, path, text, &published, options)
             }
-            let path = PathBuf::from(free_name(&origin, &mut present.names));
-            plan.added.push(PublishItem {
-                path: path.clone(),
-                id,
-            });
-            written.push((memory, path.clone(), after.clone()));
-            plan.steps.push(Step {
-                path,
-                before: None,
-                after: Some(after),
-            });
-            continue;
+            None => plan_new(plan, &origin, &mut present.names),
         };
-        let after = match origin.compare(&published) {
-            Comparison::Conflict if !options.overwrite => {
-                plan.kept.push(PublishItem { path, id });
-                continue;
-            }
-            Comparison::Same => text.clone(),
-            Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
-        };
-        if after == text {
-            plan.unchanged += 1;
-            written.push((memory, path, text));
-            continue;
-        }
-        if plan.hold_back(memory, &after) {
-            continue;
-        }
-        plan.changed.push(PublishItem {
-            path: path.clone(),
-            id,
-        });
-        written.push((memory, path.clone(), after.clone()));
-        plan.steps.push(Step {
-            path,
-            before: Some(text),
-            after: Some(after),
-        });
+        written.extend(file.map(|(path, text)| (memory, path, text)));
     }
     for (id, (path, text, _)) in present.published {
         plan.withdrawn.push(PublishItem {
@@ -169,6 +131,66 @@ pub(super) fn plan(
     }
     warn_of_dead_links(plan, &written);
     Ok(())
+}
+
+/// Plans the file of a memory that has none. Returns its path and text.
+fn plan_new(
+    plan: &mut PublishPlan,
+    origin: &PublishedMemory<'_>,
+    names: &mut HashSet<String>,
+) -> Option<(PathBuf, String)> {
+    let after = origin.render(None);
+    if plan.hold_back(origin.memory, &after) {
+        return None;
+    }
+    let path = PathBuf::from(free_name(origin, names));
+    plan.added.push(PublishItem {
+        path: path.clone(),
+        id: origin.memory.id.clone(),
+    });
+    plan.steps.push(Step {
+        path: path.clone(),
+        before: None,
+        after: Some(after.clone()),
+    });
+    Some((path, after))
+}
+
+/// Plans the file of a memory that has one. Returns its path and text, unless it is left alone.
+fn plan_existing(
+    plan: &mut PublishPlan,
+    origin: &PublishedMemory<'_>,
+    path: PathBuf,
+    text: String,
+    published: &Published,
+    options: PublishOptions,
+) -> Option<(PathBuf, String)> {
+    let item = PublishItem {
+        path: path.clone(),
+        id: origin.memory.id.clone(),
+    };
+    let after = match origin.compare(published) {
+        Comparison::Conflict if !options.overwrite => {
+            plan.kept.push(item);
+            return None;
+        }
+        Comparison::Same => text.clone(),
+        Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
+    };
+    if after == text {
+        plan.unchanged += 1;
+        return Some((path, text));
+    }
+    if plan.hold_back(origin.memory, &after) {
+        return None;
+    }
+    plan.changed.push(item);
+    plan.steps.push(Step {
+        path: path.clone(),
+        before: Some(text),
+        after: Some(after.clone()),
+    });
+    Some((path, after))
 }
 
 /// A memory, its file, and the file's text.

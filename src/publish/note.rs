@@ -105,71 +105,8 @@ impl PublishedMemory<'_> {
             });
         }
         let known = base.map(read_note).unwrap_or_default();
-        let kind = memory.kind.as_deref().unwrap_or(DEFAULT_TYPE);
-        set_text(
-            &mut document,
-            PUBLISHED_KEYS[0],
-            known.kind.as_deref(),
-            Some(kind),
-        );
-        set_text(
-            &mut document,
-            PUBLISHED_KEYS[1],
-            known.declared_id.as_deref(),
-            Some(&memory.id),
-        );
-        let title = base.map(|_| known.title.as_str());
-        set_text(&mut document, PUBLISHED_KEYS[2], title, Some(&memory.title));
-        set_text(
-            &mut document,
-            PUBLISHED_KEYS[3],
-            known.subtitle.as_deref(),
-            memory.subtitle.as_deref(),
-        );
-        set_list(
-            &mut document,
-            PUBLISHED_KEYS[4],
-            &known.tags,
-            &memory.concepts,
-        );
-        set_text(
-            &mut document,
-            PUBLISHED_KEYS[5],
-            known.project.as_deref(),
-            memory.project.as_deref(),
-        );
-        set_list(
-            &mut document,
-            PUBLISHED_KEYS[6],
-            &known.files,
-            &memory.files,
-        );
-        if let Some(created) = memory.created_at
-            && !document.has(PUBLISHED_KEYS[7])
-        {
-            document.set(
-                PUBLISHED_KEYS[7],
-                &scalar(&ack_api::time::to_rfc3339(created)),
-            );
-        }
-        if let Some(by) = &memory.reviewed_by
-            && !document.has(PUBLISHED_KEYS[8])
-        {
-            let mut verified = format!("\n- by: {}", scalar(by));
-            if let Some(at) = memory.reviewed_at {
-                let _ = write!(
-                    verified,
-                    "\n  at: {}",
-                    scalar(&ack_api::time::to_rfc3339(at))
-                );
-            }
-            document.set(PUBLISHED_KEYS[8], &verified);
-        }
-        if !document.has(PUBLISHED_KEYS[9])
-            || !matches!(known.status, NoteStatus::Plain | NoteStatus::Promoted)
-        {
-            document.set(PUBLISHED_KEYS[9], "stable");
-        }
+        self.set_fields(&mut document, &known, base.is_some());
+        self.set_review(&mut document, &known);
         let narrative = memory.narrative.as_deref().unwrap_or_default().trim();
         if base.is_none() || known.text.trim() != narrative || known.facts != memory.facts {
             document.body = body(memory);
@@ -178,6 +115,53 @@ impl PublishedMemory<'_> {
         let digest = digest_of(&document.text());
         document.set(&[DIGEST_KEY], &format!("{}-{digest}", self.digest()));
         document.text()
+    }
+
+    /// Sets the keys with what the memory says, where the note that is known says something else.
+    fn set_fields(&self, document: &mut Document, known: &Note, has_base: bool) {
+        let memory = self.memory;
+        let [kind, id, title, subtitle, tags, project, files, ..] = PUBLISHED_KEYS;
+        let type_name = memory.kind.as_deref().unwrap_or(DEFAULT_TYPE);
+        set_text(document, kind, known.kind.as_deref(), Some(type_name));
+        let known_id = known.declared_id.as_deref();
+        set_text(document, id, known_id, Some(&memory.id));
+        let known_title = has_base.then_some(known.title.as_str());
+        set_text(document, title, known_title, Some(&memory.title));
+        let known_subtitle = known.subtitle.as_deref();
+        set_text(
+            document,
+            subtitle,
+            known_subtitle,
+            memory.subtitle.as_deref(),
+        );
+        set_list(document, tags, &known.tags, &memory.concepts);
+        let known_project = known.project.as_deref();
+        set_text(document, project, known_project, memory.project.as_deref());
+        set_list(document, files, &known.files, &memory.files);
+    }
+
+    /// Sets the keys about its review, if the document does not have them.
+    fn set_review(&self, document: &mut Document, known: &Note) {
+        let [.., created, verified, status, _, _] = PUBLISHED_KEYS;
+        if let Some(at) = self.memory.created_at
+            && !document.has(created)
+        {
+            document.set(created, &scalar(&ack_api::time::to_rfc3339(at)));
+        }
+        if let Some(by) = &self.memory.reviewed_by
+            && !document.has(verified)
+        {
+            let mut review = format!("\n- by: {}", scalar(by));
+            if let Some(at) = self.memory.reviewed_at {
+                let at = scalar(&ack_api::time::to_rfc3339(at));
+                let _ = write!(review, "\n  at: {at}");
+            }
+            document.set(verified, &review);
+        }
+        let is_shown = matches!(known.status, NoteStatus::Plain | NoteStatus::Promoted);
+        if !document.has(status) || !is_shown {
+            document.set(status, "stable");
+        }
     }
 
     /// Compares this memory with a published file.

@@ -37,8 +37,8 @@ impl Case {
         path
     }
 
-    /// Imports lines into the scope `new`.
-    /// Only the store is looked at here; tests/it/table.rs is about the table.
+    /// Imports lines into the scope `new`. Only the store is looked at here:
+    /// tests/it/table.rs is about the table.
     fn import(&self, content: impl AsRef<[u8]>, rest: &[&str]) -> Outcome {
         let file = self.file(content);
         let import = ["import", "--no-index", "--scope", "new"];

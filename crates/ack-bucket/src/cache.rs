@@ -139,9 +139,6 @@ impl Cache {
 
     /// Keeps what a newer version said next to the installed one, so that this machine still knows
     /// it if nothing is published now. The lock must be held.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn remember(
         &self,
         folder: &Path,
@@ -195,9 +192,6 @@ impl Cache {
     }
 
     /// Saves what is known about the bucket.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
         let path = self.folder.join("state.json");
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
@@ -206,9 +200,6 @@ impl Cache {
 
     /// Creates the folder and takes its lock, which ends with the process. `None` if another
     /// process holds it.
-    ///
-    /// # Errors
-    /// The folder cannot be created, or the lock cannot be requested.
     pub fn lock(&self) -> Result<Option<File>, BucketError> {
         make_folder(&self.folder)?;
         let path = self.folder.join(".lock");
@@ -232,18 +223,12 @@ impl Cache {
     }
 
     /// Creates an empty folder to build a version in. The lock must be held.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
         self.temporary_folder(WORK_PREFIX)
     }
 
     /// Creates an empty folder for links to files that are read after the lock is released. The
     /// lock must be held.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn loading_folder(&self) -> Result<tempfile::TempDir, BucketError> {
         self.temporary_folder(LOADING_PREFIX)
     }
@@ -258,9 +243,6 @@ impl Cache {
     }
 
     /// Makes a folder the version that is served. The lock must be held.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn install(
         &self,
         work: tempfile::TempDir,
@@ -287,9 +269,6 @@ impl Cache {
     }
 
     /// Serves a version that is already installed.
-    ///
-    /// # Errors
-    /// The link cannot be replaced.
     pub fn set_current(&self, version: &Path) -> Result<(), BucketError> {
         let link = self.folder.join(format!(".current-{}", std::process::id()));
         let _ = fs::remove_file(&link);
@@ -458,9 +437,6 @@ pub fn file_path(folder: &Path, path: &str) -> PathBuf {
 }
 
 /// The SHA-256 of a file.
-///
-/// # Errors
-/// It cannot be read.
 pub fn file_digest(path: &Path) -> std::io::Result<String> {
     let mut file = ack_sys::files::open(path)?;
     let mut hasher = Sha256::new();

@@ -319,7 +319,60 @@ impl BucketError {
     }
 
     fn next_steps(&self) -> Vec<Hint> {
-        let advice = match self {
+        const AGAIN: &str = "publish SCOPE --to ADDRESS";
+        match self {
+            Self::Missing { .. } | Self::Damaged { .. } => vec![
+                Hint::command(AGAIN, "publishes it again"),
+                Hint::command(
+                    "publish SCOPE --to ADDRESS --list",
+                    "shows the versions to go back to with --rollback",
+                ),
+            ],
+            Self::NothingPublished { .. } => vec![
+                Hint::advice("check the address"),
+                Hint::command(AGAIN, "publishes a scope there"),
+            ],
+            Self::NotSuccessor { known, path, .. } => vec![
+                Hint::advice(format!(
+                    "version {known} is still served; if the bucket was started over on purpose, \
+                     remove {}",
+                    path.display()
+                )),
+                Hint::command(
+                    AGAIN,
+                    "repairs the bucket, if run on a machine that has the newest version",
+                ),
+            ],
+            Self::TooLarge { needed, .. } => {
+                let cache = size(*needed).replace(' ', "");
+                vec![
+                    Hint::setting(
+                        format!("`cache = \"{cache}\"` under [remote] of scope.toml"),
+                        "makes room for it",
+                    ),
+                    Hint::command("serve --http", "on another machine can search it for all"),
+                ]
+            }
+            Self::OtherScope { published, .. } => vec![Hint::advice(format!(
+                "publish to another address; to remove those memories for all readers and publish \
+                 these instead, add `--replace {}`",
+                word(&text::line(published, 100))
+            ))],
+            Self::PrunedVersion { oldest, .. } => vec![Hint::advice(format!(
+                "the oldest that is left is v-{oldest}; `--list` shows all of them"
+            ))],
+            Self::NotPublished { .. } => vec![Hint::command(
+                "query WORDS",
+                "finds the ids, in a scope that follows the bucket",
+            )],
+            Self::Store(error) => error.hints(),
+            _ => vec![Hint::advice(self.advice())],
+        }
+    }
+
+    /// What to do about an error for which that is always the same.
+    fn advice(&self) -> &'static str {
+        match self {
             Self::Address { .. } => {
                 "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
             }
@@ -338,85 +391,25 @@ impl BucketError {
             Self::NoSuchBucket { .. } => {
                 "correct the address and the endpoint, or create the bucket: publishing does not"
             }
-            Self::Missing { .. } | Self::Damaged { .. } => {
-                return vec![
-                    Hint::command("publish SCOPE --to ADDRESS", "publishes it again"),
-                    Hint::command(
-                        "publish SCOPE --to ADDRESS --list",
-                        "shows the versions to go back to with --rollback",
-                    ),
-                ];
-            }
-            Self::NothingPublished { .. } => {
-                return vec![
-                    Hint::advice("check the address"),
-                    Hint::command("publish SCOPE --to ADDRESS", "publishes a scope there"),
-                ];
-            }
-            Self::NotSuccessor { known, path, .. } => {
-                return vec![
-                    Hint::advice(format!(
-                        "version {known} is still served; if the bucket was started over on purpose, remove \
-                         {}",
-                        path.display()
-                    )),
-                    Hint::command(
-                        "publish SCOPE --to ADDRESS",
-                        "repairs the bucket, if run on a machine that has the newest version",
-                    ),
-                ];
-            }
             Self::OtherFormat { .. } => {
                 "install the newest ack-memory; if you have it, publish the scope to an empty address"
-            }
-            Self::TooLarge { needed, .. } => {
-                let cache = size(*needed).replace(' ', "");
-                return vec![
-                    Hint::setting(
-                        format!("`cache = \"{cache}\"` under [remote] of scope.toml"),
-                        "makes room for it",
-                    ),
-                    Hint::command("serve --http", "on another machine can search it for all"),
-                ];
             }
             Self::Unsafe { .. } => {
                 "two publishers could destroy each other's work there; use a server that honours \
                  If-Match and If-None-Match"
             }
             Self::Conflict { .. } => "run the same command again to see the new plan",
-            Self::OtherScope { published, .. } => {
-                let published = word(&text::line(published, 100));
-                return vec![Hint::advice(format!(
-                    "publish to another address; to remove those memories for all readers and \
-                     publish these instead, add `--replace {published}`"
-                ))];
-            }
             Self::NoSuchVersion { .. } => "`--list` shows the versions",
-            Self::PrunedVersion { oldest, .. } => {
-                return vec![Hint::advice(format!(
-                    "the oldest that is left is v-{oldest}; `--list` shows all of them"
-                ))];
-            }
-            Self::NotPublished { .. } => {
-                return vec![Hint::command(
-                    "query WORDS",
-                    "finds the ids, in a scope that follows the bucket",
-                )];
-            }
             Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
             Self::Busy { .. } => "wait until it has finished",
-            Self::Io { .. } | Self::Sqlite { .. } => {
-                "check the folder's permissions and the free space"
-            }
-            Self::Store(error) => return error.hints(),
             Self::Copy { .. } => "run the command again: what is damaged is fetched again",
             Self::Table(_) => {
                 "its files are as they were published: install the newest ack-memory, or have it \
                  published again with `--reindex`"
             }
             Self::Build(_) => "run the command again with `--reindex`",
-        };
-        vec![Hint::advice(advice)]
+            _ => "check the folder's permissions and the free space",
+        }
     }
 
     /// Whether a version cannot be kept on this machine.

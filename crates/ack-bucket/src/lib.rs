@@ -10,16 +10,17 @@
 //! [`client`] is the only place that talks to a server.
 
 pub mod address;
-pub mod cache;
-pub mod client;
+mod cache;
+mod client;
 mod credentials;
 mod error;
-pub mod fetch;
+mod fetch;
 pub mod follow;
 pub mod format;
-pub mod mirror;
+mod mirror;
 pub mod publish;
 mod runtime;
 mod servers;
 
 pub use self::error::{BucketError, Refusal};
+pub use self::mirror::Link;

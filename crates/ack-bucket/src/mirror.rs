@@ -1,7 +1,6 @@
 //! The records of a version as a native store, built from its table, so that a bucket is read by
 //! the same code as any store.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,7 +25,7 @@ use crate::format::{LINKS, Version};
 /// The native schema.
 const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
 
-/// The columns of `memories`, in the order of [`bind`].
+/// The columns of `memories`, in the order of [`write_record`].
 const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
     concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
     created_at, updated_at, stale_after";
@@ -72,9 +71,6 @@ pub fn store(folder: &Path) -> Store {
 }
 
 /// Tags the version of the table that readers use, in Lance's format.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
     let damaged = || BucketError::Damaged {
         address: version.scope.clone(),
@@ -114,9 +110,6 @@ fn manifest_number(path: &str) -> Option<u64> {
 
 /// Builds the database of a version. If there is a previous version, its database is copied and
 /// updated. `limit`: how many bytes of records may be written.
-///
-/// # Errors
-/// The table cannot be read or is damaged, or the database cannot be written.
 pub fn update(
     address: &Address,
     before: Option<&Path>,
@@ -210,9 +203,6 @@ fn write(
 }
 
 /// The links of a version.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     let path = folder.join(LINKS);
     let Ok(file) = ack_sys::files::open(&path) else {
@@ -246,9 +236,6 @@ pub struct Writer {
 
 impl Writer {
     /// Opens or creates the database.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: path.to_owned(),
@@ -299,16 +286,12 @@ impl Writer {
     }
 
     /// Adds or replaces a record under its row number.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn upsert(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
         let result = (|| {
             let mut statement = self.connection.prepare_cached(&self.upsert)?;
-            bind(&mut statement, rowid, record)?;
-            statement.raw_execute()
+            write_record(&mut statement, rowid, record)
         })();
-        self.sqlite(result).map(drop)
+        self.sqlite(result)
     }
 
     /// Adds or replaces records as they arrive, until they have more than `limit` bytes.
@@ -328,8 +311,7 @@ impl Writer {
                     }
                     match std::str::from_utf8(json).ok().and_then(Record::parse) {
                         Some(record) => {
-                            bind(&mut statement, key.rowid, &record)?;
-                            statement.raw_execute()?;
+                            write_record(&mut statement, key.rowid, &record)?;
                         }
                         None => unreadable += 1,
                     }
@@ -345,18 +327,12 @@ impl Writer {
     }
 
     /// The highest row number.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn last_row(&self) -> Result<i64, BucketError> {
         let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
         self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// The row number of a memory.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn find_row(&self, id: &str) -> Result<Option<i64>, BucketError> {
         let found = (|| {
             let sql = "SELECT rowid FROM memories WHERE id = ?1";
@@ -368,9 +344,6 @@ impl Writer {
     }
 
     /// Removes records.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
         let result = (|| {
             let mut statement = self
@@ -383,9 +356,6 @@ impl Writer {
     }
 
     /// Replaces all links.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
         let result = (|| {
             self.connection.execute("DELETE FROM memory_links", [])?;
@@ -402,9 +372,6 @@ impl Writer {
     }
 
     /// Completes the database.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn finish(self) -> Result<(), BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: self.path.clone(),
@@ -419,41 +386,36 @@ impl Writer {
     }
 }
 
-/// Binds a row number and the values of [`COLUMNS`].
-fn bind(statement: &mut Statement<'_>, rowid: i64, record: &Record) -> rusqlite::Result<()> {
-    let list = |values: &[String]| {
-        if values.is_empty() {
-            Cow::Borrowed("[]")
-        } else {
-            serde_json::to_string(values).map_or(Cow::Borrowed("[]"), Cow::Owned)
-        }
-    };
-    let (facts, concepts) = (list(&record.facts), list(&record.concepts));
-    let files = list(&record.files);
-    let texts = [
-        (2, Some(record.id.as_str())),
-        (3, record.project.as_deref()),
-        (4, record.session.as_deref()),
-        (5, record.session_id.as_deref()),
-        (6, record.date.as_deref()),
-        (7, record.kind.as_deref()),
-        (8, Some(record.title.as_str())),
-        (9, record.subtitle.as_deref()),
-        (10, Some(&*facts)),
-        (11, Some(&*concepts)),
-        (12, Some(&*files)),
-        (13, record.narrative.as_deref()),
-        (14, Some(record.status.as_str())),
-        (16, record.reviewed_at.as_deref()),
-        (17, record.reviewed_by.as_deref()),
-        (18, record.superseded_by.as_deref()),
-        (19, record.created_at.as_deref()),
-        (20, record.updated_at.as_deref()),
-        (21, record.stale_after.as_deref()),
-    ];
-    statement.raw_bind_parameter(1, rowid)?;
-    statement.raw_bind_parameter(15, record.confidence)?;
-    texts
-        .into_iter()
-        .try_for_each(|(number, text)| statement.raw_bind_parameter(number, text))
+/// Adds or replaces a record under its row number, with the values of [`COLUMNS`].
+fn write_record(
+    statement: &mut Statement<'_>,
+    rowid: i64,
+    record: &Record,
+) -> rusqlite::Result<()> {
+    let list =
+        |values: &[String]| serde_json::to_string(values).unwrap_or_else(|_| "[]".to_owned());
+    statement.execute(params![
+        rowid,
+        record.id,
+        record.project,
+        record.session,
+        record.session_id,
+        record.date,
+        record.kind,
+        record.title,
+        record.subtitle,
+        list(&record.facts),
+        list(&record.concepts),
+        list(&record.files),
+        record.narrative,
+        record.status.as_str(),
+        record.confidence,
+        record.reviewed_at,
+        record.reviewed_by,
+        record.superseded_by,
+        record.created_at,
+        record.updated_at,
+        record.stale_after,
+    ])?;
+    Ok(())
 }

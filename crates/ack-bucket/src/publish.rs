@@ -528,7 +528,6 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         .collect();
     let listed = records::published_files(&mirror::table_folder(work))?;
     let paths = listed
-        .paths
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
     let mut files = Vec::new();

@@ -34,9 +34,6 @@ pub(crate) fn reason(error: &Error) -> String {
 }
 
 /// Runs work on the runtime of the requests, and waits for it.
-///
-/// # Errors
-/// Its threads cannot be started.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, BucketError> {
     Ok(runtime()?.block_on(work))
 }

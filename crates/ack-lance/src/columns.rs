@@ -17,12 +17,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, LargeBinaryArray,
-    LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
-    UInt64Array, UInt64Builder,
+    ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, LargeBinaryArray, LargeBinaryBuilder,
+    ListBuilder, PrimitiveArray, RecordBatch, StringArray, StringBuilder, UInt64Array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type,
+    UInt64Type,
+};
 
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
@@ -201,154 +203,137 @@ pub struct NewRow<'a> {
 }
 
 /// A batch of the table: the lexicon of the rows, then the rows.
-///
-/// # Errors
-/// If arrow refuses the columns.
 pub fn batch(
     schema: &SchemaRef,
     extent: Extent,
     number: u64,
     rows: &[NewRow<'_>],
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
-    let (mut fingerprint, mut content, mut length) = (
-        UInt64Builder::new(),
-        UInt64Builder::new(),
-        UInt32Builder::new(),
-    );
-    let mut texts: [StringBuilder; 10] = std::array::from_fn(|_| StringBuilder::new());
-    let (mut tags, mut files) = (
-        ListBuilder::new(StringBuilder::new()),
-        ListBuilder::new(StringBuilder::new()),
-    );
-    let (mut created, mut updated) = (Int64Builder::new(), Int64Builder::new());
-    let (mut detail, mut model) = (BinaryBuilder::new(), StringBuilder::new());
-    let dimension = match schema.field_with_name("vector")?.data_type() {
-        DataType::FixedSizeList(_, dimension) => usize::try_from(*dimension).unwrap_or_default(),
-        _ => 0,
-    };
-    let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
-    let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
+    let terms = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
     let on_disk = extent.is_searched_on_disk();
-    let spelled = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
-
-    source.append_value(LEXICON_SOURCE);
-    row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
-    fingerprint.append_value(0);
-    content.append_value(0);
-    length.append_value(if extent.has_records() {
+    let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
+    let records_in_batch = if extent.has_records() {
         u32::try_from(rows.len()).unwrap_or(u32::MAX)
     } else {
         0
-    });
-    texts
-        .iter_mut()
-        .for_each(|builder| builder.append_value(""));
-    tags.append(true);
-    files.append(true);
-    created.append_null();
-    updated.append_null();
-    detail.append_value(spelled.lexicon);
-    known.push(false);
-    components.resize(dimension, 0.0);
-    model.append_null();
-
-    for ((written, spelled), words) in rows.iter().zip(&spelled.rows).zip(&spelled.words) {
-        let memory = written.memory;
-        source.append_value(written.key.source);
-        row.append_value(written.key.rowid);
-        fingerprint.append_value(written.fingerprint);
-        content.append_value(content_hash(memory));
-        length.append_value(written.doc.length);
-        let full_text = text(memory);
-        let values = [
-            Some(memory.id.as_str()),
-            Some(memory.status.as_str()),
-            memory.project.as_deref(),
-            memory.project_alias.as_deref(),
-            memory.session.as_deref(),
-            memory.session_id.as_deref(),
-            memory.kind.as_deref(),
-            memory.superseded_by.as_deref(),
-            Some(if on_disk { &full_text } else { "" }),
-            Some(if on_disk { words } else { "" }),
-        ];
-        texts
-            .iter_mut()
-            .zip(values)
-            .for_each(|(builder, value)| builder.append_option(value));
-        detail.append_value(spelled);
-        model.append_option(written.model);
-        for (list, values) in [(&mut tags, &memory.concepts), (&mut files, &memory.files)] {
-            values
-                .iter()
-                .for_each(|value| list.values().append_value(value));
-            list.append(true);
-        }
-        created.append_option(memory.created_at.map(jiff::Timestamp::as_millisecond));
-        updated.append_option(memory.updated_at.map(jiff::Timestamp::as_millisecond));
-        let vector = written
-            .doc
-            .vector
-            .as_deref()
-            .filter(|vector| on_disk && vector.len() == dimension);
-        known.push(vector.is_some());
-        match vector {
-            Some(vector) => components.extend_from_slice(vector),
-            None => components.resize(components.len() + dimension, 0.0),
-        }
-    }
-    let count = known.len();
-    let [
-        id,
-        status,
-        project,
-        alias,
-        session,
-        session_id,
-        kind,
-        superseded,
-        text,
-        words,
-    ] = texts.map(|mut builder| Arc::new(builder.finish()) as ArrayRef);
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let vector = FixedSizeListArray::try_new(
-        item,
-        i32::try_from(dimension).unwrap_or_default(),
-        Arc::new(Float32Array::from(components)),
-        Some(NullBuffer::from(known)),
-    )?;
+    };
+    let count = rows.len() + 1;
     let mut values: Vec<ArrayRef> = vec![
-        Arc::new(source.finish()),
-        Arc::new(row.finish()),
-        Arc::new(fingerprint.finish()),
-        Arc::new(content.finish()),
-        id,
-        status,
-        project,
-        alias,
-        session,
-        session_id,
-        kind,
-        Arc::new(tags.finish()),
-        Arc::new(files.finish()),
-        Arc::new(created.finish()),
-        Arc::new(updated.finish()),
-        superseded,
-        Arc::new(length.finish()),
-        text,
-        words,
+        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.key.source)),
+        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.key.rowid)),
+        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.fingerprint)),
+        numbers::<UInt64Type>(Some(0), rows, |row| Some(content_hash(row.memory))),
+        texts(rows, |row| Some(&row.memory.id)),
+        texts(rows, |row| Some(row.memory.status.as_str())),
+        texts(rows, |row| row.memory.project.as_deref()),
+        texts(rows, |row| row.memory.project_alias.as_deref()),
+        texts(rows, |row| row.memory.session.as_deref()),
+        texts(rows, |row| row.memory.session_id.as_deref()),
+        texts(rows, |row| row.memory.kind.as_deref()),
+        lists(rows, |row| &row.memory.concepts),
+        lists(rows, |row| &row.memory.files),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.created_at)),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.updated_at)),
+        texts(rows, |row| row.memory.superseded_by.as_deref()),
+        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.doc.length)),
+        searched_texts(rows.iter().map(|row| on_disk.then(|| text(row.memory)))),
+        searched_texts(
+            terms
+                .words
+                .into_iter()
+                .map(|words| on_disk.then_some(words)),
+        ),
         Arc::new(UInt64Array::from_value(number, count)),
-        Arc::new(detail.finish()),
-        Arc::new(vector),
-        Arc::new(model.finish()),
+        Arc::new(BinaryArray::from_iter_values(
+            std::iter::once(terms.lexicon).chain(terms.rows),
+        )),
+        Arc::new(vectors(schema, on_disk, rows)?),
+        Arc::new(StringArray::from_iter(
+            std::iter::once(None).chain(rows.iter().map(|row| row.model)),
+        )),
     ];
     if extent.has_records() {
         values.push(Arc::new(records(rows)?));
     }
+    with_checksums(schema, values)
+}
+
+/// A column of numbers: the value of the lexicon, then those of the rows.
+fn numbers<T: ArrowPrimitiveType>(
+    lexicon: Option<T::Native>,
+    rows: &[NewRow<'_>],
+    value: impl Fn(&NewRow<'_>) -> Option<T::Native>,
+) -> ArrayRef {
+    let values = std::iter::once(lexicon).chain(rows.iter().map(value));
+    Arc::new(values.collect::<PrimitiveArray<T>>())
+}
+
+/// A column of texts. The lexicon has an empty one.
+fn texts(
+    rows: &[NewRow<'_>],
+    value: for<'r, 'm> fn(&'r NewRow<'m>) -> Option<&'r str>,
+) -> ArrayRef {
+    let values = std::iter::once(Some("")).chain(rows.iter().map(value));
+    Arc::new(values.collect::<StringArray>())
+}
+
+/// A column of lists of texts. The lexicon has an empty one.
+fn lists(rows: &[NewRow<'_>], value: for<'r, 'm> fn(&'r NewRow<'m>) -> &'r [String]) -> ArrayRef {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    lists.append(true);
+    for row in rows {
+        for text in value(row) {
+            lists.values().append_value(text);
+        }
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+/// A column of texts that only a table which is searched on disk needs.
+fn searched_texts(texts: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    let values = std::iter::once(None).chain(texts);
+    let values = values.map(Option::<String>::unwrap_or_default);
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+/// The column `vector`. The lexicon has none, and in a table that is loaded into memory the rows
+/// have it in their detail.
+fn vectors(
+    schema: &SchemaRef,
+    on_disk: bool,
+    rows: &[NewRow<'_>],
+) -> Result<FixedSizeListArray, arrow::error::ArrowError> {
+    let dimension = match schema.field_with_name("vector")?.data_type() {
+        DataType::FixedSizeList(_, dimension) => *dimension,
+        _ => 0,
+    };
+    let length = usize::try_from(dimension).unwrap_or_default();
+    let mut components: Vec<f32> = vec![0.0; length];
+    let mut known = vec![false];
+    for row in rows {
+        let vector = row.doc.vector.as_deref();
+        let vector = vector.filter(|vector| on_disk && vector.len() == length);
+        known.push(vector.is_some());
+        components.extend_from_slice(vector.unwrap_or_default());
+        components.resize(known.len() * length, 0.0);
+    }
+    FixedSizeListArray::try_new(
+        Arc::new(Field::new("item", DataType::Float32, true)),
+        dimension,
+        Arc::new(Float32Array::from(components)),
+        Some(NullBuffer::from(known)),
+    )
+}
+
+/// A batch of these columns and their checksums.
+fn with_checksums(
+    schema: &SchemaRef,
+    mut values: Vec<ArrayRef>,
+) -> Result<RecordBatch, arrow::error::ArrowError> {
     let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
-    let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values)?;
-    let mut checksums = vec![0; count];
+    let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values.clone())?;
+    let mut checksums = vec![0; unchecked.num_rows()];
     let checked = Rows::new(&unchecked).entries(|position, entry| {
         if let Some(checksum) = checksums.get_mut(position) {
             *checksum = rows::checksum(entry);
@@ -356,9 +341,12 @@ pub fn batch(
         Ok(())
     });
     checked.map_err(|error| arrow::error::ArrowError::ExternalError(Box::new(error)))?;
-    let mut values = unchecked.columns().to_vec();
     values.push(Arc::new(UInt64Array::from(checksums)));
     RecordBatch::try_new(Arc::clone(schema), values)
+}
+
+fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
+    moment.map(jiff::Timestamp::as_millisecond)
 }
 
 /// The column `record` of a batch: all of its records are in the row of the lexicon.
@@ -375,33 +363,33 @@ fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
 
 /// The text of a memory, for people who read the table with other tools.
 fn text(memory: &Memory) -> String {
-    let parts = std::iter::once(memory.title.as_str())
+    let parts: Vec<&str> = text_parts(memory).collect();
+    let full_text = parts.join("\n");
+    ack_api::text::cut(&full_text, TEXT_CAP).0.into_owned()
+}
+
+fn text_parts(memory: &Memory) -> impl Iterator<Item = &str> {
+    std::iter::once(memory.title.as_str())
         .chain(memory.subtitle.as_deref())
         .chain(memory.facts.iter().map(String::as_str))
-        .chain(memory.narrative.as_deref());
-    let full_text = parts.collect::<Vec<_>>().join("\n");
-    ack_api::text::cut(&full_text, TEXT_CAP).0.into_owned()
+        .chain(memory.narrative.as_deref())
+}
+
+/// The parts of a memory that are encoded, in the order of [`ENCODED_FIELDS`].
+fn encoded_parts(memory: &Memory) -> impl Iterator<Item = &str> {
+    text_parts(memory).chain(memory.concepts.iter().map(String::as_str))
 }
 
 /// The text that a network encodes.
 pub fn encoded_text(memory: &Memory) -> String {
-    let parts = std::iter::once(memory.title.as_str())
-        .chain(memory.subtitle.as_deref())
-        .chain(memory.facts.iter().map(String::as_str))
-        .chain(memory.narrative.as_deref())
-        .chain(memory.concepts.iter().map(String::as_str));
-    parts.collect::<Vec<_>>().join("\n")
+    let parts: Vec<&str> = encoded_parts(memory).collect();
+    parts.join("\n")
 }
 
 /// Hash of a memory's encoded text: if it is unchanged, so is the vector.
 pub fn content_hash(memory: &Memory) -> u64 {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
-    let parts = std::iter::once(memory.title.as_str())
-        .chain(memory.subtitle.as_deref())
-        .chain(memory.facts.iter().map(String::as_str))
-        .chain(memory.narrative.as_deref())
-        .chain(memory.concepts.iter().map(String::as_str));
-    for part in parts {
+    for part in encoded_parts(memory) {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }

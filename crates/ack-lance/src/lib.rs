@@ -18,16 +18,16 @@ pub use arrow;
 pub use lancedb;
 
 pub mod build;
-pub mod columns;
+mod columns;
 mod direct;
 pub mod extent;
 pub mod indexes;
 pub mod load;
 pub mod record_blocks;
 pub mod records;
-pub mod rows;
-pub mod search;
-pub mod terms;
+mod rows;
+mod search;
+mod terms;
 
 use ack_api::Hint;
 use ack_store::table_version::{PUBLISHED, TABLE, TableVersion, tag_file};

@@ -73,30 +73,8 @@ pub fn load(
         wait(read.read_columns(&dataset, &COLUMNS, &mut columns, rows))?;
     } else {
         columns.reserve(rows);
-        let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
-        std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(0);
-            let reading =
-                scope.spawn(move || read_contents(receiver, contents, (rows, encoder.dimension())));
-            let send = |batch: &RecordBatch, numbers| {
-                let row_numbers = CONTENT_COLUMNS
-                    .iter()
-                    .filter_map(|name| batch.schema_ref().index_of(name).ok());
-                let batch = batch
-                    .project(&row_numbers.collect::<Vec<_>>())
-                    .map_err(|_| TableError::Damaged)?;
-                sender
-                    .send((batch, numbers))
-                    .map_err(|_| TableError::Damaged)
-            };
-            let known = wait(read.read_columns(&dataset, &both, &mut columns, send));
-            drop(sender);
-            // If the other thread failed, its error is the cause.
-            reading
-                .join()
-                .unwrap_or(Err(TableError::Damaged))
-                .and(known)
-        })?;
+        let size = (rows, encoder.dimension());
+        read.read_all(&dataset, &mut columns, contents, size)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset
@@ -153,6 +131,39 @@ impl LoadCounts {
             on_batch(batch, numbers)
         })
         .await
+    }
+
+    /// Adds every memory: this thread reads the columns, and another one the terms and vectors.
+    fn read_all(
+        &mut self,
+        dataset: &Dataset,
+        columns: &mut ColumnWriter<'_>,
+        contents: ContentWriter<'_>,
+        size: (usize, usize),
+    ) -> Result<(), TableError> {
+        let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(0);
+            let reading = scope.spawn(move || read_contents(receiver, contents, size));
+            let send = |batch: &RecordBatch, numbers| {
+                let row_numbers = CONTENT_COLUMNS
+                    .iter()
+                    .filter_map(|name| batch.schema_ref().index_of(name).ok());
+                let batch = batch
+                    .project(&row_numbers.collect::<Vec<_>>())
+                    .map_err(|_| TableError::Damaged)?;
+                sender
+                    .send((batch, numbers))
+                    .map_err(|_| TableError::Damaged)
+            };
+            let known = wait(self.read_columns(dataset, &both, columns, send));
+            drop(sender);
+            // If the other thread failed, its error is the cause.
+            reading
+                .join()
+                .unwrap_or(Err(TableError::Damaged))
+                .and(known)
+        })
     }
 }
 

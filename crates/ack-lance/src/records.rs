@@ -221,24 +221,15 @@ async fn each_part(
     Ok(())
 }
 
-/// The files of the published version.
-#[derive(Debug)]
-pub struct PublishedFiles {
-    /// Their paths, relative to the folder of the table.
-    pub paths: Vec<PathBuf>,
-    /// How many memories it has.
-    pub rows: usize,
-}
-
-/// The files of the published version: those that a reader needs, and no others.
+/// The files of the published version, relative to the folder of the table: those that a reader
+/// needs, and no others.
 ///
 /// # Errors
 /// If the table cannot be read.
-pub fn published_files(folder: &Path) -> Result<PublishedFiles, TableError> {
+pub fn published_files(folder: &Path) -> Result<Vec<PathBuf>, TableError> {
     let table = PathBuf::from(format!("{TABLE}.lance"));
     let table_path = folder.join(&table);
-    let (paths, rows) = wait(async {
-        let failed = TableError::read_error("list the files");
+    let paths = wait(async {
         let dataset = published_dataset(folder).await?;
         let mut paths: Vec<PathBuf> = Vec::new();
         let manifest = &dataset.manifest_location().path;
@@ -250,7 +241,7 @@ pub fn published_files(folder: &Path) -> Result<PublishedFiles, TableError> {
         }
         let indexes: HashSet<String> = lance::index::DatasetIndexExt::load_indices(&dataset)
             .await
-            .map_err(&failed)?
+            .map_err(TableError::read_error("list the files"))?
             .iter()
             .map(|index| index.uuid.to_string())
             .collect();
@@ -261,13 +252,12 @@ pub fn published_files(folder: &Path) -> Result<PublishedFiles, TableError> {
                 .flatten();
             paths.extend(listed.flatten().map(|entry| inside.join(entry.file_name())));
         }
-        let rows = dataset.count_rows(None).await.map_err(&failed)?;
-        Ok((paths, rows))
+        Ok(paths)
     })?;
     let mut paths: Vec<PathBuf> = paths.into_iter().map(|path| table.join(path)).collect();
     paths.sort();
     paths.dedup();
-    Ok(PublishedFiles { paths, rows })
+    Ok(paths)
 }
 
 fn files_of(fragment: &FileFragment) -> Vec<PathBuf> {

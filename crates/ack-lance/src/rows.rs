@@ -31,9 +31,6 @@ impl<'a> Rows<'a> {
     }
 
     /// A column of strings.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
     pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
         let column = self
             .batch
@@ -43,9 +40,6 @@ impl<'a> Rows<'a> {
     }
 
     /// A column of bytes.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
     pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
         let column = self
             .batch
@@ -55,9 +49,6 @@ impl<'a> Rows<'a> {
     }
 
     /// A column of numbers.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
     pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
         &self,
         name: &'static str,
@@ -78,9 +69,6 @@ impl<'a> Rows<'a> {
     }
 
     /// Visits the detail of every row, with its position in the batch.
-    ///
-    /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] if a detail cannot be decoded.
     pub fn details(
         &self,
         mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
@@ -102,10 +90,6 @@ impl<'a> Rows<'a> {
     }
 
     /// Visits every memory, with its position in the batch.
-    ///
-    /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] if values contradict each other or their
-    /// checksum.
     pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
         let checksums = self.numbers::<UInt64Type>(CHECK)?;
         self.entries(|position, entry| {
@@ -118,9 +102,6 @@ impl<'a> Rows<'a> {
     }
 
     /// Visits every memory, as [`Self::memories`] does, and checks no checksum.
-    ///
-    /// # Errors
-    /// [`TableError::Column`], [`TableError::Damaged`], or what `each` returns.
     pub fn entries(
         &self,
         mut each: impl FnMut(usize, &DocEntry<'_>) -> Result<(), TableError>,

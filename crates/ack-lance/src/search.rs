@@ -121,9 +121,6 @@ impl RemoteDocs for Searcher {
 impl Searcher {
     /// Prepares the published version of a table for searching; `None` if the index on its words is
     /// missing. The rows of its documents still have to be added.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
         let indexes = table
             .list_indices()
@@ -162,9 +159,6 @@ impl Searcher {
     }
 
     /// Finds candidates.
-    ///
-    /// # Errors
-    /// If the table cannot be searched.
     fn candidates(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
         let dense = query.eligible_share >= DENSE_FILTER_SHARE;
         let share = if dense {
@@ -221,34 +215,15 @@ impl Searcher {
             .is_some_and(|found| found.len() < enough(MAX_TEXT_HITS));
         let complete = query.vector.is_none() && every_word;
         let exhausted = every_word && nearest.len() < enough(MAX_VECTOR_HITS);
-        let limit = [MAX_TEXT_HITS, MAX_IDENTIFIER_HITS, MAX_EXCLUDED_HITS];
+        let limits = [MAX_TEXT_HITS, MAX_IDENTIFIER_HITS, MAX_EXCLUDED_HITS];
+        let lists = lists.into_iter().zip(limits);
         let mut docs: Vec<DocId> = Vec::new();
-        for (list, limit) in lists
-            .into_iter()
-            .zip(limit)
-            .chain([(nearest, MAX_VECTOR_HITS)])
-        {
-            let (mut eligible, mut excluded) = (0, 0);
-            for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
-                let (count, limit) = match (query.eligibility)(doc) {
-                    Eligibility::Eligible => {
-                        (&mut eligible, if complete { usize::MAX } else { limit })
-                    }
-                    Eligibility::HiddenByStatus | Eligibility::Superseded => (
-                        &mut excluded,
-                        if complete {
-                            usize::MAX
-                        } else {
-                            MAX_EXCLUDED_HITS
-                        },
-                    ),
-                    Eligibility::Excluded => continue,
-                };
-                *count += 1;
-                if *count <= limit {
-                    docs.push(doc);
-                }
-            }
+        for (list, limit) in lists.chain([(nearest, MAX_VECTOR_HITS)]) {
+            let limits = match complete {
+                true => [usize::MAX; 2],
+                false => [limit, MAX_EXCLUDED_HITS],
+            };
+            self.admit(list, query, limits, &mut docs);
         }
         docs.sort_unstable();
         docs.dedup();
@@ -259,10 +234,30 @@ impl Searcher {
         })
     }
 
+    /// Adds the first documents of a list: as many eligible ones and ones that the status hides as
+    /// the limits allow.
+    fn admit(
+        &self,
+        list: ScoredRows,
+        query: &RemoteQuery<'_>,
+        [max_eligible, max_hidden]: [usize; 2],
+        docs: &mut Vec<DocId>,
+    ) {
+        let (mut eligible, mut hidden) = (0, 0);
+        for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
+            let (count, limit) = match (query.eligibility)(doc) {
+                Eligibility::Eligible => (&mut eligible, max_eligible),
+                Eligibility::HiddenByStatus | Eligibility::Superseded => (&mut hidden, max_hidden),
+                Eligibility::Excluded => continue,
+            };
+            *count += 1;
+            if *count <= limit {
+                docs.push(doc);
+            }
+        }
+    }
+
     /// Reads the details of memories.
-    ///
-    /// # Errors
-    /// If the table cannot be read.
     fn details(
         &self,
         wanted: &[DocId],

@@ -40,52 +40,18 @@ pub struct EncodedTerms {
 
 /// Writes the terms of the rows of a batch.
 pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
-    let mut lexicon = String::new();
-    let mut count = 0u32;
-    // The lexicon's numbers for the terms of each analyzer, by the analyzer's numbers.
-    let mut numbers: Vec<Vec<Option<u32>>> = Vec::new();
-    let mut spelled = Vec::with_capacity(rows.len());
+    let mut lexicon = NewLexicon::default();
+    let mut details = Vec::with_capacity(rows.len());
     let mut words = Vec::with_capacity(rows.len());
-    let mut holders: Vec<[u32; 2]> = Vec::new();
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
         let mut line = String::with_capacity(row.doc.terms.len() * 10);
-        if numbers.len() <= row.analyzer {
-            numbers.resize_with(row.analyzer + 1, Vec::new);
-        }
-        let Some(numbers) = numbers.get_mut(row.analyzer) else {
-            continue;
-        };
         for weighted in &row.doc.terms {
             let (term, weight) = unpack_term(*weighted);
-            // A term never contains a space: analysis splits there.
-            let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
-            if text.is_empty() || text.contains(' ') {
-                continue;
-            }
-            if numbers.len() <= term as usize {
-                numbers.resize(term as usize + 1, None);
-            }
-            let Some(slot) = numbers.get_mut(term as usize) else {
+            let Some((number, text)) = lexicon.number(row, term) else {
                 continue;
             };
-            let number = *slot.get_or_insert_with(|| {
-                if count > 0 {
-                    lexicon.push(' ');
-                }
-                lexicon.push_str(text);
-                holders.push([0, 0]);
-                count += 1;
-                count - 1
-            });
-            if let Some([served, staging]) = holders.get_mut(number as usize) {
-                *(if row.memory.status == Status::Staging {
-                    staging
-                } else {
-                    served
-                }) += 1;
-            }
             for _ in 0..repetitions(weight) {
                 line.push_str(text);
                 line.push(' ');
@@ -93,43 +59,98 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
             pairs.push((number, u8::try_from(weight).unwrap_or(u8::MAX)));
         }
         pairs.sort_unstable();
-        let code = row
-            .doc
-            .quantized_vector()
-            .map(|code| code.to_bytes())
-            .unwrap_or_default();
-        let length = u16::try_from(code.len()).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
-        bytes.extend_from_slice(&batch.to_le_bytes());
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(code.get(..usize::from(length)).unwrap_or_default());
-        let mut next = 0;
-        for (number, weight) in &pairs {
-            write_number(number - next, &mut bytes);
-            bytes.push(*weight);
-            next = number + 1;
-        }
-        spelled.push(with_checksum(&bytes));
+        details.push(encode_memory(batch, row, &pairs));
         line.pop();
         words.push(line);
     }
-    let mut detail = Vec::with_capacity(8 + lexicon.len() + holders.len() * 2);
-    detail.extend_from_slice(&batch.to_le_bytes());
-    detail.extend_from_slice(
-        &u32::try_from(lexicon.len())
-            .unwrap_or(u32::MAX)
-            .to_le_bytes(),
-    );
-    detail.extend_from_slice(lexicon.as_bytes());
-    holders
-        .iter()
-        .flatten()
-        .for_each(|count| write_number(*count, &mut detail));
     EncodedTerms {
-        lexicon: with_checksum(&detail),
-        rows: spelled,
+        lexicon: lexicon.encode(batch),
+        rows: details,
         words,
     }
+}
+
+/// The lexicon of a batch that is being written.
+#[derive(Default)]
+struct NewLexicon {
+    terms: String,
+    /// How many memories have each term: approved and promoted ones, and those in staging.
+    holders: Vec<[u32; 2]>,
+    /// The numbers of the terms here, by analyzer and by the analyzer's numbers.
+    numbers: Vec<Vec<Option<u32>>>,
+}
+
+impl NewLexicon {
+    /// The number and the text of a term that a memory has. `None` for one that cannot be written.
+    fn number<'r>(&mut self, row: &NewRow<'r>, term: u32) -> Option<(u32, &'r str)> {
+        // A term never contains a space: analysis splits there.
+        let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
+        if text.is_empty() || text.contains(' ') {
+            return None;
+        }
+        if self.numbers.len() <= row.analyzer {
+            self.numbers.resize_with(row.analyzer + 1, Vec::new);
+        }
+        let numbers = self.numbers.get_mut(row.analyzer)?;
+        if numbers.len() <= term as usize {
+            numbers.resize(term as usize + 1, None);
+        }
+        let slot = numbers.get_mut(term as usize)?;
+        let number = match *slot {
+            Some(number) => number,
+            None => {
+                let number = u32::try_from(self.holders.len()).ok()?;
+                if number > 0 {
+                    self.terms.push(' ');
+                }
+                self.terms.push_str(text);
+                self.holders.push([0, 0]);
+                *slot = Some(number);
+                number
+            }
+        };
+        let [served, staging] = self.holders.get_mut(number as usize)?;
+        if row.memory.status == Status::Staging {
+            *staging += 1;
+        } else {
+            *served += 1;
+        }
+        Some((number, text))
+    }
+
+    /// The detail of the lexicon.
+    fn encode(&self, batch: u32) -> Vec<u8> {
+        let length = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+        let mut bytes = Vec::with_capacity(8 + self.terms.len() + self.holders.len() * 2);
+        bytes.extend_from_slice(&batch.to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(self.terms.as_bytes());
+        for count in self.holders.iter().flatten() {
+            write_number(*count, &mut bytes);
+        }
+        with_checksum(&bytes)
+    }
+}
+
+/// The detail of a memory, from the numbers and weights of its terms in ascending order.
+fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
+    let code = row
+        .doc
+        .quantized_vector()
+        .map(|code| code.to_bytes())
+        .unwrap_or_default();
+    let length = u16::try_from(code.len()).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
+    bytes.extend_from_slice(&batch.to_le_bytes());
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(code.get(..usize::from(length)).unwrap_or_default());
+    let mut next = 0;
+    for (number, weight) in pairs {
+        write_number(number - next, &mut bytes);
+        bytes.push(*weight);
+        next = number + 1;
+    }
+    with_checksum(&bytes)
 }
 
 /// How often a term of this weighted frequency is repeated in `words`. The index only finds

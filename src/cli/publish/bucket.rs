@@ -26,10 +26,6 @@ use crate::scope::Scope;
 
 /// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
-/// The price of a thousand write requests in S3 Standard, us-east-1, in US dollars.
-const PRICE_PER_THOUSAND_WRITES: f64 = 0.005;
-/// The price of storing a gigabyte there for a month.
-const PRICE_PER_GIGABYTE_MONTH: f64 = 0.023;
 /// Maximum versions to list.
 const MAX_VERSIONS: usize = 50;
 
@@ -339,38 +335,14 @@ fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
     }
     out += &none_approved_text(&planned.scope, planned.waiting);
     if let Some(cost) = cost {
-        out += &cost_text(cost, planned.to.starts_with("s3://"));
+        out += &format!(
+            "uploads {} in {} requests; the version has {}, and each reader fetches what is new\n",
+            size(cost.upload_bytes),
+            cost.write_requests,
+            size(cost.version_bytes)
+        );
     }
     out
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
-fn cost_text(cost: UploadCost, is_s3: bool) -> String {
-    let uploads = format!(
-        "uploads {} in {} requests; the version has {}\n",
-        size(cost.upload_bytes),
-        cost.write_requests,
-        size(cost.version_bytes)
-    );
-    if !is_s3 {
-        return uploads + "each reader fetches what is new\n";
-    }
-    let writes = cost.write_requests as f64 * PRICE_PER_THOUSAND_WRITES / 1_000.0;
-    let month = cost.version_bytes as f64 * PRICE_PER_GIGABYTE_MONTH / 1e9;
-    format!(
-        "{uploads}at the list prices of S3 Standard {} now, {} a month; each reader fetches what is \
-         new\n",
-        dollars(writes),
-        dollars(month)
-    )
-}
-
-fn dollars(amount: f64) -> String {
-    if amount < 0.01 {
-        "less than $0.01".to_owned()
-    } else {
-        format!("${amount:.2}")
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
@@ -382,8 +354,9 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn line(version: &VersionSummary) -> String {
-    let mark = if version.is_current { "*" } else { " " };
+fn line(summary: &VersionSummary) -> String {
+    let version = &summary.version;
+    let mark = if summary.is_current { "*" } else { " " };
     let changes = match version.restores {
         Some(number) => format!("what v-{number} had"),
         None => format!(
@@ -401,7 +374,7 @@ fn line(version: &VersionSummary) -> String {
         version.published_at,
         version.by,
         render::count(version.rows, "memory"),
-        size(version.bytes)
+        size(summary.bytes)
     )
 }
 

@@ -35,9 +35,6 @@ impl Remote {
     }
 
     /// Saves what is known about the bucket.
-    ///
-    /// # Errors
-    /// The file cannot be written. Then only this process knows.
     pub(super) fn save_state(&self, state: &State) -> Result<(), BucketError> {
         let saved =
             cache::make_folder(self.cache.folder()).and_then(|()| self.cache.save_state(state));

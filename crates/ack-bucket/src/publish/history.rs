@@ -11,7 +11,7 @@ use super::{Base, Publisher, SMALL_OBJECT_TIMEOUT, random_name};
 use crate::BucketError;
 use crate::client::ListedObject;
 use crate::fetch;
-use crate::format::{FORMAT, Head, Version, Withdrawn};
+use crate::format::{FORMAT, Head, Version};
 
 /// Younger objects that belong to no version may be part of an upload in progress.
 const UPLOAD_GRACE: Duration = Duration::from_hours(1);
@@ -21,30 +21,13 @@ const FOLDERS: [&str; 4] = ["log", "manifests", "links", "memories.lance"];
 /// A version that was published.
 #[derive(Debug, Clone, Serialize)]
 pub struct VersionSummary {
-    /// Its number.
-    pub version: u64,
-    /// When it was published.
-    pub published_at: String,
-    /// Who published it.
-    pub by: String,
-    /// How many memories it has.
-    pub rows: u64,
-    /// How many memories were added.
-    pub added: u64,
-    /// How many memories changed.
-    pub changed: u64,
-    /// How many memories were removed.
-    pub withdrawn: u64,
-    /// The version that it restores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub restores: Option<u64>,
+    /// The version, without its files.
+    #[serde(flatten)]
+    pub version: Version,
     /// How many bytes its files take.
     pub bytes: u64,
     /// Whether readers see it now.
     pub is_current: bool,
-    /// Memories that were withdrawn by hand and are not published.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub held_back: Vec<Withdrawn>,
 }
 
 /// What pruning removes.
@@ -83,16 +66,11 @@ impl Publisher {
             .enumerate()
             .map(|(position, (_, version))| VersionSummary {
                 bytes: version.bytes(),
-                version: version.version,
-                published_at: version.published_at,
-                by: version.by,
-                rows: version.rows,
-                added: version.added,
-                changed: version.changed,
-                withdrawn: version.withdrawn,
-                restores: version.restores,
                 is_current: position == 0,
-                held_back: version.held_back,
+                version: Version {
+                    files: Vec::new(),
+                    ..version
+                },
             })
             .collect())
     }

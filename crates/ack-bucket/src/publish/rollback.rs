@@ -25,9 +25,6 @@ pub struct RollbackChanges {
 impl Publisher {
     /// Compares an earlier version with the current one. Fetches the files of both that are not in
     /// the cache.
-    ///
-    /// # Errors
-    /// There is no such version, or one of the two cannot be fetched or read.
     pub fn rollback_changes(&self, number: u64) -> Result<RollbackChanges, BucketError> {
         let chain = self.version_chain(usize::MAX)?;
         let earlier = self.find_version(number, &chain)?;
