@@ -315,7 +315,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }
         Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
         Command::Review(args) => run_curator_command(&cli.global, |desk| {
-            let tables = Tables::Changed.unless(args.no_index);
+            let tables = Tables::Changed.unless(args.no_index || args.list);
             with_tables(desk.config, tables, || review::run(desk, args))
         }),
         Command::Publish(args) if cli.global.offline && args.to.is_some() => {
