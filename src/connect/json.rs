@@ -27,8 +27,9 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// # Errors
 /// It is not a JSON object.
 pub fn read(text: &str) -> Result<Value, String> {
-    let top = top(&parse(text)?)?;
-    Ok(top.to_serde_value().unwrap_or_default())
+    let root = parse(text)?;
+    top(&root)?;
+    Ok(root.to_serde_value().unwrap_or_default())
 }
 
 /// Changes the settings of a text from `old` to `new`.
@@ -90,7 +91,7 @@ fn update(
     }
     for (key, value) in new
         .iter()
-        .filter(|(key, value)| old.get(*key) != Some(value))
+        .filter(|(key, value)| old.get(*key) != Some(*value))
     {
         let Some(property) = property(object, key)? else {
             object.append(key, input(value));

@@ -41,7 +41,7 @@ fn update(table: &mut dyn TableLike, old: &Map<String, Value>, new: &Map<String,
     }
     for (key, value) in new
         .iter()
-        .filter(|(key, value)| old.get(*key) != Some(value))
+        .filter(|(key, value)| old.get(*key) != Some(*value))
     {
         let Some(existing) = table.get_mut(key) else {
             table.insert(key, item(value));

@@ -47,7 +47,7 @@ pub fn rewrite(
         }
         for (name, entry) in after
             .iter()
-            .filter(|(name, entry)| before.get(*name) != Some(entry))
+            .filter(|(name, entry)| before.get(*name) != Some(*entry))
         {
             let entry = entry.as_object().ok_or_else(|| unusual_style(section))?;
             lines.put(section, name, entry)?;
