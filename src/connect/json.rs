@@ -6,8 +6,6 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstObjectProp, CstRo
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::parts::is_empty_container;
-
 /// JSON as clients read it, with comments and trailing commas.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
@@ -85,7 +83,7 @@ fn update(
         // What is left of an empty container may be a comment, which a person wrote.
         let text = property.to_string();
         let has_comment = text.contains("//") || text.contains("/*");
-        if !(is_empty_container(value) && has_comment) {
+        if !(is_hollow(value) && has_comment) {
             property.remove();
         }
     }
@@ -109,6 +107,16 @@ fn update(
         }
     }
     Ok(())
+}
+
+/// Whether a value has nothing but empty objects and lists in it.
+fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.values().all(is_hollow),
+        Value::Array(entries) => entries.iter().all(is_hollow),
+        _ => false,
+    }
 }
 
 /// Changes the elements that differ, from the last one on, so that earlier positions stay valid.

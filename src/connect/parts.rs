@@ -102,7 +102,7 @@ pub fn set(settings: &mut Value, part: &Part, entry: Value) {
 }
 
 /// Whether a value is an object or a list without anything in it.
-pub fn is_empty_container(value: &Value) -> bool {
+fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(members) => members.is_empty(),

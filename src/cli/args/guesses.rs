@@ -1,7 +1,7 @@
 //! What people type because other programs have it, or because this one had it.
 
 /// Words and flags that are none here, some of them below a command, with what to use instead.
-const GUESSES: [(&[&str], &str); 21] = [
+const GUESSES: [(&[&str], &str); 23] = [
     (
         &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
         "to serve MCP, use `ack-memory serve`",
@@ -79,6 +79,15 @@ const GUESSES: [(&[&str], &str); 21] = [
     (
         &["query --page"],
         "`ack-memory query --next` shows the next page, and the query itself the first",
+    ),
+    (
+        &["token --max-status"],
+        "`max_status` in config.toml holds for every client: `ack-memory config edit`",
+    ),
+    (
+        &["token --requests-per-minute", "token --upstreams"],
+        "a token has neither; limit the rate in the reverse proxy, and give upstream servers to \
+         clients of `ack-memory serve`",
     ),
     (&["--in-scope"], "use `--scope NAME`"),
     (&["--in-project"], "use `--project NAME`"),
