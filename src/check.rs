@@ -131,7 +131,7 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     for name in &listed.names {
         checked.read(&place, name);
     }
-    Ok(checked.report(&place, listed.names.len()))
+    Ok(checked.report(listed.names.len()))
 }
 
 /// What is in a folder, by paths relative to it.

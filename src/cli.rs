@@ -55,7 +55,7 @@ use anstream::ColorChoice;
 use directories::BaseDirs;
 
 use self::answer::{print, untagged};
-use self::args::{ChosenArgs, Cli, ColorArg, Command, Global};
+use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global};
 use self::caller::Caller;
 use self::error_report::report;
 use self::output::{write_err, write_out};
@@ -239,6 +239,28 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     ))
 }
 
+fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
+    let service = CloseOnDrop(Service::new(config(global)?).leak());
+    let mut answer = progress::while_reading(|| service.0.get_context(&context_request(args)))?;
+    answer.resolve(&command::SHELL);
+    let answer = untagged(answer);
+    let memories = answer.recent_memories.iter();
+    let memories = memories.chain(&answer.cross_project_learnings);
+    let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
+    let short = match ids.as_slice() {
+        [] => HashMap::new(),
+        _ if global.json => HashMap::new(),
+        ids => service.0.short_ids(ids, None).unwrap_or_default(),
+    };
+    print(&answer, global, |answer, screen| {
+        let listing = Listing {
+            short,
+            ..Listing::plain(screen)
+        };
+        render::context(answer, &listing)
+    })
+}
+
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     check_folder(&cli)?;
     let json = cli.global.json;
@@ -272,28 +294,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             Some(command) => scopes::run(&cli.global, &command),
             None => scopes::list::run(&cli.global, args.scope),
         },
-        Command::Context(args) => {
-            let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
-            let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
-            let mut answer = answer?;
-            answer.resolve(&command::SHELL);
-            let answer = untagged(answer);
-            let memories = answer.recent_memories.iter();
-            let memories = memories.chain(&answer.cross_project_learnings);
-            let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
-            let short = match ids.as_slice() {
-                [] => HashMap::new(),
-                _ if json => HashMap::new(),
-                ids => service.0.short_ids(ids, None).unwrap_or_default(),
-            };
-            print(&answer, &cli.global, |answer, screen| {
-                let listing = Listing {
-                    short,
-                    ..Listing::plain(screen)
-                };
-                render::context(answer, &listing)
-            })
-        }
+        Command::Context(args) => show_context(&cli.global, &args),
         Command::Hook(args) => {
             hook::run(&cli.global, &args);
             Ok(())

@@ -147,15 +147,11 @@ mod tests {
         }
     }
 
-    /// Each kind of hint, and its texts: for an agent with the four tools, for one whose tools are
+    /// Each kind of hint about a tool, and its texts: for an agent with the four tools, for one whose tools are
     /// renamed and partly hidden, and for a person. Empty if it is left out.
-    fn every_hint() -> Vec<(Hint, [&'static str; 3])> {
+    fn tool_hints() -> Vec<(Hint, [&'static str; 3])> {
         let all = || [Given::value("status", "all")];
         vec![
-            (
-                Hint::advice("try again"),
-                ["try again", "try again", "try again"],
-            ),
             (
                 Hint::call(Tool::QueryMemories, "finds ids"),
                 [
@@ -239,6 +235,16 @@ mod tests {
                     "leave `--oldest` out when you search",
                 ],
             ),
+        ]
+    }
+
+    /// The same for hints that name no tool.
+    fn other_hints() -> Vec<(Hint, [&'static str; 3])> {
+        vec![
+            (
+                Hint::advice("try again"),
+                ["try again", "try again", "try again"],
+            ),
             (
                 Hint::NextPage,
                 [
@@ -302,7 +308,7 @@ mod tests {
             "recall",
         );
         let readers: [&dyn Reader; 3] = [&plain, &renamed, &WITH_ROOT];
-        for (hint, texts) in every_hint() {
+        for (hint, texts) in tool_hints().into_iter().chain(other_hints()) {
             for (reader, text) in readers.into_iter().zip(texts) {
                 let rendered = render(std::slice::from_ref(&hint), reader).unwrap_or_default();
                 assert_eq!(rendered, text, "{hint:?}");

@@ -269,16 +269,57 @@ impl CheckState {
         // The conflict causes the errors there.
         let has_conflict = conflicts.first().is_some_and(|line| *line <= above);
         let header = document.header();
-        let line_of = |key: &str| {
-            let mut keys = document.keys();
-            keys.find(|(known, _)| *known == key)
-                .map_or(1, |(_, line)| line)
-        };
         let is_open = !document.has_header && split(content).0.is_never_closed();
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown_path, 1), message);
         }
+        self.form(shown_path, &document, has_conflict);
+        let has_type = header
+            .text(&["type", "metadata.type", "problem_type"])
+            .is_some();
+        if !has_type && !is_open {
+            let message = "has no `type`, which the Open Knowledge Format requires";
+            let severity = if place.is_knowledge_format {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            self.find(severity, "schema", (shown_path, 1), message);
+        }
+        let (notes, _) = parse::read(
+            Dialect::Markdown,
+            relative,
+            content.as_bytes(),
+            SystemTime::UNIX_EPOCH,
+        );
+        let Some(note) = notes.into_iter().next() else {
+            return;
+        };
+        self.values(place, shown_path, &document, &note);
+        if blank_comments(&document.body).trim().is_empty()
+            && note.subtitle.is_none()
+            && note.facts.is_empty()
+        {
+            self.error("schema", (shown_path, 1), "is empty: it has no text");
+        }
+        self.links(place, (relative, shown_path), &document.body, above);
+        let memory = memory_of_note(&note);
+        self.evidence(place, shown_path, line_of(&document, "files"), &memory);
+        self.read.push(CheckedMemory {
+            path: shown_path.to_owned(),
+            line: line_of(&document, "id"),
+            id: memory.id.clone(),
+            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
+            is_withdrawn: note.status == NoteStatus::Withdrawn,
+            memory,
+        });
+    }
+
+    /// The form of a note's header: whether it is YAML, and each key is there once and has a value
+    /// of its kind.
+    fn form(&mut self, shown_path: &Path, document: &Document, has_conflict: bool) {
+        let header = document.header();
         let yaml = yaml::check(&document.front_matter());
         let is_yaml = yaml.is_ok() && !has_conflict;
         if !has_conflict && let Err(problem) = yaml {
@@ -293,28 +334,14 @@ impl CheckState {
                 self.error("schema", (shown_path, line), message);
             }
         }
-        let has_type = header
-            .text(&["type", "metadata.type", "problem_type"])
-            .is_some();
-        if !has_type && !is_open {
-            let message = "has no `type`, which the Open Knowledge Format requires";
-            let severity = if place.is_knowledge_format {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
-            self.find(severity, "schema", (shown_path, 1), message);
-        }
         for key in ["stale_after", "created", "date"] {
-            let Some(value) = header.text(&[key]) else {
-                continue;
-            };
-            if !is_date(&value) {
+            let value = header.text(&[key]).filter(|value| !is_date(value));
+            if let Some(value) = value {
                 let message = format!(
                     "`{key}` is `{value}`; write a day (2026-03-14) or an RFC \
                      3339 date and time"
                 );
-                self.error("schema", (shown_path, line_of(key)), message);
+                self.error("schema", (shown_path, line_of(document, key)), message);
             }
         }
         for key in TEXT_KEYS {
@@ -325,18 +352,15 @@ impl CheckState {
                     _ => (Severity::Warning, "write one text"),
                 };
                 let message = format!("`{key}` is {nested}, where one text belongs; {next}");
-                self.find(severity, "schema", (shown_path, line_of(key)), message);
+                let at = (shown_path, line_of(document, key));
+                self.find(severity, "schema", at, message);
             }
         }
-        let (notes, _) = parse::read(
-            Dialect::Markdown,
-            relative,
-            content.as_bytes(),
-            SystemTime::UNIX_EPOCH,
-        );
-        let Some(note) = notes.into_iter().next() else {
-            return;
-        };
+    }
+
+    /// The values of a note's header: an id and a status that can be used, a day that is not past.
+    fn values(&mut self, place: &NoteFolder, shown_path: &Path, document: &Document, note: &Note) {
+        let header = document.header();
         if header.nested("id").is_none()
             && let (Some(id), None) = (header.text(&["id"]), &note.declared_id)
         {
@@ -344,38 +368,22 @@ impl CheckState {
                 "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
                  with `@edited`"
             );
-            self.error("schema", (shown_path, line_of("id")), message);
+            self.error("schema", (shown_path, line_of(document, "id")), message);
         }
         let status = header.text(&["status"]);
         if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
             let message = parse::unknown_status(&status);
-            self.warn("schema", (shown_path, line_of("status")), message);
+            self.warn("schema", (shown_path, line_of(document, "status")), message);
         }
         let is_withdrawn = note.status == NoteStatus::Withdrawn;
-        if let Some(past) = expired_on(&note, place.today).filter(|_| !is_withdrawn) {
+        if let Some(past) = expired_on(note, place.today).filter(|_| !is_withdrawn) {
             let message = format!(
                 "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
-            self.warn("past-day", (shown_path, line_of("stale_after")), message);
+            let at = (shown_path, line_of(document, "stale_after"));
+            self.warn("past-day", at, message);
         }
-        if blank_comments(&document.body).trim().is_empty()
-            && note.subtitle.is_none()
-            && note.facts.is_empty()
-        {
-            self.error("schema", (shown_path, 1), "is empty: it has no text");
-        }
-        self.links(place, (relative, shown_path), &document.body, above);
-        let memory = memory_of_note(&note);
-        self.evidence(place, shown_path, line_of("files"), &memory);
-        self.read.push(CheckedMemory {
-            path: shown_path.to_owned(),
-            line: line_of("id"),
-            id: memory.id.clone(),
-            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
-            is_withdrawn,
-            memory,
-        });
     }
 
     /// Looks for the files that a memory cites. Skips memories of another project, whose files are
@@ -412,7 +420,7 @@ impl CheckState {
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, _place: &NoteFolder, files: usize) -> CheckReport {
+    pub fn report(mut self, files: usize) -> CheckReport {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
@@ -515,6 +523,13 @@ impl CheckState {
             self.warn("near-duplicate", (&path, line), message);
         }
     }
+}
+
+/// The line of a key in a note's header, or the first line.
+fn line_of(document: &Document, key: &str) -> usize {
+    let mut keys = document.keys();
+    keys.find(|(known, _)| *known == key)
+        .map_or(1, |(_, line)| line)
 }
 
 /// The `stale_after` day of a note, if it has passed and nobody has reviewed the note since.

@@ -136,6 +136,3 @@ fn spelled(text: &str) -> Vec<(usize, String)> {
     runs.map(|run| (run.start(), joined(run.as_str())))
         .collect()
 }
-
-#[cfg(test)]
-mod tests;
