@@ -112,9 +112,8 @@ impl Changes {
         }
         let index = index(repository)?;
         let kind = index.object_hash();
-        let mut candidates: Vec<Candidate<'_>> = index
-            .entries()
-            .iter()
+        let entries = index.entries().iter();
+        let mut candidates: Vec<Candidate<'_>> = entries
             .filter_map(|entry| candidate_of(entry, &index))
             .collect();
         let tracked = candidates.len();
@@ -125,7 +124,6 @@ impl Changes {
             &index,
             Instant::now() + budget / HISTORY_BUDGET_DIVISOR,
         );
-        let mut found: Vec<Difference<'_>> = Vec::new();
         let (folders, runs) = folders(
             &candidates,
             top,
@@ -147,33 +145,28 @@ impl Changes {
         }
         // Some files are compared even if the time is up by now.
         let end = end.max(Instant::now() + budget / 3);
-        let (differences, compared) = compare(&candidates, top, end);
-        found.extend(differences);
+        let (mut found, compared) = compare(&candidates, top, end);
         verify(&mut found, top, kind, Instant::now() + budget / 5);
-        let mut differences: Vec<(bool, Option<SystemTime>, String)> = found
+        let mut changed: Vec<ChangedFile> = found.iter().map(ChangedFile::of).collect();
+        changed.extend(new.into_iter().map(|file| ChangedFile {
+            path: file.path,
+            written: Some(file.written),
+            is_conflict: false,
+        }));
+        changed.extend(history.staged.into_iter().map(|file| ChangedFile {
+            path: file.path,
+            written: file.entry.and_then(recorded_mtime),
+            is_conflict: false,
+        }));
+        changed.sort_by(ChangedFile::most_urgent_first);
+        let mut branch: Vec<ChangedFile> = history
+            .branch
             .into_iter()
-            .map(|difference| {
-                (
-                    difference.conflict,
-                    difference.written,
-                    difference.path.to_owned(),
-                )
-            })
-            .chain(
-                new.into_iter()
-                    .map(|file| (false, Some(file.written), file.path)),
-            )
-            .chain(
-                history
-                    .staged
-                    .into_iter()
-                    .map(|file| (false, file.entry.and_then(recorded_mtime), file.path)),
-            )
+            .map(|path| ChangedFile::in_index(path, &index))
             .collect();
-        differences.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(&b.2)));
+        branch.sort_by(ChangedFile::most_urgent_first);
         let mut files: Vec<String> = Vec::new();
-        let branch = newest_first(history.branch, &index);
-        for path in differences.into_iter().map(|(.., path)| path).chain(branch) {
+        for ChangedFile { path, .. } in changed.into_iter().chain(branch) {
             if files.len() < MAX_FILES && !files.contains(&path) {
                 files.push(path);
             }
@@ -224,18 +217,39 @@ impl<'a> History<'a> {
     }
 }
 
-/// Files in the order in which git last wrote them, newest first. Deleted files come last.
-fn newest_first(files: Vec<String>, index: &State) -> Vec<String> {
-    let written = |path: &String| {
+/// A file of the result.
+struct ChangedFile {
+    path: String,
+    /// When it was written; `None` if it was deleted.
+    written: Option<SystemTime>,
+    is_conflict: bool,
+}
+
+impl ChangedFile {
+    fn of(difference: &Difference<'_>) -> Self {
+        Self {
+            path: difference.path.to_owned(),
+            written: difference.written,
+            is_conflict: difference.conflict,
+        }
+    }
+
+    /// A file as git last wrote it.
+    fn in_index(path: String, index: &State) -> Self {
         let entry = index.entry_by_path(path.as_str().into());
-        entry.and_then(recorded_mtime)
-    };
-    let mut files: Vec<(Option<SystemTime>, String)> = files
-        .into_iter()
-        .map(|path| (written(&path), path))
-        .collect();
-    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    files.into_iter().map(|(_, path)| path).collect()
+        Self {
+            written: entry.and_then(recorded_mtime),
+            path,
+            is_conflict: false,
+        }
+    }
+
+    /// Conflicts first, then by time with the newest first, then deleted files.
+    fn most_urgent_first(&self, other: &Self) -> std::cmp::Ordering {
+        (other.is_conflict, other.written)
+            .cmp(&(self.is_conflict, self.written))
+            .then_with(|| self.path.cmp(&other.path))
+    }
 }
 
 /// When the file of an entry was written, as the index recorded it.

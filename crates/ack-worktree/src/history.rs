@@ -46,9 +46,13 @@ pub fn branch_files(
         return Ok(Vec::new());
     };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
-    let mut files = Vec::new();
-    compare_trees(objects, Some(old), Some(new), "", &mut files)?;
-    Ok(files)
+    let mut changes = TreeChanges::up_to(MAX_FILES);
+    changes.collect(objects, Some(old), Some(new), "")?;
+    Ok(changes
+        .found
+        .into_iter()
+        .map(|change| change.path)
+        .collect())
 }
 
 /// The tips of the default branch, remote and local.
@@ -201,37 +205,26 @@ pub fn visit_replaced(
         {
             commit = parent;
         } else {
-            return visit_different(objects, commit.tree, Some(now), "", visit);
+            let mut changes = TreeChanges::up_to(usize::MAX);
+            changes.collect(objects, Some(commit.tree), Some(now), "")?;
+            return visit_old(objects, &changes.found, visit);
         }
     }
     Err(Unknown::OutOfTime)
 }
 
-/// Calls `visit` for each file of a tree that another one lacks.
-fn visit_different(
+/// Calls `visit` with the old content of each file.
+fn visit_old(
     objects: &mut Objects<'_>,
-    old: ObjectId,
-    new: Option<ObjectId>,
-    folder: &str,
+    changes: &[TreeChange],
     visit: &mut dyn FnMut(&str, &[u8]),
 ) -> Result<(), Unknown> {
-    if Some(old) == new || folder.matches('/').count() > MAX_DEPTH {
-        return Ok(());
-    }
-    let others = new.map_or(Ok(TreeItems::new()), |new| objects.tree(new))?;
-    for (name, item) in objects.tree(old)? {
-        let other = others.get(&name);
-        if item.is_link || other == Some(&item) {
+    for change in changes {
+        let Some(old) = change.old.filter(|old| !old.is_link) else {
             continue;
-        }
-        let path = format!("{folder}{name}");
-        if item.is_folder {
-            let other = other.filter(|other| other.is_folder).map(|other| other.id);
-            visit_different(objects, item.id, other, &format!("{path}/"), visit)?;
-            continue;
-        }
-        match objects.blob(item.id) {
-            Ok(content) => visit(&path, content),
+        };
+        match objects.blob(old.id) {
+            Ok(content) => visit(&change.path, content),
             // It may be too large.
             Err(Unknown::Unreadable) => {}
             Err(unknown) => return Err(unknown),
@@ -261,35 +254,63 @@ fn differs(
     Ok(old != new)
 }
 
-/// Collects the files that differ between two trees.
-fn compare_trees(
-    objects: &mut Objects<'_>,
-    old: Option<ObjectId>,
-    new: Option<ObjectId>,
-    folder: &str,
-    files: &mut Vec<String>,
-) -> Result<(), Unknown> {
-    if old == new || files.len() >= MAX_FILES {
-        return Ok(());
-    }
-    let mut read = |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
-    let (old, new) = (read(old)?, read(new)?);
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    for name in names {
-        let (before, after) = (old.get(name), new.get(name));
-        if before == after {
-            continue;
+/// A file that differs between two trees.
+struct TreeChange {
+    path: String,
+    /// The file in the old tree.
+    old: Option<TreeItem>,
+}
+
+/// The files that differ between two trees.
+struct TreeChanges {
+    found: Vec<TreeChange>,
+    max: usize,
+}
+
+impl TreeChanges {
+    const fn up_to(max: usize) -> Self {
+        Self {
+            found: Vec::new(),
+            max,
         }
-        let path = format!("{folder}{name}");
-        if [before, after].iter().flatten().any(|item| !item.is_folder) {
-            files.push(path.clone());
-        }
-        let below =
-            |item: Option<&TreeItem>| item.filter(|item| item.is_folder).map(|item| item.id);
-        let (before, after) = (below(before), below(after));
-        compare_trees(objects, before, after, &format!("{path}/"), files)?;
     }
-    Ok(())
+
+    /// Adds what differs below a folder, whose path ends with `/`.
+    fn collect(
+        &mut self,
+        objects: &mut Objects<'_>,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        folder: &str,
+    ) -> Result<(), Unknown> {
+        let depth = folder.matches('/').count();
+        if old == new || self.found.len() >= self.max || depth > MAX_DEPTH {
+            return Ok(());
+        }
+        let mut read =
+            |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
+        let (old, new) = (read(old)?, read(new)?);
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for name in names {
+            let (before, after) = (old.get(name).copied(), new.get(name).copied());
+            if before == after {
+                continue;
+            }
+            let path = format!("{folder}{name}");
+            let file = |item: Option<TreeItem>| item.filter(|item| !item.is_folder);
+            if file(before).is_some() || file(after).is_some() {
+                self.found.push(TreeChange {
+                    path: path.clone(),
+                    old: file(before),
+                });
+            }
+            let tree = |item: Option<TreeItem>| item.filter(|item| item.is_folder);
+            let (before, after) = (tree(before), tree(after));
+            let ids = (before.map(|item| item.id), after.map(|item| item.id));
+            self.collect(objects, ids.0, ids.1, &format!("{path}/"))?;
+        }
+        Ok(())
+    }
 }
 
 /// A file whose index entry differs from the last commit.
@@ -370,23 +391,16 @@ fn compare_index<'a>(
     }
     for (name, item) in items {
         let path = format!("{folder}{name}");
-        let mut deleted = Vec::new();
-        if item.is_folder {
-            compare_trees(
-                objects,
-                Some(item.id),
-                None,
-                &format!("{path}/"),
-                &mut deleted,
-            )?;
-        } else {
-            deleted.push(path);
+        if !item.is_folder {
+            found.push(StagedFile { path, entry: None });
+            continue;
         }
-        found.extend(
-            deleted
-                .into_iter()
-                .map(|path| StagedFile { path, entry: None }),
-        );
+        let mut deleted = TreeChanges::up_to(MAX_FILES);
+        deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
+        found.extend(deleted.found.into_iter().map(|change| StagedFile {
+            path: change.path,
+            entry: None,
+        }));
     }
     Ok(())
 }

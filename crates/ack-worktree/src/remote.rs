@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use gix_config::{File, Source};
+use gix_config::File;
 use gix_ignore::glob::wildmatch;
 
-use crate::repository::settings_file;
+use crate::repository::user_settings;
 use ack_sys::files;
 
 /// The largest ssh configuration that is read.
@@ -46,11 +46,8 @@ impl UrlRewrites {
             rewrites.add_prefixes(config);
         }
         let Some(home) = home else { return rewrites };
-        for file in [".gitconfig", ".config/git/config"] {
-            let config = settings_file(&home.join(file), Source::User);
-            if let Some(config) = config {
-                rewrites.add_prefixes(&config);
-            }
+        for config in user_settings(Some(home)) {
+            rewrites.add_prefixes(&config);
         }
         if let Ok(text) = files::read(&home.join(".ssh/config"), MAX_SSH_CONFIG_BYTES) {
             rewrites.hosts = ssh_hosts(&String::from_utf8_lossy(&text));

@@ -98,16 +98,19 @@ impl Repository {
 /// settings or those in the home folder. Includes are not followed.
 pub fn git_user_name(folder: &Path, home: Option<&Path>) -> Option<String> {
     let own = Repository::discover(folder, home).map(|found| found.common_dir.join("config"));
-    let own = own.map(|file| (file, gix_config::Source::Local));
-    let users = [".gitconfig", ".config/git/config"];
-    let users = users
-        .iter()
-        .filter_map(|file| Some((home?.join(file), gix_config::Source::User)));
-    own.into_iter().chain(users).find_map(|(file, source)| {
-        let config = settings_file(&file, source)?;
-        let name = config.string("user.name")?;
-        Some(name.to_string()).filter(|name| !name.trim().is_empty())
-    })
+    let own = own.and_then(|file| settings_file(&file, gix_config::Source::Local));
+    own.into_iter()
+        .chain(user_settings(home))
+        .find_map(|config| {
+            let name = config.string("user.name")?;
+            Some(name.to_string()).filter(|name| !name.trim().is_empty())
+        })
+}
+
+/// The settings of a user, the file that counts first to the last.
+pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::File> {
+    let files = [".gitconfig", ".config/git/config"].into_iter();
+    files.filter_map(move |file| settings_file(&home?.join(file), gix_config::Source::User))
 }
 
 /// Reads a git configuration file, without its includes.

@@ -15,7 +15,7 @@ use gix_ignore::search::{Ignore, pattern_matching_relative_path};
 use gix_index::State;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::repository::{Repository, settings_file};
+use crate::repository::{Repository, user_settings};
 use ack_sys::files;
 use ack_sys::files::expand_home;
 
@@ -280,26 +280,14 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
 
 /// The user's ignore file: `core.excludesFile`, or git's default.
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
-    let named = |path: &Path| {
-        let config = settings_file(path, gix_config::Source::User)?;
-        Some(PathBuf::from(
-            config.string("core.excludesFile")?.to_string(),
-        ))
-    };
-    let settings = home.map(|home| home.join(".config/git"));
-    let user = || home.and_then(|home| named(&home.join(".gitconfig")));
-    let other = || {
-        settings
-            .as_ref()
-            .and_then(|settings| named(&settings.join("config")))
-    };
-    let path = repository
-        .excludes_file
-        .clone()
-        .or_else(user)
-        .or_else(other);
+    let path = repository.excludes_file.clone().or_else(|| {
+        user_settings(home).find_map(|config| {
+            let path = config.string("core.excludesFile")?;
+            Some(PathBuf::from(path.to_string()))
+        })
+    });
     match path {
         Some(path) => Some(expand_home(&path, home)),
-        None => settings.map(|settings| settings.join("ignore")),
+        None => home.map(|home| home.join(".config/git/ignore")),
     }
 }
