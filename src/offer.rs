@@ -42,7 +42,7 @@ impl Offer {
     ) -> Result<Self, SettingsError> {
         let Some(path) = &config.file else {
             return Ok(Offer {
-                toolset: Toolset::of(preset.unwrap_or_default(), config),
+                toolset: Toolset::of(preset.unwrap_or_default()),
                 upstreams: Vec::new(),
             });
         };
@@ -64,10 +64,8 @@ impl Offer {
             }
         };
         let toolset = match preset {
-            Some(preset) => Toolset::of(preset, config),
-            None => {
-                Toolset::build(&file.tools, config).map_err(|problem| wrong("tools", problem))?
-            }
+            Some(preset) => Toolset::of(preset),
+            None => Toolset::build(&file.tools).map_err(|problem| wrong("tools", problem))?,
         };
         let taken = toolset
             .tools()

@@ -121,7 +121,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::config::Config;
     use crate::toolset::call::Call;
     use crate::toolset::{AgentReader, Place, Toolset};
     use ack_api::Hint;
@@ -131,14 +130,8 @@ mod tests {
         command: |command| format!("ack-memory --root /r {command}"),
     };
 
-    /// An agent with `[tools]` of a configuration, in a call of one of its tools.
-    fn agent(tools: &str, tool: &str) -> AgentReader {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::write(root.path().join("config.toml"), tools).unwrap();
-        let config = Config::at(root.path()).unwrap();
-        let toolset = crate::offer::Offer::load(&config, None, &|_| None)
-            .unwrap()
-            .toolset;
+    /// An agent with a toolset, in a call of one of its tools.
+    fn agent(toolset: Toolset, tool: &str) -> AgentReader {
         let place = Place::call(toolset.find(tool).unwrap(), &Call::default());
         AgentReader {
             toolset: Arc::new(toolset),
@@ -299,14 +292,8 @@ mod tests {
 
     #[test]
     fn every_hint_has_the_words_of_its_reader() {
-        let plain = agent("", "query_memories");
-        assert_eq!(*plain.toolset, Toolset::default());
-        let renamed = agent(
-            "[tools]\nhide = [\"get_memory\"]\n[tools.query_memories]\nname = \"recall\"\n\
-             arguments = { q = \"query\", where = \"scope\", state = { is = \"status\", \
-             values = { any = \"all\" } } }\n",
-            "recall",
-        );
+        let plain = agent(Toolset::default(), "query_memories");
+        let renamed = agent(Toolset::renamed(), "recall");
         let readers: [&dyn Reader; 3] = [&plain, &renamed, &WITH_ROOT];
         for (hint, texts) in tool_hints().into_iter().chain(other_hints()) {
             for (reader, text) in readers.into_iter().zip(texts) {
@@ -318,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_resource_takes_no_arguments_and_a_prompt_takes_its_own() {
-        let mut agent = agent("", "query_memories");
+        let mut agent = agent(Toolset::default(), "query_memories");
         let hints = [
             Hint::pass([Given::value("status", "all")], "to see it"),
             Hint::omit("scope", ""),

@@ -1,29 +1,27 @@
-//! The tools that agents see: the built-in four, possibly renamed, described, hidden or joined by
-//! aliases with mapped and preset arguments.
+//! The tools that agents see: the built-in four, or those of another memory server that they
+//! answer, possibly renamed, described or hidden.
 //!
 //! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It
-//! starts from a [`ToolsetPreset`], which is itself a file in the format of `[tools]`
-//! ([`crate::config::tools`]). [`build`] checks it against the schemas of the four, so that nothing
-//! can fail later. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints
+//! starts from a [`ToolsetPreset`] ([`sets`]), which [`build`] changes as `[tools]` of `config.toml`
+//! says. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints
 //! of errors and notes into the names that the agent knows on the way out. The service does not
 //! know about it, and this module does no input or output.
 
-pub mod argument;
-pub mod build;
+mod argument;
+mod build;
 pub mod call;
 mod day;
 mod instructions;
 mod reader;
 mod reading;
 pub mod schema;
+mod sets;
 
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
 use self::argument::Argument;
-use crate::service::Error;
-use crate::service::arguments;
 use ack_api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
     ListScopesResponse, QueryRequest, QueryResponse, UNLISTED,
@@ -44,11 +42,6 @@ pub trait ToolSchemas {
     fn output_with_results(self) -> Map<String, Value>;
     /// The properties of [`ToolSchemas::input`].
     fn properties(self) -> &'static Map<String, Value>;
-    /// Checks that arguments have the types that a call needs.
-    ///
-    /// # Errors
-    /// Why they do not.
-    fn decode(self, values: Map<String, Value>) -> Result<(), Error>;
 }
 
 impl ToolSchemas for Tool {
@@ -102,15 +95,6 @@ impl ToolSchemas for Tool {
             .and_then(Value::as_object)
             .unwrap_or(&NONE)
     }
-
-    fn decode(self, values: Map<String, Value>) -> Result<(), Error> {
-        match self {
-            Self::GetContext => arguments::<ContextRequest>(self.name(), values).map(drop),
-            Self::GetMemory => arguments::<GetRequest>(self.name(), values).map(drop),
-            Self::ListScopes => arguments::<ListScopesRequest>(self.name(), values).map(drop),
-            Self::QueryMemories => arguments::<QueryRequest>(self.name(), values).map(drop),
-        }
-    }
 }
 
 /// The result fields that a listed schema names: those of a concise result.
@@ -159,17 +143,6 @@ impl ToolsetPreset {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
-
-    /// The preset as a `config.toml` that changes the four.
-    pub const fn file(self) -> &'static str {
-        match self {
-            Self::Ack => "",
-            Self::ClaudeMem => include_str!("toolset/sets/claude-mem.toml"),
-            Self::EpisodicMemory => include_str!("toolset/sets/episodic-memory.toml"),
-            Self::Siftcoder => include_str!("toolset/sets/siftcoder.toml"),
-            Self::Sifs => include_str!("toolset/sets/sifs.toml"),
-        }
-    }
 }
 
 /// A tool as agents see it.
@@ -188,17 +161,25 @@ pub struct OfferedTool {
 }
 
 impl OfferedTool {
-    /// One of the four, unchanged.
-    fn built_in(operation: Tool) -> Self {
+    /// A tool with arguments, which are listed in the order of the operation's own; those without
+    /// effect come last.
+    pub(crate) fn new(
+        name: &str,
+        operation: Tool,
+        description: &str,
+        mut arguments: Vec<Argument>,
+    ) -> Self {
+        let known = operation.properties();
+        arguments.sort_by_key(|argument| {
+            let is = argument.is.as_ref();
+            let place = is.and_then(|is| known.keys().position(|name| name == is));
+            place.unwrap_or(usize::MAX)
+        });
         Self {
-            name: operation.name().to_owned(),
-            description: operation.description().to_owned(),
+            name: name.to_owned(),
+            description: description.to_owned(),
             operation,
-            arguments: operation
-                .properties()
-                .keys()
-                .map(|name| Argument::own(name))
-                .collect(),
+            arguments,
             preset: Map::new(),
         }
     }
@@ -223,7 +204,7 @@ impl OfferedTool {
         for argument in self.arguments.iter().filter(is_listed) {
             properties.insert(argument.name.clone(), argument.schema(known));
             if argument.required {
-                required.push(Value::from(argument.name.clone()));
+                required.push(Value::from(argument.name.as_str()));
             }
         }
         let mut root = Map::new();
@@ -247,14 +228,43 @@ pub struct Toolset {
 
 impl Default for Toolset {
     fn default() -> Self {
-        Self {
-            set: ToolsetPreset::Ack,
-            tools: Tool::ALL.map(OfferedTool::built_in).into(),
-        }
+        Self::of(ToolsetPreset::Ack)
     }
 }
 
 impl Toolset {
+    /// The toolset of a preset.
+    pub fn of(set: ToolsetPreset) -> Self {
+        Self::new(set, set.tools())
+    }
+
+    pub(crate) fn new(set: ToolsetPreset, mut tools: Vec<OfferedTool>) -> Self {
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { set, tools }
+    }
+
+    /// A toolset in which get_memory is hidden, and the search has other names.
+    #[cfg(test)]
+    pub(crate) fn renamed() -> Self {
+        use self::argument::Form;
+        let renamed = |name: &str, is: &str, form| Argument {
+            name: name.to_owned(),
+            form,
+            ..Argument::own(is)
+        };
+        let states = std::iter::once(("any".to_owned(), "all".to_owned()));
+        let arguments = vec![
+            renamed("q", "query", Form::Own),
+            renamed("where", "scope", Form::Own),
+            renamed("state", "status", Form::Choice(states.collect())),
+        ];
+        let mut tools = ToolsetPreset::Ack.tools();
+        tools.retain(|tool| !matches!(tool.operation, Tool::GetMemory | Tool::QueryMemories));
+        let recall = OfferedTool::new("recall", Tool::QueryMemories, "", arguments);
+        tools.push(recall);
+        Self::new(ToolsetPreset::Ack, tools)
+    }
+
     /// The tools.
     pub fn tools(&self) -> &[OfferedTool] {
         &self.tools

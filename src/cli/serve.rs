@@ -71,7 +71,7 @@ fn serve_in_trouble(
     config.offline = global.offline;
     config.command = command::command;
     let offer = Offer {
-        toolset: Toolset::of(args.surface.unwrap_or_default(), &config),
+        toolset: Toolset::of(args.surface.unwrap_or_default()),
         upstreams: Vec::new(),
     };
     let is_fixed = Arc::new(AtomicBool::new(false));

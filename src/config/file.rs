@@ -10,7 +10,7 @@ use ack_sys::files;
 use super::error::SettingsError;
 
 /// Keys that there are no longer, and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str); 14] = [
+const REMOVED_KEYS: [(&str, &str); 15] = [
     (
         "decisions",
         "remove the line; decisions go to the log `decisions.jsonl` beside this file, which can be \
@@ -50,6 +50,7 @@ const REMOVED_KEYS: [(&str, &str); 14] = [
     ),
     ("tools.*.calls", FOUR_TOOLS),
     ("tools.*.arguments", FOUR_TOOLS),
+    ("tools.*.others", FOUR_TOOLS),
     ("tools.*.preset", FOUR_TOOLS),
 ];
 const FOUR_TOOLS: &str =

@@ -1,46 +1,76 @@
 //! An argument of a tool as agents give it: its schema, and its conversion for the operation.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::config::tools::{Conversion, Kind};
 use ack_api::ErrorBody;
 use ack_api::memory::nearest;
 use ack_api::text;
 
 /// An argument as agents give it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Argument {
     /// The name that agents use.
+    #[serde(skip)]
     pub(super) name: String,
     /// The operation's argument it stands for; `None` if it is accepted without effect.
     pub(super) is: Option<String>,
-    /// Further arguments that get the same value.
-    pub(super) also: Vec<String>,
-    /// Its default value.
-    pub(super) default: Option<Value>,
-    /// Why it has no effect.
-    pub(super) ignored: String,
-    /// For an argument without effect, the only accepted values; empty means all.
-    pub(super) allow: Vec<Value>,
-    /// Its type: without effect any, else `string` for a list.
-    pub(super) kind: Option<Kind>,
+    /// A further argument that gets the same value.
+    pub(super) also: Option<String>,
+    #[serde(rename = "as")]
+    pub(super) form: Form,
+    /// What agents read about it. Default: what the operation says.
     pub(super) description: Option<String>,
     pub(super) required: bool,
-    pub(super) conversion: Option<Conversion>,
-    /// The pattern for a bare number.
-    pub(super) numbers: Option<String>,
-    /// The patterns for a number after certain letters.
-    pub(super) prefixed: Vec<(String, String)>,
-    /// Prefixes to strip from a string.
-    pub(super) without: Vec<String>,
-    /// The allowed words, each with our equivalent.
-    pub(super) values: Vec<(String, String)>,
-    /// The bounds to clamp a number to.
-    pub(super) clamp: Option<(i64, i64)>,
+    pub(super) default: Option<i64>,
+}
+
+/// The form in which agents give a value.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Form {
+    /// That of the operation.
+    #[default]
+    Own,
+    /// A number that is moved into its bounds.
+    Clamped,
+    /// A day, or a point in time as its day.
+    Day,
+    /// A list, or texts separated by commas.
+    List,
+    /// A list of texts as one text.
+    Words,
+    /// One entry of a list.
+    One,
+    /// A question, replaced by the id of the memory that answers it best.
+    BestMatch,
+    /// The id of a memory, or a list of them.
+    Id(IdForm),
+    /// One of these words, each with ours.
+    Choice(BTreeMap<String, String>),
+    /// A value of this type without effect, and why it has none.
+    Ignored(String, String),
+    /// A number that can only be zero, and why.
+    OnlyZero(String),
+}
+
+/// How another server writes ids.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct IdForm {
+    /// What our id has before its bare number.
+    number: String,
+    /// Letters before the number of another kind of memory, and what our id has instead.
+    letters: Option<(String, String)>,
+    /// What may stand before an id and does not belong to it.
+    without: String,
 }
 
 impl Argument {
-    /// An argument of an operation under its own name.
+    /// An argument of the operation under its own name.
     pub(super) fn own(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -53,6 +83,14 @@ impl Argument {
         *self == Self::own(&self.name)
     }
 
+    /// Whether its form says how its value is read, so that no note does.
+    pub(super) fn is_converted(&self) -> bool {
+        matches!(
+            self.form,
+            Form::Day | Form::List | Form::Words | Form::BestMatch
+        )
+    }
+
     /// The arguments of the operation that it stands for.
     pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
         self.is.iter().chain(&self.also).map(String::as_str)
@@ -63,181 +101,165 @@ impl Argument {
         self.targets().any(|known| known == ours)
     }
 
-    /// Its schema, derived from those of the operation's arguments.
+    /// Its schema, derived from that of the operation's argument.
     pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
-        let mut schema = match &self.is {
-            Some(is) => known
-                .get(is)
-                .and_then(Value::as_object)
-                .cloned()
-                .unwrap_or_default(),
-            None => Map::new(),
+        let is = self.is.as_ref().and_then(|is| known.get(is)?.as_object());
+        let mut schema = is.cloned().unwrap_or_default();
+        let mut set = |key: &str, value: Value| schema.insert(key.to_owned(), value);
+        match &self.form {
+            Form::Own | Form::Clamped => {}
+            Form::Day => drop(set("type", json!(["string", "number"]))),
+            Form::List => drop(set("type", json!(["array", "string"]))),
+            Form::Words => {
+                set("type", json!(["string", "array"]));
+                set("items", json!({ "type": "string" }));
+            }
+            Form::BestMatch => drop(set("type", json!("string"))),
+            Form::One => {
+                set("type", json!("string"));
+                schema.shift_remove("items");
+            }
+            Form::Id(_) => {
+                let either = json!(["string", "number"]);
+                match schema.get_mut("items").and_then(Value::as_object_mut) {
+                    Some(items) => items.insert("type".to_owned(), either),
+                    None => schema.insert("type".to_owned(), either),
+                };
+            }
+            Form::Choice(words) => {
+                set("enum", words.keys().map(String::as_str).collect());
+            }
+            Form::Ignored(kind, _) => {
+                set("type", json!(kind));
+                if kind == "array" {
+                    set("items", json!({ "type": "string" }));
+                }
+            }
+            Form::OnlyZero(_) => {
+                set("type", json!("number"));
+                set("enum", json!([0]));
+            }
+        }
+        if let Some(default) = self.default {
+            schema.insert("default".to_owned(), json!(default));
+        }
+        let description = match (&self.description, &self.form) {
+            (Some(description), _) => Some(description.clone()),
+            (None, Form::Ignored(_, reason) | Form::OnlyZero(reason)) => {
+                Some(format!("Ignored: {reason}."))
+            }
+            (None, _) => None,
         };
-        if let Some(kind) = self.kind {
-            schema.insert(
-                "type".to_owned(),
-                serde_json::to_value(kind).unwrap_or_default(),
-            );
-            match kind {
-                Kind::Array => drop(schema.insert("items".to_owned(), json!({ "type": "string" }))),
-                _ => drop(schema.shift_remove("items")),
-            }
-        }
-        if self.is.is_none() && !self.allow.is_empty() {
-            schema.insert("enum".to_owned(), Value::Array(self.allow.clone()));
-        }
-        if !self.values.is_empty() {
-            let words = self.values.iter().map(|(word, _)| word.as_str());
-            schema.insert("enum".to_owned(), words.collect());
-        }
-        let texts = json!({ "type": "string" });
-        match self.conversion {
-            Some(Conversion::Day) => {
-                schema.insert("type".to_owned(), json!(["string", "number"]));
-            }
-            Some(Conversion::List) => {
-                schema.insert("type".to_owned(), json!(["array", "string"]));
-            }
-            Some(Conversion::Words) => {
-                schema.insert("type".to_owned(), json!(["string", "array"]));
-                schema.insert("items".to_owned(), texts);
-            }
-            Some(Conversion::BestMatch) => {
-                schema.insert("type".to_owned(), json!("string"));
-            }
-            None => {}
-        }
-        if self.numbers.is_some() {
-            let either = json!(["string", "number"]);
-            match schema.get_mut("items").and_then(Value::as_object_mut) {
-                Some(items) => items.insert("type".to_owned(), either),
-                None => schema.insert("type".to_owned(), either),
-            };
-        }
-        if let Some(default) = &self.default {
-            schema.insert("default".to_owned(), default.clone());
-        }
-        let description = self.description.clone().or_else(|| {
-            self.is
-                .is_none()
-                .then(|| format!("Ignored: {}.", self.ignored))
-        });
         if let Some(description) = description {
             schema.insert("description".to_owned(), Value::from(description));
         }
         Value::Object(schema)
     }
 
-    /// Its value converted for the operation, with any notes about it.
+    /// Its value converted for the operation, with any notes about it. `others` gets the other
+    /// possible meaning of an id.
     pub(super) fn convert(
         &self,
         value: Value,
+        known: &Map<String, Value>,
         notes: &mut Vec<String>,
         others: &mut Vec<(String, String)>,
     ) -> Result<Value, Refusal> {
-        let name = &self.name;
-        if !self.values.is_empty() {
-            let known = self
-                .values
-                .iter()
-                .find(|(known, _)| value.as_str() == Some(known));
-            return match known {
-                Some((_, ours)) => Ok(Value::from(ours.as_str())),
-                None => Err(Refusal::new(
-                    &value,
-                    self.values.iter().map(|(word, _)| word.clone()).collect(),
-                )),
-            };
-        }
-        if let (Some((min, max)), Some(number)) = (self.clamp, value.as_f64()) {
-            #[expect(clippy::cast_precision_loss, reason = "bounds are small")]
-            let (low, high) = (min as f64, max as f64);
-            if number < low || number > high {
-                let clamped = if number < low { min } else { max };
-                let side = if number < low {
-                    "below the minimum"
-                } else {
-                    "above the maximum"
-                };
-                notes.push(format!("`{name}`: {number} is {side}; {clamped} was used"));
-                return Ok(Value::from(clamped));
+        Ok(match (&self.form, value) {
+            (Form::Choice(words), value) => {
+                let ours = value.as_str().and_then(|word| words.get(word));
+                let allowed = || words.keys().cloned().collect();
+                Value::from(
+                    ours.ok_or_else(|| Refusal::new(&value, allowed()))?
+                        .as_str(),
+                )
             }
-        }
-        let value = match (self.conversion, value) {
-            (Some(Conversion::Words), Value::Array(parts))
-                if parts.iter().all(Value::is_string) =>
-            {
+            (Form::Clamped, value) => self.clamp(value, known, notes),
+            (Form::Words, Value::Array(parts)) if parts.iter().all(Value::is_string) => {
                 if parts.len() > 1 {
                     notes.push(format!(
-                        "`{name}`: its texts were searched together; none of them is required by itself"
+                        "`{}`: its texts were searched together; none of them is required by itself",
+                        self.name
                     ));
                 }
                 let words: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
                 Value::from(words.join(" "))
             }
-            // A text where the operation takes a list.
-            (_, value @ Value::String(_)) if self.is.is_some() && self.kind.is_some() => {
-                Value::Array(vec![value])
-            }
-            (_, value) => value,
-        };
-        Ok(match value {
-            Value::Array(entries) => entries
+            (Form::One, value @ Value::String(_)) => Value::Array(vec![value]),
+            (Form::Id(form), Value::Array(entries)) => entries
                 .into_iter()
-                .map(|entry| self.id_text(entry, others))
+                .map(|entry| form.read(entry, others))
                 .collect(),
-            other => self.id_text(other, others),
+            (Form::Id(form), value) => form.read(value, others),
+            (_, value) => value,
         })
     }
 
-    /// A value as the id string to look up. `others` gets the other possible meaning.
-    fn id_text(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
-        let prefixed = value.as_str().and_then(|text| self.prefixed(text.trim()));
-        if let Some(id_form) = prefixed {
-            others.push((
-                id_form.clone(),
-                value.as_str().unwrap_or_default().to_owned(),
-            ));
-            return Value::from(id_form);
-        }
-        let (given_text, is_number) = match &value {
-            Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
-            Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => {
-                (text.trim().to_owned(), false)
-            }
+    /// A number within the bounds of the operation's argument.
+    fn clamp(&self, value: Value, known: &Map<String, Value>, notes: &mut Vec<String>) -> Value {
+        let schema = self.is.as_ref().and_then(|is| known.get(is));
+        let bound = |key: &str| schema?.get(key)?.as_f64();
+        let (Some(min), Some(max), Some(number)) =
+            (bound("minimum"), bound("maximum"), value.as_f64())
+        else {
+            return value;
+        };
+        let (side, used) = if number < min {
+            ("below the minimum", min)
+        } else if number > max {
+            ("above the maximum", max)
+        } else {
+            return value;
+        };
+        notes.push(format!(
+            "`{}`: {number} is {side}; {used} was used",
+            self.name
+        ));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "bounds are small and whole"
+        )]
+        Value::from(used as i64)
+    }
+}
+
+impl IdForm {
+    /// A value as the id to look up.
+    fn read(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
+        let (given, is_number) = match &value {
+            Value::Number(number) => (number.to_string(), true),
+            Value::String(text) => (text.trim().to_owned(), false),
             _ => return value,
         };
-        let bare = self
-            .without
-            .iter()
-            .find_map(|beginning| given_text.strip_prefix(beginning.as_str()));
-        let text = bare.unwrap_or(&given_text);
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
-        let numbered = pattern.map(|pattern| pattern.replace("{}", text));
+        let bare = given.strip_prefix(self.without.as_str());
+        let text = bare.unwrap_or(&given);
+        let numbered = is_digits(text) || is_number;
+        let numbered = numbered.then(|| format!("{}{text}", self.number));
         // A string of digits may be one of our ids as it was shown.
-        let (requested, other) = match numbered {
-            Some(numbered) if is_number || bare.is_some() => (numbered, given_text),
-            Some(numbered) => (given_text, numbered),
-            None => (text.to_owned(), given_text),
+        let (requested, other) = match (self.lettered(&given), numbered) {
+            (Some(lettered), _) => (lettered, given),
+            (None, Some(numbered)) if is_number || bare.is_some() => (numbered, given),
+            (None, Some(numbered)) => (given, numbered),
+            (None, None) => (text.to_owned(), given),
         };
         if requested != other {
             others.push((requested.clone(), other));
         }
         Value::from(requested)
     }
+
+    /// A number after letters that say what it counts, as the id it means.
+    fn lettered(&self, text: &str) -> Option<String> {
+        let (letters, ours) = self.letters.as_ref()?;
+        let number = text
+            .strip_prefix(letters.as_str())
+            .filter(|rest| is_digits(rest))?;
+        Some(format!("{ours}{number}"))
+    }
 }
 
-impl Argument {
-    /// A number after letters that say what it counts, as the id it means.
-    fn prefixed(&self, text: &str) -> Option<String> {
-        let mut known = self.prefixed.iter();
-        known.find_map(|(letters, pattern)| {
-            let number = text.strip_prefix(letters.as_str())?;
-            let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            digits.then(|| pattern.replace("{}", number))
-        })
-    }
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A value that is not allowed.

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::argument::{Argument, Refusal};
+use super::argument::{Argument, Form, Refusal};
 use super::{OfferedTool, Tool, ToolSchemas as _};
-use crate::config::tools::Conversion;
 use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{ErrorBody, Note, NoteKind};
@@ -14,7 +13,7 @@ use ack_api::{ErrorBody, Note, NoteKind};
 pub struct Call {
     /// The arguments under our names.
     pub arguments: Map<String, Value>,
-    /// A question whose best match is the requested memory; see [`Conversion::BestMatch`].
+    /// A question whose best match is the requested memory; see [`Form::BestMatch`].
     pub question: Option<String>,
     /// Notes about the arguments, for the answer.
     pub notes: Vec<Note>,
@@ -34,6 +33,11 @@ impl Call {
         }
     }
 
+    /// Whether an argument was given under this name.
+    fn has(&self, name: &str) -> bool {
+        self.given_arguments.iter().any(|(_, given)| given == name)
+    }
+
     /// Whether it says which memory it is about.
     fn has_memory(&self) -> bool {
         self.question.is_some()
@@ -49,24 +53,20 @@ impl Call {
         missing: &[&str],
     ) -> Option<Map<String, Value>> {
         let other = |id: &mut Value| {
-            let alternate_id = id
-                .as_str()
-                .filter(|alternate_id| missing.contains(alternate_id));
-            let found = alternate_id.and_then(|alternate_id| {
-                self.others.iter().find(|(known, _)| known == alternate_id)
-            });
-            found
-                .map(|(_, other)| *id = Value::from(other.as_str()))
-                .is_some()
+            let Some(missing) = id.as_str().filter(|id| missing.contains(id)) else {
+                return false;
+            };
+            let mut others = self.others.iter();
+            let Some((_, other)) = others.find(|(known, _)| known == missing) else {
+                return false;
+            };
+            *id = Value::from(other.as_str());
+            true
         };
         let mut arguments = arguments.clone();
         let mut changed = arguments.get_mut("id").is_some_and(other);
-        for id in arguments
-            .get_mut("ids")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        let ids = arguments.get_mut("ids").and_then(Value::as_array_mut);
+        for id in ids.into_iter().flatten() {
             changed |= other(id);
         }
         changed.then_some(arguments)
@@ -77,8 +77,8 @@ impl OfferedTool {
     /// Translates a call of this tool.
     ///
     /// # Errors
-    /// The error body, if an argument is unknown, missing or given twice, or has a value that its
-    /// table does not allow.
+    /// The error body, if an argument is unknown, missing or given twice, or has a value that it
+    /// does not allow.
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
         let (values, read) = self.read(values).map_err(|error| Box::new(error.body()))?;
         let mut call = Call {
@@ -92,91 +92,20 @@ impl OfferedTool {
         }
         let mut notes = Vec::new();
         for (name, value) in values {
-            let Some(argument) = self.arguments.iter().find(|argument| argument.name == name)
-            else {
-                return Err(Box::new(self.unknown(&name)));
-            };
-            if argument.is.is_none() {
-                if !argument.allow.is_empty() && !argument.allow.contains(&value) {
-                    let allowed = argument.allow.iter().map(ToString::to_string).collect();
-                    let mut body = Refusal::new(&value, allowed).body(&name);
-                    body.hint = Some(argument.ignored.clone());
-                    body.example = None;
-                    return Err(Box::new(body));
-                }
-                if argument.allow.is_empty() {
-                    notes.push(format!("`{name}` has no effect here: {}", argument.ignored));
-                }
-                continue;
-            }
-            if let Some((_, other)) = call
-                .given_arguments
-                .iter()
-                .find(|(ours, _)| argument.has_target(ours))
-            {
-                let again = argument.convert(value.clone(), &mut Vec::new(), &mut Vec::new());
-                let is_same = again.is_ok_and(|again| {
-                    let mut targets = argument.targets();
-                    targets.all(|ours| call.arguments.get(ours) == Some(&again))
-                });
-                if argument.conversion.is_none() && is_same {
-                    continue;
-                }
-                let mut body =
-                    Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
-                body.message = format!("`{name}` and `{other}` say the same; give one of them");
-                body.example = None;
-                return Err(Box::new(body));
-            }
-            call.given_arguments.extend(
-                argument
-                    .targets()
-                    .map(|ours| (ours.to_owned(), name.clone())),
-            );
-            let value = argument
-                .convert(value, &mut notes, &mut call.others)
-                .map_err(|refusal| Box::new(refusal.body(&name)))?;
-            match (argument.conversion, value) {
-                (Some(Conversion::BestMatch), Value::String(question)) => {
-                    call.question = Some(question)
-                }
-                (_, value) => call.take(argument, &value),
-            }
+            let argument = self.arguments.iter().find(|argument| argument.name == name);
+            let argument = argument.ok_or_else(|| Box::new(self.unknown(&name)))?;
+            self.translate_one(argument, value, &mut call, &mut notes)?;
         }
-        let missing = self.arguments.iter().find(|argument| {
-            let is_given = call
-                .given_arguments
-                .iter()
-                .any(|(_, name)| *name == argument.name);
-            argument.required && argument.is.is_some() && !is_given
-        });
-        if let Some(missing) = missing {
-            let allowed = missing.schema(self.operation.properties());
-            let kind = match allowed.get("type") {
-                Some(Value::String(kind)) => kind.clone(),
-                Some(Value::Array(kinds)) => kinds
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .collect::<Vec<_>>()
-                    .join(" or "),
-                _ => "a value".to_owned(),
-            };
-            let mut body = Refusal::new(&Value::Null, vec![kind]).body(&missing.name);
-            body.message = format!("`{}` is missing", missing.name);
-            body.value = None;
-            body.example = None;
-            return Err(Box::new(body));
+        let mut arguments = self.arguments.iter();
+        if let Some(missing) = arguments.find(|one| one.required && !call.has(&one.name)) {
+            return Err(Box::new(self.missing(missing)));
         }
         if self.operation == Tool::GetMemory && !call.has_memory() {
             return Err(Box::new(self.no_memory_error()));
         }
         for argument in &self.arguments {
-            let Some(default) = &argument.default else {
-                continue;
-            };
-            // Checked when the toolset was built.
-            if let Ok(value) = argument.convert(default.clone(), &mut Vec::new(), &mut Vec::new()) {
-                call.take(argument, &value);
+            if let Some(default) = argument.default {
+                call.take(argument, &json!(default));
             }
         }
         for (name, value) in &self.preset {
@@ -186,6 +115,75 @@ impl OfferedTool {
         call.notes
             .extend(notes.map(|message| Note::new(NoteKind::NotAvailable, message)));
         Ok(call)
+    }
+
+    /// Translates one argument into the call.
+    fn translate_one(
+        &self,
+        argument: &Argument,
+        value: Value,
+        call: &mut Call,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Box<ErrorBody>> {
+        let name = &argument.name;
+        match &argument.form {
+            Form::Ignored(_, reason) => {
+                notes.push(format!("`{name}` has no effect here: {reason}"));
+                return Ok(());
+            }
+            Form::OnlyZero(_) if value == json!(0) => return Ok(()),
+            Form::OnlyZero(reason) => {
+                let mut body = Refusal::new(&value, vec!["0".to_owned()]).body(name);
+                body.hint = Some(reason.clone());
+                body.example = None;
+                return Err(Box::new(body));
+            }
+            _ => {}
+        }
+        let known = self.operation.properties();
+        let mut given = call.given_arguments.iter();
+        if let Some((_, other)) = given.find(|(ours, _)| argument.has_target(ours)) {
+            let again = argument.convert(value.clone(), known, &mut Vec::new(), &mut Vec::new());
+            let is_same = again.is_ok_and(|again| {
+                let mut targets = argument.targets();
+                targets.all(|ours| call.arguments.get(ours) == Some(&again))
+            });
+            if is_same && !argument.is_converted() {
+                return Ok(());
+            }
+            let mut body = Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(name);
+            body.message = format!("`{name}` and `{other}` say the same; give one of them");
+            body.example = None;
+            return Err(Box::new(body));
+        }
+        let targets = argument
+            .targets()
+            .map(|ours| (ours.to_owned(), name.clone()));
+        call.given_arguments.extend(targets);
+        let value = argument
+            .convert(value, known, notes, &mut call.others)
+            .map_err(|refusal| Box::new(refusal.body(name)))?;
+        match (&argument.form, value) {
+            (Form::BestMatch, Value::String(question)) => call.question = Some(question),
+            (_, value) => call.take(argument, &value),
+        }
+        Ok(())
+    }
+
+    /// The error for a call without a required argument.
+    fn missing(&self, argument: &Argument) -> ErrorBody {
+        let schema = argument.schema(self.operation.properties());
+        let kinds = match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            kind => kind
+                .and_then(Value::as_str)
+                .map_or(Vec::new(), |kind| vec![kind]),
+        };
+        let mut body = Refusal::new(&Value::Null, vec![kinds.join(" or ")]).body(&argument.name);
+        body.message = format!("`{}` is missing", argument.name);
+        body.value = None;
+        body.example = None;
+        body
     }
 
     /// The error for a call that names no memory, with the arguments that do.
@@ -235,9 +233,9 @@ impl OfferedTool {
     }
 
     /// The public name of one of our arguments.
-    fn public_name(&self, ours: &str, call: &Call) -> Option<String> {
+    fn public_name(&self, ours: &str, call: &Call) -> Option<&str> {
         let argument = self.argument_for(ours, &call.given_arguments)?;
-        Some(argument.name.clone())
+        Some(&argument.name)
     }
 
     /// The service's error body with the public names of the arguments.
@@ -252,13 +250,14 @@ impl OfferedTool {
         body.example = example.and_then(|example: Map<String, Value>| {
             let renamed: Option<Map<String, Value>> = example
                 .into_iter()
-                .map(|(ours, value)| Some((self.public_name(&ours, call)?, value)))
+                .map(|(ours, value)| Some((self.public_name(&ours, call)?.to_owned(), value)))
                 .collect();
             Some(Value::Object(renamed?).to_string())
         });
-        body.argument = body
-            .argument
-            .map(|ours| self.public_name(&ours, call).unwrap_or(ours));
+        body.argument = body.argument.map(|ours| {
+            let name = self.public_name(&ours, call);
+            name.map(str::to_owned).unwrap_or(ours)
+        });
         body
     }
 }

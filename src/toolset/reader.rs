@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::argument::Argument;
+use super::argument::{Argument, Form};
 use super::call::Call;
 use super::{OfferedTool, Tool, Toolset};
 use ack_api::hint::{argument_text, call_text};
@@ -113,13 +113,12 @@ impl AgentReader {
 
 /// An argument as the agent passes it; `None` if it has no word for the value.
 fn public(argument: &Argument, given: &Given) -> Option<String> {
-    let value = match &given.value {
-        Some(Value::String(ours)) if !argument.values.is_empty() => {
-            let mut words = argument.values.iter();
-            let (word, _) = words.find(|(_, value)| value == ours)?;
+    let value = match (&argument.form, &given.value) {
+        (Form::Choice(words), Some(Value::String(ours))) => {
+            let (word, _) = words.iter().find(|(_, value)| *value == ours)?;
             Some(Value::from(word.as_str()))
         }
-        value => value.clone(),
+        (_, value) => value.clone(),
     };
     Some(argument_text(&argument.name, value.as_ref()))
 }

@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::OfferedTool;
 use super::ToolSchemas as _;
-use super::argument::Argument;
+use super::argument::{Argument, Form};
 use super::day::{day, instant};
-use crate::config::tools::{Conversion, Kind};
 use crate::service::Error;
 use ack_api::text;
 use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
@@ -124,7 +123,7 @@ impl OfferedTool {
                     // JSON Schema counts 5.0 as an integer.
                     let is_same_number = value.is_number() && read.is_number();
                     let is_usual = is_same_number || without_empty(&value) == read;
-                    if !is_usual && argument.conversion.is_none() {
+                    if !is_usual && !argument.is_converted() {
                         let shown = text::line(&read.to_string(), MAX_QUOTED_CHARS);
                         told.push(format!("`{name}` {} as {shown}", quoted()));
                     }
@@ -237,34 +236,25 @@ impl OfferedTool {
 }
 
 impl Argument {
-    /// A value that the owner wrote for it, read as its type says.
-    pub(super) fn read(&self, known: &Map<String, Value>, value: &Value) -> Value {
-        match self.expected(known).read(value) {
-            Reading::As(read) => read,
-            Reading::Same | Reading::NotGiven | Reading::Unclear(_) => value.clone(),
-        }
-    }
-
     /// What it takes.
     fn expected<'a>(&'a self, known: &'a Map<String, Value>) -> Expected<'a> {
-        if !self.values.is_empty() {
-            return Expected::Word(self.values.iter().map(|(word, _)| word.as_str()).collect());
-        }
         let Some(schema) = self.is.as_ref().and_then(|is| known.get(is)) else {
-            return match self.kind {
-                Some(Kind::Number | Kind::Integer) => Expected::Number,
+            return match &self.form {
+                Form::Ignored(kind, _) if kind == "number" || kind == "integer" => Expected::Number,
+                Form::OnlyZero(_) => Expected::Number,
                 _ => Expected::Any,
             };
         };
         let is_one_of = |names: &[&str]| self.targets().any(|target| names.contains(&target));
-        let or_number = self.numbers.is_some();
+        let or_number = matches!(self.form, Form::Id(_));
         let kind = schema.get("type").and_then(Value::as_str);
-        match (self.conversion, kind) {
-            (Some(Conversion::Words | Conversion::BestMatch), _) => Expected::Text,
-            (Some(Conversion::Day), _) => Expected::Day,
-            (_, Some("array")) if self.kind.is_none() => Expected::List(ListOf {
+        match (&self.form, kind) {
+            (Form::Choice(words), _) => Expected::Word(words.keys().map(String::as_str).collect()),
+            (Form::Words | Form::BestMatch, _) => Expected::Text,
+            (Form::Day, _) => Expected::Day,
+            (form, Some("array")) if *form != Form::One => Expected::List(ListOf {
                 words: schema.get("items").map(words_of).unwrap_or_default(),
-                by_commas: self.conversion == Some(Conversion::List),
+                by_commas: *form == Form::List,
                 or_number,
             }),
             (_, Some("integer")) => Expected::Integer {
@@ -405,9 +395,10 @@ impl ListOf<'_> {
             Value::Object(members) => {
                 // A list as PHP and form encoders write it.
                 let is_numbered = |(place, name): (usize, &String)| *name == place.to_string();
-                match members.keys().enumerate().all(is_numbered) {
-                    true => self.entries(&members.values().cloned().collect::<Vec<_>>()),
-                    false => Reading::Same,
+                if members.keys().enumerate().all(is_numbered) {
+                    self.entries(&members.values().cloned().collect::<Vec<_>>())
+                } else {
+                    Reading::Same
                 }
             }
             Value::Bool(_) | Value::Null => Reading::Same,
@@ -425,34 +416,27 @@ impl ListOf<'_> {
             .map(str::trim)
             .filter(|part| !part.is_empty())
             .collect();
-        let list = |parts: &[&str]| {
-            parts
-                .iter()
-                .map(|part| Value::from(*part))
-                .collect::<Vec<_>>()
-        };
+        let several: Vec<Value> = parts.iter().map(|part| Value::from(*part)).collect();
         if !self.words.is_empty() {
-            return match is_nothing(text) && word(&self.words, text).is_none() {
-                true => Reading::NotGiven,
-                false => self.entries(&list(&parts)),
-            };
+            if is_nothing(text) && word(&self.words, text).is_none() {
+                return Reading::NotGiven;
+            }
+            return self.entries(&several);
         }
         if is_nothing(text) {
             return Reading::Unclear(json!([text]));
         }
         // `{a,b}` is part of a glob.
         let is_glob = text.contains(['{', '}']);
-        if self.by_commas && !is_glob {
-            return self.entries(&list(&parts));
+        if is_glob || parts.len() < 2 && !self.by_commas {
+            return self.entries(&[text.into()]);
         }
         // Prose with a comma may be one entry.
-        match is_glob || parts.len() < 2 {
-            true => self.entries(&[text.into()]),
-            false if parts.iter().any(|part| part.contains(char::is_whitespace)) => {
-                Reading::Unclear(list(&parts).into())
-            }
-            false => self.entries(&list(&parts)),
+        let is_prose = parts.iter().any(|part| part.contains(char::is_whitespace));
+        if is_prose && !self.by_commas {
+            return Reading::Unclear(several.into());
         }
+        self.entries(&several)
     }
 
     /// The entries without empty ones.
@@ -470,9 +454,10 @@ impl ListOf<'_> {
                 other => other.clone(),
             });
         }
-        match read.is_empty() {
-            true => Reading::NotGiven,
-            false => Reading::As(read.into()),
+        if read.is_empty() {
+            Reading::NotGiven
+        } else {
+            Reading::As(read.into())
         }
     }
 }

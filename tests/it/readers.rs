@@ -75,19 +75,18 @@ fn an_agent_reads_the_names_of_its_own_tools() {
     std::fs::write(
         root.path().join("config.toml"),
         "max_status = \"all\"\n[tools]\nhide = [\"list_scopes\", \"get_context\"]\n\
-         [tools.query_memories]\nname = \"recall\"\narguments = { q = \"query\", where = \"scope\", \
-         state = \"status\", tokens = \"max_tokens\" }\n[tools.get_memory]\nname = \"open\"\n",
+         [tools.query_memories]\nname = \"recall\"\n[tools.get_memory]\nname = \"open\"\n",
     )
     .unwrap();
     let mut server = Server::spawn(command(root.path()));
     server.initialize("2025-06-18");
     let mut texts = String::new();
     for (tool, arguments) in [
-        ("recall", json!({ "q": "kafka" })),
-        ("recall", json!({ "q": "zzz", "where": "notes" })),
-        ("recall", json!({ "q": "redis", "tokens": 200 })),
-        ("recall", json!({ "q": "redis", "where": "nots" })),
-        ("recall", json!({ "q": "redis", "tokens": 1 })),
+        ("recall", json!({ "query": "kafka" })),
+        ("recall", json!({ "query": "zzz", "scope": "notes" })),
+        ("recall", json!({ "query": "redis", "max_tokens": 200 })),
+        ("recall", json!({ "query": "redis", "scope": "nots" })),
+        ("recall", json!({ "query": "redis", "max_tokens": 1 })),
         ("open", json!({ "id": "no-such-id" })),
         ("open", json!({ "id": "waits" })),
         ("open", json!({ "ids": ["waits", "no-such-id"] })),
@@ -106,10 +105,10 @@ fn an_agent_reads_the_names_of_its_own_tools() {
         texts += &text;
     }
     for words in [
-        "`state: \\\"all\\\"`",
-        "leave `where` out",
+        "`status: \\\"all\\\"`",
+        "leave `scope` out",
         "recall finds ids",
-        "`tokens` is 1",
+        "`max_tokens` is 1",
         "open has no argument `unknown`",
     ] {
         assert!(

@@ -206,21 +206,6 @@ fn the_default_toolset_is_the_four_tools() {
 }
 
 #[test]
-fn every_preset_is_an_ordinary_config_file() {
-    for set in ack_memory::internal::ToolsetPreset::ALL {
-        let root = Root::samples();
-        let mut named = with_surface(root.path(), set.name());
-        let by_name = listed(&mut named);
-        configured(&root, set.file());
-        let mut written = Server::initialized(root.path());
-        assert_eq!(listed(&mut written), by_name, "{}", set.name());
-        configured(&root, &format!("[tools]\nsurface = \"{}\"\n", set.name()));
-        let mut chosen = Server::initialized(root.path());
-        assert_eq!(listed(&mut chosen), by_name, "{}", set.name());
-    }
-}
-
-#[test]
 fn an_agent_made_for_siftcoder_finds_its_tools() {
     let root = numbered();
     let mut server = with_surface(root.path(), "siftcoder");
@@ -634,7 +619,7 @@ fn every_set_reads_arguments_in_other_forms() {
 }
 
 #[test]
-fn tools_are_renamed_described_hidden_and_added() {
+fn tools_are_renamed_described_and_hidden() {
     let root = numbered();
     configured(
         &root,
@@ -644,28 +629,17 @@ hide = ["get_context", "list_scopes"]
 [tools.query_memories]
 name = "recall"
 description = "What we know."
-[tools.decisions]
-calls = "query_memories"
-description = "What was decided."
-arguments = { q = "query", n = "limit" }
-preset = { type = "decision", since = 2026-01-01 }
 "#,
     );
     let mut server = Server::start(root.path());
     let hello = server.initialize("2025-06-18");
     let tools = listed(&mut server);
-    assert_eq!(names(&tools), ["decisions", "get_memory", "recall"]);
-    assert_eq!(tools[2]["description"], "What we know.");
-    let properties: Vec<&String> = tools[0]["inputSchema"]["properties"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .collect();
-    assert_eq!(properties, ["q", "n"]);
+    assert_eq!(names(&tools), ["get_memory", "recall"]);
+    assert_eq!(tools[1]["description"], "What we know.");
     let instructions = hello["instructions"].as_str().unwrap();
     assert!(
         instructions.contains("Search with recall")
-            && instructions.contains("decisions: What was decided."),
+            && instructions.contains("recall: What we know."),
         "{instructions}"
     );
     assert!(
@@ -673,20 +647,8 @@ preset = { type = "decision", since = 2026-01-01 }
         "{instructions}"
     );
     assert!(instructions.len() < 2_000);
-    let decided = server.call("decisions", json!({ "q": "redis" }));
-    assert_eq!(ids(&decided), ["142"]);
-    // The engine's message about an argument uses the agent's name for it.
-    let most = server.fail("decisions", json!({ "q": "redis", "n": 99 }));
-    assert_eq!(most.argument.as_deref(), Some("n"));
-    assert_eq!(most.message, "`n` is 99; allowed: 1 to 50");
-    assert_eq!(most.example.as_deref(), Some(r#"{"n":50}"#));
-    for absent in ["query", "type", "limit", "nn"] {
-        let unknown = server.fail("decisions", json!({ absent: "x" }));
-        assert_eq!(
-            (unknown.code.as_str(), unknown.allowed),
-            ("unknown_argument", vec!["q".to_owned(), "n".to_owned()])
-        );
-    }
+    let found = server.call("recall", json!({ "query": "redis" }));
+    assert_eq!(ids(&found)[0], "143");
     let nowhere = server.fail("recall", json!({ "query": "redis", "scope": "nots" }));
     assert_eq!(
         nowhere.hint.as_deref(),
@@ -715,38 +677,22 @@ preset = { type = "decision", since = 2026-01-01 }
 }
 
 #[test]
-fn a_hint_names_only_what_the_agent_can_pass() {
-    let root = Root::new();
-    root.store(
-        "notes",
-        &[memory(
-            "one",
-            "Redis evicts",
-            json!({ "status": "staging" }),
-        )],
-    );
+fn a_tool_of_another_set_can_be_renamed_and_its_errors_use_the_names_of_that_set() {
+    let root = numbered();
     configured(
         &root,
-        "max_status = \"all\"\n[tools]\nhide = [\"query_memories\"]\n[tools.find]\n\
-         calls = \"query_memories\"\narguments = { q = \"query\" }\n[tools.get_memory]\n\
-         name = \"open\"\n",
+        "[tools]\nsurface = \"episodic-memory\"\n[tools.search]\nname = \"recall\"\n",
     );
     let mut server = Server::initialized(root.path());
-    let found = server.call("find", json!({ "q": "redis" }));
-    let answer_notes = notes(&found);
-    assert!(
-        answer_notes.contains(&"1 matching memory is not approved yet"),
-        "{answer_notes:?}"
-    );
-    let waiting = server.fail("open", json!({ "id": "one" }));
-    assert!(
-        waiting
-            .hint
-            .as_ref()
-            .unwrap()
-            .contains("pass `status: \"staging\"`"),
-        "{waiting:?}"
-    );
+    assert_eq!(names(&listed(&mut server)), ["read", "recall"]);
+    let late = server.fail("recall", json!({ "query": "redis", "after": "2026-02-30" }));
+    assert_eq!(late.argument.as_deref(), Some("after"));
+    assert_eq!(late.example.as_deref(), Some(r#"{"after":"2026-02-28"}"#));
+    for absent in ["since", "tags", "afterr"] {
+        let unknown = server.fail("recall", json!({ absent: "x" }));
+        assert_eq!(unknown.code, "unknown_argument");
+        assert!(unknown.allowed.contains(&"after".to_owned()), "{unknown:?}");
+    }
 }
 
 #[test]
@@ -797,18 +743,18 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "[tools]\nhide = [\"get_context\", \"get_memory\", \"list_scopes\", \"query_memories\"]\n",
         ),
         (
-            "new tool without calls",
+            "unknown tool",
             "\n[tools.query_memory]\ndescription = \"x\"\n",
         ),
-        (
-            "unknown operation",
-            "[tools.lessons]\ncalls = \"query_memorys\"\n",
-        ),
-        (
-            "another operation",
-            "[tools.get_memory]\ncalls = \"list_scopes\"\n",
-        ),
         ("unknown key", "[tools.get_memory]\ndescripton = \"x\"\n"),
+        (
+            "a key that is gone",
+            "[tools.lessons]\ncalls = \"query_memories\"\n",
+        ),
+        (
+            "another key that is gone",
+            "[tools.query_memories]\narguments = { q = \"query\" }\n",
+        ),
         ("wrong type of a key", "[tools.get_memory]\nname = 5\n"),
         ("a tool that is no table", "[tools]\nget_memory = \"x\"\n"),
         (
@@ -816,124 +762,16 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "[tools.get_memory]\nname = \"mem.get\"\n",
         ),
         (
-            "name too long",
-            "[tools.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncalls = \"get_memory\"\n",
-        ),
-        (
             "empty description",
             "[tools.get_memory]\ndescription = \"  \"\n",
         ),
         (
-            "two tools of one name",
+            "name of another tool",
             "[tools.get_memory]\nname = \"query_memories\"\n",
         ),
         (
-            "two new tools of one name",
-            "[tools.a]\ncalls = \"list_scopes\"\nname = \"c\"\n[tools.b]\ncalls = \"list_scopes\"\nname = \"c\"\n",
-        ),
-        (
-            "unknown argument",
-            "[tools.query_memories]\narguments = { q = \"qury\" }\n",
-        ),
-        (
-            "unknown argument in a table",
-            "[tools.query_memories.arguments]\nq = \"query\"\nn = { is = \"limits\" }\n",
-        ),
-        (
-            "name of an argument",
-            "[tools.query_memories.arguments]\n\"my query\" = \"query\"\n",
-        ),
-        (
-            "neither is nor ignored",
-            "[tools.query_memories]\narguments = { q = { required = true } }\n",
-        ),
-        (
-            "both is and ignored",
-            "[tools.query_memories]\narguments = { q = { is = \"query\", ignored = \"x\" } }\n",
-        ),
-        (
-            "conversion that does not fit",
-            "[tools.query_memories.arguments]\nn = { is = \"limit\", as = \"day\" }\n",
-        ),
-        (
-            "unknown conversion",
-            "[tools.query_memories.arguments]\nn = { is = \"since\", as = \"days\" }\n",
-        ),
-        (
-            "value that is none",
-            "[tools.query_memories.arguments]\nm = { is = \"mode\", values = { fast = \"lexcal\" } }\n",
-        ),
-        (
-            "clamp without bounds",
-            "[tools.query_memories.arguments]\nq = { is = \"query\", clamp = true }\n",
-        ),
-        (
-            "numbers without a place",
-            "[tools.get_memory.arguments]\nid = { is = \"id\", numbers = \"obs\" }\n",
-        ),
-        (
-            "an empty beginning",
-            "[tools.get_memory.arguments]\nid = { is = \"id\", without = [\"\"] }\n",
-        ),
-        (
-            "a beginning of a number",
-            "[tools.query_memories.arguments]\nn = { is = \"limit\", without = [\"#\"] }\n",
-        ),
-        (
-            "a default that is none",
-            "[tools.query_memories.arguments]\nn = { is = \"limit\", default = \"many\" }\n",
-        ),
-        (
-            "a default out of bounds",
-            "[tools.query_memories.arguments]\nn = { is = \"limit\", clamp = true, default = 99 }\n",
-        ),
-        (
-            "a default of what is required",
-            "[tools.query_memories.arguments]\nq = { is = \"query\", required = true, default = \"x\" }\n",
-        ),
-        (
-            "a default without effect",
-            "[tools.query_memories.arguments]\nq = { ignored = \"x\", default = \"x\" }\n",
-        ),
-        (
-            "a further argument that is none",
-            "[tools.get_memory.arguments]\nid = \"id\"\nw = { is = \"before\", also = [\"aftr\"] }\n",
-        ),
-        (
-            "a further argument of another kind",
-            "[tools.get_memory.arguments]\nid = \"id\"\nw = { is = \"before\", also = [\"depth\"] }\n",
-        ),
-        (
-            "others without arguments",
-            "[tools.query_memories]\nothers = true\n",
-        ),
-        (
-            "get_memory without an id",
-            "[tools.get_memory]\narguments = { s = \"scope\" }\n",
-        ),
-        (
-            "unknown preset",
-            "[tools.query_memories]\npreset = { scop = \"x\" }\n",
-        ),
-        (
-            "preset of a wrong type",
-            "[tools.query_memories.preset]\nlimit = \"many\"\n",
-        ),
-        (
-            "preset out of bounds",
-            "[tools.query_memories.preset]\nlimit = 99\n",
-        ),
-        (
-            "preset that is no word of its list",
-            "[tools.query_memories.preset]\nstatus = \"stagin\"\n",
-        ),
-        (
-            "preset that is no day",
-            "[tools.query_memories.preset]\nsince = \"2026-02-30\"\n",
-        ),
-        (
-            "preset and argument",
-            "[tools.query_memories]\npreset = { limit = 5 }\narguments = { n = \"limit\" }\n",
+            "two tools of one name",
+            "[tools.get_context]\nname = \"c\"\n[tools.get_memory]\nname = \"c\"\n",
         ),
     ];
     let mut report = String::new();
@@ -954,6 +792,11 @@ fn a_preset_on_the_command_line_overrides_the_file() {
     configured(
         &root,
         "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n",
+    );
+    let mut server = Server::initialized(root.path());
+    assert_eq!(
+        names(&listed(&mut server)),
+        ["get_memory", "index_status", "search"]
     );
     let mut server = with_surface(root.path(), "episodic-memory");
     assert_eq!(names(&listed(&mut server)), ["read", "search"]);
