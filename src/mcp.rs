@@ -3,13 +3,14 @@
 //!
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
 //! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
-//! The answer has structured content, and the same content as Markdown (`markdown.rs`). A client
+//! The answer (`answer.rs`) has structured content, and the same content as Markdown (`markdown.rs`). A client
 //! that shows its model both gets one of the two (`client.rs`). A failure is an error
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
 //! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
 //! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
 //! whose results are passed on unchanged (`raw_result.rs`).
 
+mod answer;
 mod client;
 mod handler;
 pub mod http;
@@ -24,7 +25,6 @@ mod roots;
 pub mod signals;
 mod stdio;
 mod too_long;
-mod trim;
 mod trouble;
 
 use std::collections::BTreeSet;
@@ -36,13 +36,13 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool as ListedTool, 
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServiceExt};
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use self::answer::Answer;
 use self::client::Quirks;
 use self::raw_result::RawResultServer;
 use self::reader::{error_result, protocol_error};
@@ -55,10 +55,9 @@ use crate::service::Error;
 use crate::service::service_state::{CachedServiceState, ServiceState};
 use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
-use crate::toolset::{AgentReader, OfferedTool as Own, Place, Tool, ToolSchemas as _, Toolset};
+use crate::toolset::{OfferedTool as Own, Place, Tool, ToolSchemas as _, Toolset};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
-use ack_api::text;
-use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest, Resolve};
+use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
 
 /// How many requests run at the same time. Further ones wait.
@@ -260,27 +259,22 @@ impl Server {
         let answer = match self.resolve(&mut call).await {
             Ok(()) => {
                 let arguments = std::mem::take(&mut call.arguments);
-                let answer = self
-                    .run_tool(tool.operation, arguments.clone(), &reader)
-                    .await;
-                self.retry_with_alternate_ids(tool.operation, &call, &arguments, &reader, answer)
+                let answer = self.run_tool(tool.operation, arguments.clone()).await;
+                self.retry_with_alternate_ids(tool.operation, &call, &arguments, answer)
                     .await
             }
             Err(error) => Err(error),
         };
         match answer {
-            Ok(answer) => {
-                let mut answer = call.answer(answer);
-                text::clean_json(&mut answer);
-                trim::shorten_days(&mut answer);
-                self.hide_paths(&mut answer);
+            Ok(mut answer) => {
+                answer.notes().extend(call.notes);
+                self.for_reader(&mut answer, &reader);
                 let text = if quirks.prints_both {
-                    client::summary(tool.operation, &answer)
+                    answer.summary()
                 } else {
-                    let whole = self.surface.name_of(Tool::GetMemory);
-                    markdown::of(tool.operation, &answer, whole)
+                    answer.to_markdown(self.surface.name_of(Tool::GetMemory))
                 };
-                success((!quirks.text_only).then_some(answer), text)
+                success((!quirks.text_only).then(|| answer.to_json()), text)
             }
             Err(error) => error_result(&tool.body(&call, self.body(&error, &reader))),
         }
@@ -292,30 +286,22 @@ impl Server {
         operation: Tool,
         call: &Call,
         arguments: &Map<String, Value>,
-        reader: &AgentReader,
-        answer: Result<Value, Error>,
-    ) -> Result<Value, Error> {
-        let listed = |answer: &Value| {
-            answer
-                .get("missing")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
-        };
-        let missing: Vec<Value> = match &answer {
-            Ok(answer) => listed(answer)
-                .iter()
-                .filter_map(|entry| entry.get("id").cloned())
-                .collect(),
-            Err(Error::MemoryNotFound { .. }) => arguments.get("id").cloned().into_iter().collect(),
+        answer: Result<Answer, Error>,
+    ) -> Result<Answer, Error> {
+        let missing: Vec<String> = match &answer {
+            Ok(answer) => answer.missing().map(str::to_owned).collect(),
+            Err(Error::MemoryNotFound { .. }) => {
+                let id = arguments.get("id").and_then(Value::as_str);
+                id.map(str::to_owned).into_iter().collect()
+            }
             Err(_) => Vec::new(),
         };
-        let missing: Vec<&str> = missing.iter().filter_map(Value::as_str).collect();
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         let Some(arguments) = call.alternate_arguments(arguments, &missing) else {
             return answer;
         };
-        match self.run_tool(operation, arguments, reader).await {
-            Ok(second) if listed(&second).len() < missing.len() => Ok(second),
+        match self.run_tool(operation, arguments).await {
+            Ok(second) if second.missing().count() < missing.len() => Ok(second),
             _ => answer,
         }
     }
@@ -345,7 +331,7 @@ impl Server {
             })
             .await?;
         let Some(best) = found.results.into_iter().next() else {
-            let question = text::line(&question, 120);
+            let question = ack_api::text::line(&question, 120);
             return Err(Error::invalid(
                 "id",
                 question,
@@ -358,44 +344,36 @@ impl Server {
         Ok(())
     }
 
-    async fn run_tool(
-        &self,
-        operation: Tool,
-        values: Map<String, Value>,
-        reader: &AgentReader,
-    ) -> Result<Value, Error> {
-        let call = (operation.name(), values);
-        match operation {
-            Tool::QueryMemories => self.run(call, reader, Service::query_memories).await,
-            Tool::GetMemory => self.run(call, reader, Service::get_memory).await,
-            Tool::ListScopes => self.run(call, reader, Service::list_scopes).await,
-            Tool::GetContext => self.run(call, reader, Service::get_context).await,
-        }
+    async fn run_tool(&self, operation: Tool, values: Map<String, Value>) -> Result<Answer, Error> {
+        let name = operation.name();
+        Ok(match operation {
+            Tool::QueryMemories => {
+                let answer = self.run(name, values, Service::query_memories).await?;
+                Answer::Query(answer)
+            }
+            Tool::GetMemory => Answer::Get(self.run(name, values, Service::get_memory).await?),
+            Tool::ListScopes => Answer::Scopes(self.run(name, values, Service::list_scopes).await?),
+            Tool::GetContext => {
+                Answer::Context(self.run(name, values, Service::get_context).await?)
+            }
+        })
     }
 
-    /// Runs one operation. The answer is in the words of its reader.
+    /// Runs one operation for an agent.
     async fn run<Q, A>(
         &self,
-        (name, values): (&'static str, Map<String, Value>),
-        reader: &AgentReader,
+        name: &'static str,
+        values: Map<String, Value>,
         operation: fn(&Service, &Q) -> Result<A, Error>,
-    ) -> Result<Value, Error>
+    ) -> Result<A, Error>
     where
         Q: AgentRequest + DeserializeOwned + JsonSchema + Send + 'static,
-        A: Resolve + Serialize + Send + 'static,
+        A: Send + 'static,
     {
         let mut request: Q = arguments(name, values)?;
         *request.by_agent() = true;
-        let reader = reader.clone();
-        self.run_blocking(name, move |service| {
-            let mut answer = operation(service, &request)?;
-            answer.resolve(&reader);
-            serde_json::to_value(&answer).map_err(|error| Error::Internal {
-                operation: "the answer".to_owned(),
-                message: error.to_string(),
-            })
-        })
-        .await
+        self.run_blocking(name, move |service| operation(service, &request))
+            .await
     }
 
     /// Runs work on a blocking thread, once a slot is free.
@@ -531,8 +509,8 @@ mod tests {
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
         let result = server
             .run(
-                ("query_memories", Map::new()),
-                &server.reader(Place::Resource),
+                "query_memories",
+                Map::new(),
                 |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> {
                     panic!("on purpose")
                 },
@@ -560,7 +538,7 @@ mod tests {
         assert!(INSTRUCTIONS.len() < 2_000);
         // Both are read in every session: `tests/it/tokens.rs` counts them with tokenizers. This is
         // an upper estimate.
-        let tokens = text::tokens(&listed) + text::tokens(&INSTRUCTIONS);
+        let tokens = ack_api::text::tokens(&listed) + ack_api::text::tokens(&INSTRUCTIONS);
         assert!(tokens < 2_800, "{tokens} tokens by the upper estimate");
     }
 }

@@ -2,9 +2,6 @@
 //! request. An unknown or unnamed client gets complete answers.
 
 use rmcp::model::Implementation;
-use serde_json::Value;
-
-use crate::toolset::Tool;
 
 /// What is known about a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,49 +35,8 @@ impl Quirks {
     }
 }
 
-/// A one-line summary of an answer, for clients that also show its structure.
-pub fn summary(operation: Tool, answer: &Value) -> String {
-    let length = |name: &str| {
-        answer
-            .get(name)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len)
-    };
-    let counted = |count: usize, singular: &str, plural: &str| {
-        format!("{count} {}", if count == 1 { singular } else { plural })
-    };
-    let memories = |count: usize| counted(count, "memory", "memories");
-    let text = match operation {
-        Tool::QueryMemories => {
-            let total = answer
-                .get("total")
-                .and_then(Value::as_u64)
-                .unwrap_or_default();
-            format!("{} of {total} found", memories(length("results")))
-        }
-        Tool::GetMemory => {
-            let singular = usize::from(answer.get("id").is_some());
-            let missing = match length("missing") {
-                0 => String::new(),
-                missing => format!(", {missing} missing"),
-            };
-            format!("{}{missing}", memories(singular + length("memories")))
-        }
-        Tool::ListScopes => counted(length("scopes"), "scope", "scopes"),
-        Tool::GetContext => format!(
-            "{} of the project, {}, {} of other projects",
-            memories(length("recent_memories")),
-            counted(length("recent_sessions"), "session", "sessions"),
-            counted(length("cross_project_learnings"), "learning", "learnings"),
-        ),
-    };
-    format!("{text}; see the structured content")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -116,19 +72,5 @@ mod tests {
             assert_eq!(of(other), (false, false, false), "{other}");
         }
         assert_eq!(Quirks::of(None), Quirks::default());
-    }
-
-    #[test]
-    fn a_summary_counts_what_an_answer_holds() {
-        let one = summary(
-            Tool::QueryMemories,
-            &json!({ "results": [{}], "total": 12 }),
-        );
-        assert_eq!(one, "1 memory of 12 found; see the structured content");
-        let several = summary(
-            Tool::GetMemory,
-            &json!({ "memories": [{}, {}], "missing": [{}] }),
-        );
-        assert_eq!(several, "2 memories, 1 missing; see the structured content");
     }
 }

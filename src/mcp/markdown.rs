@@ -7,9 +7,6 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
-use crate::toolset::Tool;
 use ack_api::memory::Status;
 use ack_api::number::count;
 use ack_api::text;
@@ -19,21 +16,8 @@ use ack_api::{
     TimelineEntry,
 };
 
-/// An answer as Markdown. `whole` is the tool that shows a memory in full, if there is one.
-pub fn of(operation: Tool, answer: &Value, whole: Option<&str>) -> String {
-    let mut harmless = answer.clone();
-    text::remove_host_tags(&mut harmless);
-    let text = match operation {
-        Tool::QueryMemories => serde_json::from_value(harmless).map(|answer| query(&answer, whole)),
-        Tool::GetMemory => serde_json::from_value(harmless).map(|answer| get(&answer)),
-        Tool::ListScopes => serde_json::from_value(harmless).map(|answer| scopes(&answer)),
-        Tool::GetContext => serde_json::from_value(harmless).map(|answer| context(&answer)),
-    };
-    // It was serialized from one of these types a moment ago.
-    text.unwrap_or_else(|_| answer.to_string())
-}
-
-fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
+/// The answer of `query_memories`. `whole` is the tool that shows a memory in full, if there is one.
+pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     let at_least = if answer.total_is_lower_bound {
         " or more"
     } else {
@@ -107,7 +91,7 @@ fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     if !end.is_empty() {
         let _ = write!(out, "\n{end}");
     }
-    out.trim_end().to_owned()
+    harmless(&out)
 }
 
 const fn comes_first(note: &Note) -> bool {
@@ -117,7 +101,8 @@ const fn comes_first(note: &Note) -> bool {
     )
 }
 
-fn get(answer: &GetResponse) -> String {
+/// The answer of `get_memory`.
+pub fn get(answer: &GetResponse) -> String {
     let mut out = String::new();
     let memories = answer.memory.iter().map(AsRef::as_ref);
     for memory in memories.chain(&answer.memories) {
@@ -137,7 +122,7 @@ fn get(answer: &GetResponse) -> String {
         );
     }
     notes(&mut out, &answer.notes);
-    out.trim_end().to_owned()
+    harmless(&out)
 }
 
 /// A memory with all requested parts.
@@ -145,27 +130,7 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     let hit = &memory.memory;
     item(out, "", hit);
     list(out, "Tags", &hit.concepts);
-    let session = memory.session_id.as_ref().or(hit.session.as_ref());
-    let session_context = memory.session_context.clone().unwrap_or_default();
-    if session.is_some() || session_context.title.is_some() {
-        let (title, id) = (
-            session_context.title.as_deref().map(inline),
-            session.map(inline),
-        );
-        let session_name = match (title, id) {
-            (Some(title), Some(id)) => format!("{title} ({id})"),
-            (title, id) => title.or(id).unwrap_or_default(),
-        };
-        let unreviewed = if session_context.unreviewed {
-            ", not reviewed"
-        } else {
-            ""
-        };
-        let _ = writeln!(out, "Session: {session_name}{unreviewed}");
-        if let Some(overview) = &session_context.overview {
-            quote_lines(out, overview);
-        }
-    }
+    session_of(out, memory);
     if let Some(reviewed) = &memory.reviewed_at {
         let by = memory
             .reviewed_by
@@ -223,6 +188,28 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     }
 }
 
+/// The session of a memory.
+fn session_of(out: &mut String, memory: &MemoryDetail) {
+    let id = memory
+        .session_id
+        .as_ref()
+        .or(memory.memory.session.as_ref());
+    let context = memory.session_context.clone().unwrap_or_default();
+    let name = match (context.title.as_ref().map(inline), id.map(inline)) {
+        (Some(title), Some(id)) => format!("{title} ({id})"),
+        (Some(name), None) | (None, Some(name)) => name,
+        (None, None) => return,
+    };
+    let unreviewed = match context.unreviewed {
+        true => ", not reviewed",
+        false => "",
+    };
+    let _ = writeln!(out, "Session: {name}{unreviewed}");
+    if let Some(overview) = &context.overview {
+        quote_lines(out, overview);
+    }
+}
+
 fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
     let day = entry.created_at.as_deref().unwrap_or_default();
     let status = status_suffix(entry.status);
@@ -234,7 +221,8 @@ fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
     );
 }
 
-fn scopes(answer: &ListScopesResponse) -> String {
+/// The answer of `list_scopes`.
+pub fn scopes(answer: &ListScopesResponse) -> String {
     let total = answer.total.unwrap_or(answer.scopes.len() as u64);
     let mut out = format!("{} of {}", answer.scopes.len(), count(total, "scope"));
     if let Some(current) = &answer.current_scope {
@@ -249,7 +237,7 @@ fn scopes(answer: &ListScopesResponse) -> String {
     if let Some(cursor) = &answer.next_cursor {
         let _ = writeln!(out, "Next page: cursor {cursor}");
     }
-    out.trim_end().to_owned()
+    harmless(&out)
 }
 
 fn scope(out: &mut String, info: &ScopeInfo) {
@@ -314,7 +302,8 @@ fn pending(waiting: &Pending) -> String {
     }
 }
 
-fn context(answer: &ContextResponse) -> String {
+/// The answer of `get_context`.
+pub fn context(answer: &ContextResponse) -> String {
     let project = &answer.project;
     let mut out = format!("Project {}", inline(&project.name));
     if let Some(scope) = &project.scope {
@@ -354,7 +343,7 @@ fn context(answer: &ContextResponse) -> String {
         );
     }
     notes(&mut out, &answer.notes);
-    out.trim_end().to_owned()
+    harmless(&out)
 }
 
 fn session(out: &mut String, entry: &SessionEntry) {
@@ -459,14 +448,22 @@ fn list(out: &mut String, name: &str, entries: &[String]) {
 
 /// Long text, with every line quoted.
 fn quote_lines(out: &mut String, long: &str) {
-    for line in text::block(long).lines() {
+    // Before the text is split, because a tag may go on in the next line.
+    let block = text::block(long);
+    for line in text::neutralize_host_tags(&block).lines() {
         let _ = writeln!(out, "> {line}");
     }
 }
 
 /// Text within a line.
 fn inline(raw: impl AsRef<str>) -> String {
-    text::line(raw.as_ref(), text::BLOCK_CAP)
+    let line = text::line(raw.as_ref(), text::BLOCK_CAP);
+    text::neutralize_host_tags(&line).into_owned()
+}
+
+/// A finished answer. What was written without [`inline`], such as ids, has no tags either.
+fn harmless(answer: &str) -> String {
+    text::neutralize_host_tags(answer.trim_end()).into_owned()
 }
 
 /// Text at the beginning of a line, escaped if it would start a heading, a fence, a quotation or a
@@ -504,7 +501,7 @@ mod tests {
             }],
             "total": 1,
         });
-        let markdown = of(Tool::QueryMemories, &answer, Some("get_memory"));
+        let markdown = query(&serde_json::from_value(answer).unwrap(), Some("get_memory"));
         for line in markdown.lines().skip(1) {
             assert!(
                 line.starts_with("1. **x ") || line.starts_with("  - ") || line.starts_with("  \\"),
@@ -526,7 +523,7 @@ mod tests {
                 "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
                 "session_context": { "title": title },
             });
-            let markdown = of(Tool::GetMemory, &answer, None);
+            let markdown = get(&serde_json::from_value(answer).unwrap());
             assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
@@ -538,7 +535,7 @@ mod tests {
             "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
             "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
         });
-        let markdown = of(Tool::GetMemory, &answer, None);
+        let markdown = get(&serde_json::from_value(answer).unwrap());
         assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
         assert!(
             markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"),
@@ -552,7 +549,7 @@ mod tests {
             "id": "a", "title": "t", "scope": "s", "status": "staging",
             "narrative": "one\n```\n# two\n\nthree",
         });
-        let markdown = of(Tool::GetMemory, &answer, None);
+        let markdown = get(&serde_json::from_value(answer).unwrap());
         assert_eq!(
             markdown,
             "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three"

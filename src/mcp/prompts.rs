@@ -12,9 +12,10 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::Server;
+use super::answer::to_json;
 use super::client::Quirks;
+use super::markdown;
 use super::resources::unknown;
-use super::{markdown, trim};
 use crate::config::MaxStatus;
 use crate::service::Error;
 use crate::service::Service;
@@ -205,20 +206,16 @@ impl Server {
         }
     }
 
-    fn recall(&self, query: &str, note: Option<&str>, found: QueryResponse) -> String {
+    fn recall(&self, query: &str, note: Option<&str>, mut found: QueryResponse) -> String {
         let scopes = found.results.iter().map(|hit| hit.scope.as_str());
         let origin = if self.service.serves_unreviewed(scopes) {
             UNREVIEWED
         } else {
             REVIEWED
         };
-        recall(
-            &self.reader_of(Tool::QueryMemories),
-            query,
-            note,
-            origin,
-            found,
-        )
+        let reader = self.reader_of(Tool::QueryMemories);
+        self.for_reader(&mut found, &reader);
+        recall(&reader, query, note, origin, &found)
     }
 
     async fn search(&self, query: &str, scope: Option<String>) -> Result<QueryResponse, Error> {
@@ -317,16 +314,15 @@ fn recall(
     query: &str,
     note: Option<&str>,
     origin: &str,
-    mut found: QueryResponse,
+    found: &QueryResponse,
 ) -> String {
     let mut question = text::line(query, 1_000);
     if let Some(note) = note {
         question = format!("{question}\n{note}");
     }
-    let mut answer = data(reader, &mut found);
-    trim::shorten_days(&mut answer);
     let whole = reader.toolset.name_of(Tool::GetMemory);
-    let memories = markdown::of(Tool::QueryMemories, &answer, whole);
+    let memories = markdown::query(&found, whole);
+    let memories = text::untagged(&memories);
     if found.results.is_empty() {
         return format!(
             "Recall what past sessions learned about this: {question}\n\nNo approved memory was found.\n\n{memories}"
@@ -375,14 +371,17 @@ fn shell_quote(word: &str) -> String {
 }
 
 fn review(reader: &AgentReader, mut review: Review, desk: &str) -> String {
-    let json_text = json(reader, &mut review);
+    // In the words of its reader, and without tags that have a meaning for hosts.
+    review.resolve(reader);
+    let mut json = to_json(&review);
+    text::untag(&mut json);
     if review.pending.is_empty() {
         let none = if review.total == 0 {
             "No memory waits for review."
         } else {
             "No more memories wait for review."
         };
-        return format!("{none} Where the search looked (JSON):\n{json_text}");
+        return format!("{none} Where the search looked (JSON):\n{json}");
     }
     let whole = in_full(&reader.toolset, " ", " shows them.");
     let first = review.offset + 1;
@@ -392,19 +391,6 @@ fn review(reader: &AgentReader, mut review: Review, desk: &str) -> String {
         format!("; the prompt with `offset` {next} shows the next ones")
     });
     format!(
-        "{REVIEW_TEXT}{whole}\n{REVIEW_TEXT_END}\n\nMemories {first} to {last} of {total} that wait{more} (JSON):\n{json_text}\n\n{desk}"
+        "{REVIEW_TEXT}{whole}\n{REVIEW_TEXT_END}\n\nMemories {first} to {last} of {total} that wait{more} (JSON):\n{json}\n\n{desk}"
     )
-}
-
-/// An answer as JSON, in the words of its reader and without tags that have a meaning for hosts.
-fn json<A: Resolve + serde::Serialize>(reader: &AgentReader, answer: &mut A) -> String {
-    data(reader, answer).to_string()
-}
-
-fn data<A: Resolve + serde::Serialize>(reader: &AgentReader, answer: &mut A) -> Value {
-    answer.resolve(reader);
-    let mut value = serde_json::to_value(answer).unwrap_or_default();
-    text::clean_json(&mut value);
-    text::untag(&mut value);
-    value
 }

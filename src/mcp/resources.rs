@@ -8,8 +8,9 @@ use rmcp::model::{
 };
 use serde::Serialize;
 
+use super::Server;
+use super::answer::to_json;
 use super::prompts::PROMPTS;
-use super::{Server, trim};
 use crate::service::Error;
 use crate::service::{ListedScope, Service};
 use crate::toolset::{Place, Tool, Toolset};
@@ -111,18 +112,22 @@ impl Server {
         let wanted = address.clone();
         let server = self.clone();
         let json = self
-            .run_blocking("resources/read", move |service| match &wanted {
-                Address::Scopes => encode_answer(&server, service.scopes_resource()?),
-                Address::Scope { name } => encode_answer(&server, service.scope_resource(name)?),
-                Address::Memory { scope, id } => encode_answer(
-                    &server,
-                    service.get_memory(&GetRequest {
-                        id: Some(id.clone()),
-                        scope: Some(scope.clone()),
-                        by_agent: true,
-                        ..GetRequest::default()
-                    })?,
-                ),
+            .run_blocking("resources/read", move |service| {
+                Ok(match &wanted {
+                    Address::Scopes => encode_answer(&server, service.scopes_resource()?),
+                    Address::Scope { name } => {
+                        encode_answer(&server, service.scope_resource(name)?)
+                    }
+                    Address::Memory { scope, id } => encode_answer(
+                        &server,
+                        service.get_memory(&GetRequest {
+                            id: Some(id.clone()),
+                            scope: Some(scope.clone()),
+                            by_agent: true,
+                            ..GetRequest::default()
+                        })?,
+                    ),
+                })
             })
             .await
             .map_err(|error| self.read_error(&uri, &address, &error))?;
@@ -273,18 +278,12 @@ impl Server {
     }
 }
 
-fn encode_answer(server: &Server, mut answer: impl Resolve + Serialize) -> Result<String, Error> {
-    answer.resolve(&server.reader_of(Tool::GetMemory));
-    let mut answer = serde_json::to_value(&answer).map_err(|error| Error::Internal {
-        operation: "the answer".to_owned(),
-        message: error.to_string(),
-    })?;
-    text::clean_json(&mut answer);
-    trim::shorten_days(&mut answer);
-    server.hide_paths(&mut answer);
+fn encode_answer(server: &Server, mut answer: impl Resolve + Serialize) -> String {
+    server.for_reader(&mut answer, &server.reader_of(Tool::GetMemory));
+    let mut answer = to_json(&answer);
     // Hosts insert a resource into a conversation unchanged.
     text::untag(&mut answer);
-    Ok(answer.to_string())
+    answer.to_string()
 }
 
 /// The error for an unknown name.

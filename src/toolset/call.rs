@@ -1,6 +1,6 @@
 //! Translates a call of a tool: arguments on the way in, names on the way out.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::argument::{Argument, Form, Refusal};
 use super::{OfferedTool, Tool, ToolSchemas as _};
@@ -259,19 +259,5 @@ impl OfferedTool {
             name.map(str::to_owned).unwrap_or(ours)
         });
         body
-    }
-}
-
-impl Call {
-    /// The service's answer with the notes about the arguments.
-    pub fn answer(&self, mut answer: Value) -> Value {
-        if let (Some(answer), false) = (answer.as_object_mut(), self.notes.is_empty()) {
-            let notes = answer.entry("notes").or_insert_with(|| json!([]));
-            if let Some(notes) = notes.as_array_mut() {
-                let own = self.notes.iter();
-                notes.extend(own.filter_map(|note| serde_json::to_value(note).ok()));
-            }
-        }
-        answer
     }
 }

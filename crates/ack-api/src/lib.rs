@@ -36,7 +36,7 @@ pub mod uri;
 pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;
 pub use hint::{Given, Hint, Reader};
-pub use message::{Message, Resolve};
+pub use message::{Editor, Message, Resolve};
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
     ALIASES, COMMA_SEPARATED, ContextRequest, DAYS, Detail, FREE_TEXTS, GetRequest, Include,

@@ -8,8 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hint::{self, Hint, OwnNames, Reader};
 use crate::text;
-use crate::{ContextResponse, GetResponse, ListScopesResponse, Note, QueryResponse, Review};
-use crate::{ScopeInfo, ScopeResource, Searched};
+use crate::{
+    ContextResponse, GetResponse, ListScopesResponse, MemoryDetail, MemoryHit, Note, Pending,
+    QueryResponse, Review, ScopeInfo, ScopeResource, Searched,
+};
 
 /// The longest message, in characters. It may quote names, paths and other programs; all are made
 /// safe to print.
@@ -64,6 +66,11 @@ impl Message {
     /// What to do next.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
+    }
+
+    /// Whether it says nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.hints.is_empty()
     }
 
     /// Keeps the hints that `is_useful` accepts.
@@ -164,94 +171,182 @@ fn capitalized(text: &str) -> String {
     first.into_iter().chain(rest).collect()
 }
 
-/// An answer with messages for its reader.
-pub trait Resolve {
-    /// Puts every message into the words of a reader. A message without any is left out.
-    fn resolve(&mut self, reader: &dyn Reader);
+/// Changes what depends on the reader of an answer.
+pub trait Editor {
+    /// A sentence. It is left out if it is empty then.
+    fn message(&mut self, message: &mut Message);
+
+    /// A time.
+    fn time(&mut self, _time: &mut String) {}
+
+    /// A text that may name a path of this machine.
+    fn place(&mut self, _text: &mut String) {}
 }
 
-impl<T: Resolve> Resolve for Vec<T> {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        self.iter_mut().for_each(|one| one.resolve(reader));
+/// Messages in the words of a reader.
+struct InWords<'a>(&'a dyn Reader);
+
+impl Editor for InWords<'_> {
+    fn message(&mut self, message: &mut Message) {
+        message.resolve(self.0);
     }
 }
 
-impl Resolve for Note {
+/// An answer, with what depends on its reader.
+pub trait Resolve {
+    /// Passes to an editor what depends on the reader.
+    fn edit(&mut self, editor: &mut dyn Editor);
+
+    /// Puts every message into the words of a reader. A message without any is left out.
     fn resolve(&mut self, reader: &dyn Reader) {
-        self.message.resolve(reader);
+        self.edit(&mut InWords(reader));
+    }
+}
+
+impl<T: Resolve> Resolve for Vec<T> {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.iter_mut().for_each(|one| one.edit(editor));
+    }
+}
+
+impl<T: Resolve> Resolve for Option<T> {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.iter_mut().for_each(|one| one.edit(editor));
+    }
+}
+
+/// Times, in any order.
+fn edit_times<'a>(
+    times: impl IntoIterator<Item = &'a mut Option<String>>,
+    editor: &mut dyn Editor,
+) {
+    for time in times.into_iter().flatten() {
+        editor.time(time);
     }
 }
 
 /// Messages of a list, and notes, may consist of hints only. Those that the reader cannot follow
 /// are left out.
-fn resolve_messages(messages: &mut Vec<Message>, reader: &dyn Reader) {
-    messages.iter_mut().for_each(|one| one.resolve(reader));
-    messages.retain(|one| !one.text.is_empty());
+fn edit_messages(messages: &mut Vec<Message>, editor: &mut dyn Editor) {
+    messages.iter_mut().for_each(|one| editor.message(one));
+    messages.retain(|one| !one.is_empty());
 }
 
-fn resolve_notes(notes: &mut Vec<Note>, reader: &dyn Reader) {
-    notes.resolve(reader);
-    notes.retain(|note| !note.message.text.is_empty());
+fn edit_notes(notes: &mut Vec<Note>, editor: &mut dyn Editor) {
+    notes
+        .iter_mut()
+        .for_each(|note| editor.message(&mut note.message));
+    notes.retain(|note| !note.message.is_empty());
 }
 
 impl Resolve for Searched {
-    fn resolve(&mut self, reader: &dyn Reader) {
+    fn edit(&mut self, editor: &mut dyn Editor) {
         for skipped in &mut self.skipped {
-            skipped.reason.resolve(reader);
+            editor.message(&mut skipped.reason);
         }
+        self.detected_by.iter_mut().for_each(|it| editor.place(it));
+    }
+}
+
+impl Resolve for MemoryHit {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        edit_times([&mut self.created_at], editor);
     }
 }
 
 impl Resolve for QueryResponse {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        resolve_messages(&mut self.suggestions, reader);
-        resolve_notes(&mut self.notes, reader);
-        self.searched.resolve(reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.results.edit(editor);
+        edit_messages(&mut self.suggestions, editor);
+        edit_notes(&mut self.notes, editor);
+        self.searched.edit(editor);
         if let Some(expected) = &mut self.expected {
-            expected.message.resolve(reader);
+            editor.message(&mut expected.message);
         }
+    }
+}
+
+impl Resolve for MemoryDetail {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.memory.edit(editor);
+        edit_times([&mut self.reviewed_at, &mut self.updated_at], editor);
+        if let Some(timeline) = &mut self.timeline {
+            let entries = timeline.before.iter_mut().chain(&mut timeline.after);
+            edit_times(entries.map(|entry| &mut entry.created_at), editor);
+        }
+        let history = self.history.iter_mut();
+        edit_times(history.map(|entry| &mut entry.created_at), editor);
     }
 }
 
 impl Resolve for GetResponse {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        for missing in &mut self.missing {
-            missing.reason.resolve(reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        if let Some(memory) = &mut self.memory {
+            memory.edit(editor);
         }
-        resolve_notes(&mut self.notes, reader);
+        self.memories.edit(editor);
+        for missing in &mut self.missing {
+            editor.message(&mut missing.reason);
+        }
+        edit_notes(&mut self.notes, editor);
+    }
+}
+
+impl Resolve for Pending {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        edit_times([&mut self.oldest], editor);
     }
 }
 
 impl Resolve for ContextResponse {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        resolve_notes(&mut self.notes, reader);
-        self.searched.resolve(reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        editor.place(&mut self.project.path);
+        let detected_by = &mut self.project.detected_by;
+        detected_by.iter_mut().for_each(|it| editor.place(it));
+        self.recent_memories.edit(editor);
+        self.cross_project_learnings.edit(editor);
+        let sessions = self.recent_sessions.iter_mut();
+        edit_times(sessions.map(|session| &mut session.started_at), editor);
+        self.pending.edit(editor);
+        edit_notes(&mut self.notes, editor);
+        self.searched.edit(editor);
     }
 }
 
 impl Resolve for ScopeInfo {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        resolve_messages(&mut self.health.problems, reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        let texts = [&mut self.path, &mut self.store, &mut self.description];
+        for text in texts.into_iter().flatten() {
+            editor.place(text);
+        }
+        edit_times([&mut self.last_updated], editor);
+        let index = self.index.iter_mut();
+        edit_times(index.map(|index| &mut index.built_at), editor);
+        self.pending.edit(editor);
+        edit_messages(&mut self.health.problems, editor);
     }
 }
 
 impl Resolve for ListScopesResponse {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        self.scopes.resolve(reader);
-        resolve_notes(&mut self.notes, reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.scopes.edit(editor);
+        self.detected_by.iter_mut().for_each(|it| editor.place(it));
+        edit_notes(&mut self.notes, editor);
     }
 }
 
 impl Resolve for ScopeResource {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        self.scope.resolve(reader);
-        resolve_notes(&mut self.notes, reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        self.scope.edit(editor);
+        let newest = self.newest.iter_mut();
+        edit_times(newest.map(|entry| &mut entry.created_at), editor);
+        edit_notes(&mut self.notes, editor);
     }
 }
 
 impl Resolve for Review {
-    fn resolve(&mut self, reader: &dyn Reader) {
-        resolve_notes(&mut self.notes, reader);
-        self.searched.resolve(reader);
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        edit_notes(&mut self.notes, editor);
+        self.searched.edit(editor);
     }
 }

@@ -1,0 +1,305 @@
+//! The answer of a tool, from the service to the client.
+//!
+//! It keeps its type until it is written as JSON or Markdown. One step puts it into the words of its
+//! reader, and removes what a client cannot use: the time of day, and the paths of this machine if
+//! clients may be on others.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ack_api::number::count;
+use ack_api::{
+    ContextResponse, Editor, ErrorBody, GetResponse, ListScopesResponse, Message, Note,
+    QueryResponse, Resolve, text,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Server, markdown};
+use crate::service::Service;
+use crate::toolset::AgentReader;
+
+/// The answer of one of the four tools.
+pub(super) enum Answer {
+    Query(QueryResponse),
+    Get(GetResponse),
+    Scopes(ListScopesResponse),
+    Context(ContextResponse),
+}
+
+impl Answer {
+    /// The requested ids that are missing.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing = match self {
+            Self::Get(answer) => answer.missing.as_slice(),
+            _ => &[],
+        };
+        missing.iter().map(|missing| missing.id.as_str())
+    }
+
+    /// Its notes.
+    pub const fn notes(&mut self) -> &mut Vec<Note> {
+        match self {
+            Self::Query(answer) => &mut answer.notes,
+            Self::Get(answer) => &mut answer.notes,
+            Self::Scopes(answer) => &mut answer.notes,
+            Self::Context(answer) => &mut answer.notes,
+        }
+    }
+
+    /// As structure.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Query(answer) => to_json(answer),
+            Self::Get(answer) => to_json(answer),
+            Self::Scopes(answer) => to_json(answer),
+            Self::Context(answer) => to_json(answer),
+        }
+    }
+
+    /// As text. `whole` is the tool that shows a memory in full, if there is one.
+    pub fn to_markdown(&self, whole: Option<&str>) -> String {
+        match self {
+            Self::Query(answer) => markdown::query(answer, whole),
+            Self::Get(answer) => markdown::get(answer),
+            Self::Scopes(answer) => markdown::scopes(answer),
+            Self::Context(answer) => markdown::context(answer),
+        }
+    }
+
+    /// In one line, for clients that also show its structure.
+    pub fn summary(&self) -> String {
+        let counted = |entries: usize, what: &str| count(entries as u64, what);
+        let text = match self {
+            Self::Query(answer) => {
+                let results = counted(answer.results.len(), "memory");
+                format!("{results} of {} found", answer.total)
+            }
+            Self::Get(answer) => {
+                let found = usize::from(answer.memory.is_some()) + answer.memories.len();
+                let missing = match answer.missing.len() {
+                    0 => String::new(),
+                    missing => format!(", {missing} missing"),
+                };
+                format!("{}{missing}", counted(found, "memory"))
+            }
+            Self::Scopes(answer) => counted(answer.scopes.len(), "scope"),
+            Self::Context(answer) => format!(
+                "{} of the project, {}, {} of other projects",
+                counted(answer.recent_memories.len(), "memory"),
+                counted(answer.recent_sessions.len(), "session"),
+                counted(answer.cross_project_learnings.len(), "learning"),
+            ),
+        };
+        format!("{text}; see the structured content")
+    }
+}
+
+impl Resolve for Answer {
+    fn edit(&mut self, editor: &mut dyn Editor) {
+        match self {
+            Self::Query(answer) => answer.edit(editor),
+            Self::Get(answer) => answer.edit(editor),
+            Self::Scopes(answer) => answer.edit(editor),
+            Self::Context(answer) => answer.edit(editor),
+        }
+    }
+}
+
+/// An answer as JSON, safe to print.
+pub(super) fn to_json(answer: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(answer).unwrap_or_default();
+    text::clean_json(&mut value);
+    value
+}
+
+impl Server {
+    /// Puts an answer into the words of its reader, without what a client cannot use.
+    pub(super) fn for_reader(&self, answer: &mut impl Resolve, reader: &AgentReader) {
+        answer.edit(&mut ForAgent {
+            server: self,
+            reader,
+            places: None,
+        });
+    }
+
+    /// Replaces the paths of this machine in an error, if clients may be on others.
+    pub(super) fn hide_paths_of(&self, body: &mut ErrorBody) {
+        if !self.is_shared {
+            return;
+        }
+        let places = Places::of(self.service);
+        body.message = places.hidden(&body.message);
+        body.hint = body.hint.take().map(|hint| places.hidden(&hint));
+        body.path = body.path.take().map(|path| places.name(&path));
+    }
+}
+
+/// Edits an answer for the agent of a client.
+struct ForAgent<'a> {
+    server: &'a Server,
+    reader: &'a AgentReader,
+    /// Found once a text may have a path.
+    places: Option<Places>,
+}
+
+impl Editor for ForAgent<'_> {
+    fn message(&mut self, message: &mut Message) {
+        message.resolve(self.reader);
+        let mut text = message.text().to_owned();
+        self.place(&mut text);
+        if text != message.text() {
+            *message = text.into();
+        }
+    }
+
+    /// A model needs no seconds, and they cost as many tokens as a line of text.
+    fn time(&mut self, time: &mut String) {
+        if let Some(day) = time.find('T') {
+            time.truncate(day);
+        }
+    }
+
+    fn place(&mut self, text: &mut String) {
+        if self.server.is_shared && text.contains('/') {
+            let service = self.server.service;
+            let places = self.places.get_or_insert_with(|| Places::of(service));
+            *text = places.hidden(text);
+        }
+    }
+}
+
+/// The paths of this machine, and what replaces them.
+struct Places {
+    names: HashMap<PathBuf, String>,
+    /// The folder that the server runs in.
+    project: PathBuf,
+}
+
+impl Places {
+    /// The folders and stores of the scopes that a service sees, and the folder that it runs in.
+    fn of(service: &Service) -> Self {
+        let mut names = HashMap::new();
+        let project = &service.config.project.value;
+        if let Some(name) = project.file_name() {
+            names.insert(project.clone(), name.to_string_lossy().into_owned());
+        }
+        for scope in service.registry.discover().scopes {
+            let store = scope.store.path();
+            let name = match store.file_name() {
+                Some(file) if store.is_file() => {
+                    format!("{}/{}", scope.name, file.to_string_lossy())
+                }
+                _ => scope.name.clone(),
+            };
+            names.insert(store.to_owned(), name);
+            names.insert(scope.folder.clone(), scope.name.clone());
+        }
+        Self {
+            names,
+            project: project.clone(),
+        }
+    }
+
+    /// A text without paths of this machine. Messages have paths in backticks. A text that is
+    /// another path than a scope's comes from the client.
+    fn hidden(&self, text: &str) -> String {
+        if text.starts_with('/') {
+            let is_here = self.known(text).is_some() || self.project.starts_with(text);
+            return if is_here {
+                self.name(text)
+            } else {
+                text.to_owned()
+            };
+        }
+        let parts = text.split('`').enumerate();
+        let parts = parts.map(|(number, part)| match part.starts_with('/') {
+            true if number % 2 == 1 => self.name(part),
+            _ => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join("`")
+    }
+
+    /// The name of a path: from the scope that it belongs to, or only its last part.
+    fn name(&self, path: &str) -> String {
+        self.known(path).unwrap_or_else(|| {
+            let last = Path::new(path).file_name().unwrap_or_default();
+            format!("…/{}", last.to_string_lossy())
+        })
+    }
+
+    /// The name of a path that belongs to a scope.
+    fn known(&self, path: &str) -> Option<String> {
+        let path = Path::new(path);
+        let (place, name) = path
+            .ancestors()
+            .find_map(|place| Some((place, self.names.get(place)?)))?;
+        let rest = path.strip_prefix(place).ok()?;
+        Some(match rest.as_os_str().is_empty() {
+            true => name.clone(),
+            false => format!("{name}/{}", rest.display()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_named_by_its_scope_and_another_one_by_its_last_part() {
+        let places = [
+            ("/srv/ack/scopes/platform", "platform"),
+            ("/home/ana/src/notes", "team"),
+            ("/home/ana/mem.db", "own/mem.db"),
+        ];
+        let places = places.map(|(path, name)| (PathBuf::from(path), name.to_owned()));
+        let places = Places {
+            names: HashMap::from(places),
+            project: PathBuf::from("/srv/shop/web"),
+        };
+        for (text, hidden) in [
+            ("/srv/ack/scopes/platform", "platform"),
+            (
+                "cannot read `/srv/ack/scopes/platform/decisions.jsonl`: no",
+                "cannot read `platform/decisions.jsonl`: no",
+            ),
+            ("`/home/ana/src/notes/a.md` is", "`team/a.md` is"),
+            ("`/home/ana/mem.db` is empty", "`own/mem.db` is empty"),
+            ("`/home/ana/src/notes2` and `a/b`", "`…/notes2` and `a/b`"),
+            ("/srv/shop", "…/shop"),
+            ("/elsewhere/shop", "/elsewhere/shop"),
+            ("either/or", "either/or"),
+            ("no ` end /tmp", "no ` end /tmp"),
+        ] {
+            assert_eq!(places.hidden(text), hidden);
+        }
+    }
+
+    #[test]
+    fn a_summary_counts_what_an_answer_holds() {
+        let query = QueryResponse {
+            results: vec![ack_api::MemoryHit::default()],
+            total: 12,
+            ..QueryResponse::default()
+        };
+        assert_eq!(
+            Answer::Query(query).summary(),
+            "1 memory of 12 found; see the structured content"
+        );
+        let missing = ack_api::MissingMemory {
+            id: "x".to_owned(),
+            reason: "gone".into(),
+            nearest: Vec::new(),
+        };
+        let get = GetResponse {
+            memories: vec![ack_api::MemoryDetail::default(); 2],
+            missing: vec![missing],
+            ..GetResponse::default()
+        };
+        assert_eq!(
+            Answer::Get(get).summary(),
+            "2 memories, 1 missing; see the structured content"
+        );
+    }
+}
