@@ -172,8 +172,7 @@ impl Service {
     /// There is no scope, or no readable store.
     pub(crate) fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
-        let scopes = selection.scopes.clone();
-        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
         let holders = |id: &str| {
             indexes

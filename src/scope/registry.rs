@@ -42,8 +42,11 @@ struct ScopeFinder {
     single_name: Option<String>,
     home: Option<PathBuf>,
     folders: Mutex<ScopeFolders>,
-    known: Mutex<HashMap<PathBuf, (FolderStamp, Arc<Scope>)>>,
+    known: Mutex<KnownScopes>,
 }
+
+/// Scopes by the paths of their folders, with the state of those.
+type KnownScopes = HashMap<PathBuf, (FolderStamp, Arc<Scope>)>;
 
 /// Identifies the state of a scope's folder.
 #[derive(Debug, Default)]
@@ -119,6 +122,108 @@ impl Registry {
     }
 }
 
+/// A look at the scope root.
+struct ScopeSearch<'a> {
+    finder: &'a ScopeFinder,
+    /// What the last look found, without what this one found again.
+    before: KnownScopes,
+    known: KnownScopes,
+    found: Discovery,
+}
+
+impl ScopeSearch<'_> {
+    fn pass_over(&mut self, name: &str, reason: &str) {
+        let passed_over = &mut self.found.passed_over;
+        passed_over.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn keep(&mut self, path: &Path, stamp: FolderStamp, scope: Arc<Scope>) {
+        self.found.scopes.push(Arc::clone(&scope));
+        self.known.insert(path.to_owned(), (stamp, scope));
+    }
+
+    /// Adds the scope of a folder. One that has not changed since the last look stays.
+    fn look_into(&mut self, entry: &FolderEntry) {
+        let FolderEntry {
+            name,
+            path,
+            is_link,
+        } = entry;
+        if *is_link && self.finder.is_outside(path) {
+            self.pass_over(name, "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml");
+            return;
+        }
+        let (old_stamp, old_scope) = match self.before.remove(path) {
+            Some((stamp, scope)) => {
+                // Only a process that looks again saves time by watching.
+                scope.watch.begin();
+                if stamp.is_current() {
+                    self.keep(path, stamp, scope);
+                    return;
+                }
+                (stamp, Some(scope))
+            }
+            None => (FolderStamp::default(), None),
+        };
+        let watch = old_stamp.watch;
+        let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+        let generation = watch.generation().filter(|_| !is_link);
+        let contents = if !is_link && old_scope.is_some() && old_stamp.contents.are_current(path) {
+            old_stamp.contents.clone()
+        } else if path.is_dir() {
+            Contents::read(path)
+        } else {
+            return;
+        };
+        let contents = self.finder.or_default_database(name, contents);
+        if contents.is_link && self.finder.is_outside(&contents.database) {
+            self.pass_over(name, "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead");
+            return;
+        }
+        let manifest = contents.has_manifest.then(|| {
+            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
+            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+            let modified = metadata.and_then(|metadata| metadata.modified().ok());
+            (length, modified)
+        });
+        let is_same = old_stamp.manifest == manifest
+            && old_stamp.contents.database == contents.database
+            && old_stamp.contents.other_database == contents.other_database;
+        let scope = old_scope
+            .filter(|_| is_same)
+            .unwrap_or_else(|| Arc::new(self.finder.load(path, name, &contents, &watch)));
+        let is_in_folder = !contents.is_link
+            && contents.database.parent() == Some(path)
+            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
+        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
+        let stamp = FolderStamp {
+            manifest,
+            generation: generation.filter(is_settled),
+            contents,
+            watch: Some(watch),
+        };
+        self.keep(path, stamp, scope);
+    }
+
+    /// Adds the database at the root as a scope, if there is one.
+    fn look_at_default_database(&mut self) {
+        let database = self.finder.root.join(DEFAULT_DATABASE);
+        if !database.is_file() && !files::is_special(&database) {
+            return;
+        }
+        let before = self.before.remove(&database);
+        let scopes = &self.found.scopes;
+        match self.finder.default_scope(&database, scopes, before) {
+            Ok(Some(scope)) => {
+                self.keep(&database, FolderStamp::default(), scope);
+                self.found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            Ok(None) => {}
+            Err(reason) => self.pass_over(DEFAULT_DATABASE, &reason),
+        }
+    }
+}
+
 impl ScopeFinder {
     fn close(&self) {
         if let Ok(known) = self.known.try_lock() {
@@ -129,141 +234,45 @@ impl ScopeFinder {
     fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
-            let only = || {
-                (
-                    FolderStamp::default(),
-                    Arc::new(single_scope(
-                        path,
-                        self.single_name.as_deref(),
-                        self.unreviewed,
-                        self.home.as_deref(),
-                    )),
-                )
-            };
             let (_, scope) = known
                 .entry(path.clone())
                 .and_modify(|(_, scope)| scope.watch.begin())
-                .or_insert_with(only);
+                .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
             return Discovery {
                 scopes: vec![Arc::clone(scope)],
                 passed_over: Vec::new(),
             };
         }
-        let mut discovery = Discovery::default();
-        let folder = self.root.join("scopes");
-        let real_root = self
-            .root
-            .canonicalize()
-            .unwrap_or_else(|_| self.root.clone());
-        let leaves_the_root = |path: &Path| {
-            !path
-                .canonicalize()
-                .is_ok_and(|real| real.starts_with(&real_root))
-        };
-        let mut before = std::mem::take(&mut *known);
+        let before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        let (entries, passed_over, is_new) = folders.read(&folder);
+        let (entries, passed_over, is_new) = folders.read(&self.root.join("scopes"));
         if is_new {
             // Another folder may be in the place of one that is watched.
-            let watches = before
-                .values()
-                .filter_map(|(stamp, _)| stamp.watch.as_ref());
-            watches.for_each(|watch| watch.forget());
+            let stamps = before.values().map(|(stamp, _)| stamp);
+            stamps
+                .filter_map(|stamp| stamp.watch.as_ref())
+                .for_each(|watch| watch.forget());
         }
-        discovery.passed_over.extend_from_slice(passed_over);
-        for FolderEntry {
-            name,
-            path,
-            is_link,
-        } in entries
-        {
-            if *is_link && leaves_the_root(path) {
-                let reason = "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml";
-                discovery
-                    .passed_over
-                    .push((name.clone(), reason.to_owned()));
-                continue;
-            }
-            let known_scope = before.remove(path);
-            // Only a process that looks again saves time by watching.
-            if let Some((_, scope)) = &known_scope {
-                scope.watch.begin();
-            }
-            if let Some((stamp, scope)) = &known_scope
-                && stamp.is_current()
-            {
-                discovery.scopes.push(Arc::clone(scope));
-                known.extend(known_scope.map(|known_scope| (path.clone(), known_scope)));
-                continue;
-            }
-            let watch = known_scope
-                .as_ref()
-                .and_then(|(stamp, _)| stamp.watch.clone());
-            let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
-            let generation = watch.generation().filter(|_| !is_link);
-            let contents = match &known_scope {
-                Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => {
-                    stamp.contents.clone()
-                }
-                _ if path.is_dir() => Contents::read(path),
-                _ => continue,
-            };
-            let contents = self.or_default_database(name, contents);
-            if contents.is_link && leaves_the_root(&contents.database) {
-                let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
-                discovery
-                    .passed_over
-                    .push((name.clone(), reason.to_owned()));
-                continue;
-            }
-            let manifest = contents.has_manifest.then(|| {
-                let metadata = std::fs::metadata(path.join("scope.toml")).ok();
-                let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
-                (
-                    length,
-                    metadata.and_then(|metadata| metadata.modified().ok()),
-                )
-            });
-            let scope = match known_scope {
-                Some((stamp, scope))
-                    if stamp.manifest == manifest
-                        && stamp.contents.database == contents.database
-                        && stamp.contents.other_database == contents.other_database =>
-                {
-                    scope
-                }
-                _ => Arc::new(self.load(path, name, &contents, &watch)),
-            };
-            let is_in_folder = !contents.is_link
-                && contents.database.parent() == Some(path)
-                && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
-            let stamp = FolderStamp {
-                manifest,
-                contents,
-                generation: generation
-                    .filter(|before| is_in_folder && watch.generation() == Some(*before)),
-                watch: Some(watch),
-            };
-            known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
-            discovery.scopes.push(scope);
+        let mut search = ScopeSearch {
+            finder: self,
+            before,
+            known: HashMap::new(),
+            found: Discovery {
+                scopes: Vec::new(),
+                passed_over: passed_over.to_vec(),
+            },
+        };
+        for entry in entries {
+            search.look_into(entry);
         }
-        let default = self.root.join(DEFAULT_DATABASE);
-        if default.is_file() || files::is_special(&default) {
-            let before = before.remove(&default);
-            match self.default_scope(&default, &discovery.scopes, before) {
-                Ok(scope) => {
-                    known.extend(scope.iter().map(|scope| {
-                        (default.clone(), (FolderStamp::default(), Arc::clone(scope)))
-                    }));
-                    discovery.scopes.extend(scope);
-                    discovery.scopes.sort_by(|a, b| a.name.cmp(&b.name));
-                }
-                Err(reason) => discovery
-                    .passed_over
-                    .push((DEFAULT_DATABASE.to_owned(), reason)),
-            }
-        }
-        discovery
+        search.look_at_default_database();
+        *known = search.known;
+        search.found
+    }
+
+    /// Whether a path is outside of the root once its links are followed.
+    fn is_outside(&self, path: &Path) -> bool {
+        !is_inside(&self.root, path)
     }
 
     /// Uses the database at the root for its scope's folder, if the folder has none.
@@ -320,6 +329,7 @@ impl ScopeFinder {
         Ok(Some(scope))
     }
 
+    /// The scope of a folder.
     fn load(
         &self,
         folder: &Path,
@@ -327,13 +337,12 @@ impl ScopeFinder {
         contents: &Contents,
         watch: &Arc<FolderWatch>,
     ) -> Scope {
-        let (mut manifest, mut problem) = if contents.has_manifest {
-            load(&folder.join("scope.toml"))
-        } else {
-            (Manifest::default(), None)
-        };
         let file = folder.join("scope.toml");
-        let remote = if names_command(&manifest) && !is_inside(&self.root, &file) {
+        let (mut manifest, mut problem) = match contents.has_manifest {
+            true => load(&file),
+            false => (Manifest::default(), None),
+        };
+        let remote = if names_command(&manifest) && self.is_outside(&file) {
             Err(foreign_command(&file))
         } else {
             published_remote(folder, &manifest)
@@ -345,34 +354,23 @@ impl ScopeFinder {
             problem = Some(wrong);
             None
         });
-        let path = match (&remote, &manifest.store) {
-            (Some(remote), _) => remote.database(),
-            (None, Some(store)) => {
-                let store = expand_home(store, self.home.as_deref());
-                if store.is_absolute() {
-                    store
-                } else {
-                    folder.join(store)
-                }
-            }
-            (None, None) => contents.database.clone(),
-        };
-        let named = match &manifest.store {
-            Some(_) => NamedBy::Manifest(name.to_owned()),
-            None => NamedBy::Scope(name.to_owned()),
+        let (path, named) = match (&remote, &manifest.store) {
+            (Some(remote), None) => (remote.database(), NamedBy::Scope(name.to_owned())),
+            (Some(remote), Some(_)) => (remote.database(), NamedBy::Manifest(name.to_owned())),
+            // An absolute path takes the place of the folder.
+            (None, Some(store)) => (
+                folder.join(expand_home(store, self.home.as_deref())),
+                NamedBy::Manifest(name.to_owned()),
+            ),
+            (None, None) => (contents.database.clone(), NamedBy::Scope(name.to_owned())),
         };
         // A link may lead elsewhere later, which the folder it leads to does not show.
         let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
-        let mut store = Store::new(path, manifest.unreviewed)
-            .named_by(named)
-            .with_overviews(manifest.overviews)
-            .with_reference(manifest.reference.clone())
-            .with_decisions(folder.join(DECISION_LOG));
+        let mut store = self.store(path, named, folder, &manifest);
         if is_in_folder {
             store = store.with_watch(Arc::clone(watch));
         }
         let is_unnamed = remote.is_none() && manifest.store.is_none();
-        let store = with_signers(store, folder, &manifest, self.home.as_deref());
         Scope {
             home: self.home.clone(),
             watch: Arc::clone(watch),
@@ -386,6 +384,66 @@ impl ScopeFinder {
             remote,
             recorded: Mutex::default(),
         }
+    }
+
+    /// A single database as the only scope, with the manifest next to it if there is one. Its name
+    /// is the pin's if that is a valid scope name, else that of its file.
+    fn single_scope(&self, path: &Path) -> Scope {
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && !name.starts_with('.')
+                && !name.contains('/')
+                && text::line(name, 100) == **name
+        };
+        let name = match (
+            self.single_name.as_deref().filter(is_name),
+            path.file_stem(),
+        ) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(stem)) => text::line(&stem.to_string_lossy(), 100),
+            (None, None) => "memory".to_owned(),
+        };
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let file = folder.join("scope.toml");
+        let (mut manifest, mut problem) = match file.exists() {
+            true => load(&file),
+            false => (Manifest::default(), None),
+        };
+        if names_command(&manifest) {
+            problem = Some(foreign_command(&file));
+        }
+        // It is the only scope, and the user named it.
+        manifest.visibility = Visibility::Shared;
+        manifest.unreviewed = self.unreviewed.unwrap_or(manifest.unreviewed);
+        Scope {
+            home: self.home.clone(),
+            watch: Arc::new(FolderWatch::new(folder.clone())),
+            without_table: Mutex::default(),
+            name,
+            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
+            folder,
+            other_database: None,
+            manifest,
+            problem,
+            remote: None,
+            recorded: Mutex::default(),
+        }
+    }
+
+    /// The store of a scope with this manifest. Its decisions are to be signed if the manifest says
+    /// so; what is signed names the scope's folder.
+    fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
+        let store = Store::new(path, manifest.unreviewed)
+            .named_by(named)
+            .with_overviews(manifest.overviews)
+            .with_reference(manifest.reference.clone())
+            .with_decisions(folder.join(DECISION_LOG));
+        let Some(signers) = &manifest.signers else {
+            return store;
+        };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let signers = expand_home(signers, self.home.as_deref());
+        store.with_signers(folder.join(signers), &name)
     }
 }
 
@@ -467,71 +525,6 @@ fn published_remote(
         return Err(invalid(message.to_owned()));
     }
     remote::follow(folder, address, manifest.remote.as_ref()).map(Some)
-}
-
-/// The store, whose decisions are to be signed if its manifest says so. What is signed names the
-/// scope's folder.
-fn with_signers(store: Store, folder: &Path, manifest: &Manifest, home: Option<&Path>) -> Store {
-    let Some(signers) = &manifest.signers else {
-        return store;
-    };
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    store.with_signers(folder.join(expand_home(signers, home)), &name)
-}
-
-/// A single database as the only scope, with the manifest next to it if there is one. Its name is
-/// the pin's if that is a valid scope name, else that of its file.
-fn single_scope(
-    path: &Path,
-    pin: Option<&str>,
-    unreviewed: Option<Unreviewed>,
-    home: Option<&Path>,
-) -> Scope {
-    let stem = || {
-        path.file_stem().map_or_else(
-            || "memory".to_owned(),
-            |stem| text::line(&stem.to_string_lossy(), 100),
-        )
-    };
-    let pinned_name = pin.filter(|name| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && !name.contains('/')
-            && text::line(name, 100) == **name
-    });
-    let name = pinned_name.map_or_else(stem, str::to_owned);
-    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    let file = folder.join("scope.toml");
-    let (mut manifest, mut problem) = if file.exists() {
-        load(&file)
-    } else {
-        (Manifest::default(), None)
-    };
-    if names_command(&manifest) {
-        problem = Some(foreign_command(&file));
-    }
-    // It is the only scope, and the user named it.
-    manifest.visibility = Visibility::Shared;
-    manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
-    let store = Store::new(path.to_owned(), manifest.unreviewed)
-        .named_by(NamedBy::Database)
-        .with_overviews(manifest.overviews)
-        .with_reference(manifest.reference.clone())
-        .with_decisions(folder.join(DECISION_LOG));
-    let store = with_signers(store, &folder, &manifest, home);
-    Scope {
-        home: home.map(Path::to_owned),
-        watch: Arc::new(FolderWatch::new(folder.clone())),
-        without_table: Mutex::default(),
-        name,
-        folder,
-        other_database: None,
-        manifest,
-        problem,
-        store,
-        remote: None,
-        recorded: Mutex::default(),
-    }
 }
 
 /// Reads a manifest. A broken one makes the scope private, because it is not clear who may read it.

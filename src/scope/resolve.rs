@@ -15,7 +15,7 @@ use crate::config::{Config, Setting, SettingsError};
 use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use ack_api::text;
-use ack_api::{Note, NoteKind, Searched, Skipped};
+use ack_api::{Message, Note, NoteKind, Searched, Skipped};
 use ack_worktree::repository::Repository;
 
 /// The current project and its scope.
@@ -101,6 +101,15 @@ impl Selection {
             listed.retain(|names| names.first().is_some_and(|name| name == project));
         }
         scope.rows_of(project, &listed.concat())
+    }
+
+    /// Moves a scope to those that were left out.
+    pub fn skip(&mut self, scope: &str, reason: impl Into<Message>) {
+        self.skipped.push(Skipped {
+            scope: scope.to_owned(),
+            reason: reason.into(),
+        });
+        self.scopes.retain(|other| other.name != scope);
     }
 
     /// The part of an answer that says which scopes were searched.
@@ -281,55 +290,26 @@ pub fn select(
         return Err(ScopeError::no_scopes(config));
     }
     let naming_scopes = visible(&scopes, &current);
-    let (searched, private): (Vec<_>, Vec<_>) = scopes
+    let mut broken = Vec::new();
+    let (visible, private): (Vec<_>, Vec<_>) = scopes
         .into_iter()
         .partition(|scope| is_visible(scope, &current));
-    let mut broken = Vec::new();
-    for scope in private {
-        let reason = match &scope.problem {
-            Some(problem) => unusable_manifest(&scope, problem).into(),
-            None => PRIVATE_REASON.into(),
-        };
-        let skipped_scope = Skipped {
-            scope: scope.name.clone(),
-            reason,
-        };
-        broken.extend(scope.problem.is_some().then(|| skipped_scope.clone()));
-        skipped.push(skipped_scope);
-    }
-    let (scopes, unusable): (Vec<_>, Vec<_>) = searched
+    let (scopes, unusable): (Vec<_>, Vec<_>) = visible
         .into_iter()
         .partition(|scope| scope.problem.is_none());
-    for scope in unusable {
-        let skipped_scope = Skipped {
+    for scope in private.iter().chain(&unusable) {
+        let problem = scope.problem.as_ref();
+        let left_out = Skipped {
             scope: scope.name.clone(),
-            reason: scope
-                .problem
-                .as_ref()
-                .map(|problem| unusable_manifest(&scope, problem).into())
-                .unwrap_or_default(),
+            reason: match problem {
+                Some(problem) => unusable_manifest(scope, problem).into(),
+                None => PRIVATE_REASON.into(),
+            },
         };
-        broken.push(skipped_scope.clone());
-        skipped.push(skipped_scope);
+        broken.extend(problem.map(|_| left_out.clone()));
+        skipped.push(left_out);
     }
-    if let Some(named) = &config.current_scope
-        && !is_current(&current, named)
-    {
-        skipped.push(Skipped {
-            scope: text::line(&named.value, 100),
-            reason: "`ACK_MEM_SCOPE` names it, and there is no such scope".into(),
-        });
-    }
-    if let Some(default) = config
-        .default_scope
-        .as_ref()
-        .filter(|_| current.scope.is_none())
-    {
-        skipped.push(Skipped {
-            scope: text::line(&default.value, 100),
-            reason: "`default_scope` in config.toml names it, and there is no such scope".into(),
-        });
-    }
+    skipped.extend(missing_settings(config, &current));
     Ok(Selection {
         scopes,
         skipped,
@@ -339,6 +319,24 @@ pub fn select(
         is_narrowed: false,
         naming_scopes,
     })
+}
+
+/// The scopes that settings name and that do not exist.
+fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
+    let missing = |name: &str, setting: &str| Skipped {
+        scope: text::line(name, 100),
+        reason: format!("{setting} names it, and there is no such scope").into(),
+    };
+    let mut skipped = Vec::new();
+    if let Some(named) = &config.current_scope
+        && !is_current(current, named)
+    {
+        skipped.push(missing(&named.value, "`ACK_MEM_SCOPE`"));
+    }
+    if let (Some(default), None) = (&config.default_scope, &current.scope) {
+        skipped.push(missing(&default.value, "`default_scope` in config.toml"));
+    }
+    skipped
 }
 
 /// Whether this setting made the current scope current.

@@ -14,8 +14,8 @@ use ack_api::memory::Visibility;
 use ack_api::remote::WaitPolicy;
 use ack_store::READ_TIMEOUT;
 
-/// The service for one configuration.
-#[derive(Debug)]
+/// The service for one configuration. Clones share the scopes, their indexes and their outlines.
+#[derive(Debug, Clone)]
 pub struct Service {
     /// The current settings.
     pub config: Config,
@@ -76,9 +76,7 @@ impl Service {
         Self {
             config,
             registry,
-            wait_policy: self.wait_policy,
-            indexes: Arc::clone(&self.indexes),
-            outlines: Arc::clone(&self.outlines),
+            ..self.clone()
         }
     }
 
@@ -88,10 +86,7 @@ impl Service {
     pub(crate) fn configured(&self, config: Config) -> Self {
         Self {
             config,
-            registry: self.registry.clone(),
-            wait_policy: self.wait_policy,
-            indexes: Arc::clone(&self.indexes),
-            outlines: Arc::clone(&self.outlines),
+            ..self.clone()
         }
     }
 

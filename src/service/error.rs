@@ -290,10 +290,6 @@ impl Diagnostic for Error {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        let see = |options: &[&'static str], purpose: &'static str| {
-            let options = options.iter().map(|status| Given::value("status", *status));
-            Hint::pass(options.collect::<Vec<_>>(), purpose)
-        };
         match self {
             Self::InvalidArgument { .. }
             | Self::WrongType { .. }
@@ -341,15 +337,7 @@ impl Diagnostic for Error {
                 status: Status::Staging,
                 is_changed,
                 ..
-            } => vec![
-                Hint::advice(match is_changed {
-                    true => {
-                        "its text changed after it was decided about, so it waits for review again"
-                    }
-                    false => "nobody has approved it yet",
-                }),
-                see(&["staging", "all"], "to see it anyway"),
-            ],
+            } => not_approved(*is_changed),
             Self::MemoryNotServed { .. } => vec![Hint::omit("status", "to see it")],
             Self::Store(error) => error.hints(),
             Self::Table { .. } => vec![
@@ -438,6 +426,17 @@ impl Diagnostic for Error {
             _ => {}
         }
     }
+}
+
+/// What to do about a memory that waits for review.
+fn not_approved(is_changed: bool) -> Vec<Hint> {
+    let why = if is_changed {
+        "its text changed after it was decided about, so it waits for review again"
+    } else {
+        "nobody has approved it yet"
+    };
+    let statuses = ["staging", "all"].map(|status| Given::value("status", status));
+    vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
 }
 
 /// An argument as its reader knows it, in backticks.

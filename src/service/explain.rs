@@ -6,7 +6,7 @@ use ack_api::text;
 use ack_api::{Expected, Explanation, LegExplanation, Stage};
 use ack_api::{Given, Hint, MAX_LIMIT, Message};
 use ack_search::postings::DocId;
-use ack_search::retrieve::{Candidate, MAX_NEAREST, Query, explain_fusion};
+use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
 use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
@@ -125,34 +125,8 @@ impl Search<'_> {
             .find(|other| (other.scope, other.doc) == doc_key)
             .copied()
         else {
-            let cosine = self.cosine_of(doc_key);
             expected.stage = Stage::NotRetrieved;
-            let message = match self.leg_query() {
-                Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
-                Some(Query::Hybrid(..)) if self.lacks_words(&found) => {
-                    format!(
-                        "no memory shares a term with the query, and it is not among the few \
-                         nearest in meaning (its cosine is {cosine:.2})"
-                    )
-                }
-                Some(Query::Hybrid(..)) if cosine < found.min_cosine => {
-                    format!(
-                        "it shares no term with the query, and its cosine of {cosine:.2} is below \
-                         {:.2}, which a memory without a word of the query needs",
-                        found.min_cosine
-                    )
-                }
-                Some(Query::Hybrid(..)) => {
-                    format!(
-                        "it shares no term with the query, and {MAX_NEAREST} memories are nearer \
-                         in meaning (its cosine is {cosine:.2})"
-                    )
-                }
-                _ => format!(
-                    "{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine:.2})"
-                ),
-            };
-            expected.message = message.into();
+            expected.message = self.why_not_retrieved(&found, doc_key).into();
             return;
         };
         let ranked = order(
@@ -197,6 +171,29 @@ impl Search<'_> {
                     .clone()
                     .with(Hint::pass(larger, "to reach it"));
             }
+        }
+    }
+
+    /// Why no leg proposed a memory that passes the filters.
+    fn why_not_retrieved(&self, found: &CandidateSet, doc_key: (usize, DocId)) -> String {
+        let cosine = format!("{:.2}", self.cosine_of(doc_key));
+        let no_term = "it shares no term with the query";
+        match self.leg_query() {
+            Some(Query::Lexical(_)) => no_term.to_owned(),
+            Some(Query::Hybrid(..)) if self.lacks_words(found) => format!(
+                "no memory shares a term with the query, and it is not among the few nearest in \
+                 meaning (its cosine is {cosine})"
+            ),
+            Some(Query::Hybrid(..)) if self.cosine_of(doc_key) < found.min_cosine => format!(
+                "{no_term}, and its cosine of {cosine} is below {:.2}, which a memory without a \
+                 word of the query needs",
+                found.min_cosine
+            ),
+            Some(Query::Hybrid(..)) => format!(
+                "{no_term}, and {MAX_NEAREST} memories are nearer in meaning (its cosine is \
+                 {cosine})"
+            ),
+            _ => format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine})"),
         }
     }
 

@@ -32,7 +32,7 @@ use ack_api::{Diagnostic as _, Given, Hint};
 use ack_search::inverted::Index;
 use ack_store::Snapshot;
 use ack_store::StoreError;
-use ack_store::links::{self, LinkQuery};
+use ack_store::links::{self, LinkQuery, LinkWalk};
 
 /// Default number of neighbours on each side of a timeline.
 const DEFAULT_NEIGHBOURS: u32 = 3;
@@ -160,147 +160,156 @@ struct FoundMemory {
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
     let spec = GetSpec::new(request, service.config.max_status.value)?;
-    let filter = spec.filter;
-    let ids = match (&request.id, &request.ids) {
-        (Some(id), None) => vec![id.trim().to_owned()],
-        (None, Some(ids)) if (1..=MAX_IDS).contains(&ids.len()) => {
-            let mut distinct: Vec<String> = Vec::new();
-            for id in ids.iter().map(|id| id.trim().to_owned()) {
-                if !distinct.contains(&id) {
-                    distinct.push(id);
-                }
-            }
-            distinct
-        }
-        (None, Some(ids)) => {
-            return Err(Error::InvalidArgument {
-                argument: "ids".to_owned(),
-                value: match ids.len() {
-                    0 => "empty".to_owned(),
-                    number => format!("{number} ids"),
-                },
-                allowed: format!("1 to {MAX_IDS} ids"),
-                nearest: vec![ids.len().clamp(1, MAX_IDS).to_string()],
-                example: ids
-                    .first()
-                    .map(|id| serde_json::json!({ "ids": [text::line(id, 60)] }).to_string()),
-            });
-        }
-        (Some(_), Some(_)) => {
-            return Err(Error::invalid(
-                "ids",
-                "given together with a single id",
-                "one of the two",
-            ));
-        }
-        (None, None) => {
-            return Err(Error::invalid(
-                "id",
-                "missing",
-                "an id, or a list of up to 20 ids",
-            ));
-        }
-    };
-    let name = if request.ids.is_some() { "ids" } else { "id" };
-    for id in &ids {
-        check_length(name, id)?;
-        if id.is_empty() {
-            return Err(Error::invalid(
-                name,
-                "empty",
-                "an id as a search returns it",
-            ));
-        }
-    }
+    let ids = requested_ids(request)?;
     check_length("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut response.notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
-    let mut budget = MAX_TOKENS;
-    let mut failed = Vec::new();
-    let mut found = Vec::new();
-    let mut shared = Vec::new();
-    let mut overviews: BTreeSet<String> = BTreeSet::new();
-    for (position, id) in ids.iter().enumerate() {
+    let mut lookup = Lookup::new(&opened, &selection, &spec);
+    let mut page = DetailPage::new(ids.len());
+    for id in &ids {
         cancel::check()?;
-        let found_memory = match find_memory(&opened, &selection, id, &spec, &mut failed) {
+        let found = match lookup.find(id) {
             Err(Error::MemoryNotFound { .. }) if address(id).is_some() => {
                 same_id::check_scope(id, request.scope.as_deref(), &scopes)
                     .and_then(|()| find_at_address(service, id, &spec))
             }
-            found_memory => found_memory,
+            found => found,
         };
         cancel::check()?;
-        match found_memory.map_err(|error| error.with_unread_scopes(&response.notes)) {
-            Ok(FoundMemory {
-                memory,
-                detail,
-                notes,
-                others,
-            }) => {
-                let mut detail = *detail;
-                drop_known_overview(&mut detail, &overviews);
-                for note in notes {
-                    // Several memories may have the same to say about their scope.
-                    if !response.notes.contains(&note) {
-                        response.notes.push(note);
-                    }
-                }
-                if !others.is_empty() {
-                    shared.push((memory.id.clone(), others));
-                }
-                // Each memory may take its share of the remaining tokens.
-                let share = budget / (ids.len() - position);
-                let question = &mut Question::default();
-                let mut shown = cut_long_text(&mut detail.memory, &memory, question);
-                let is_cut = token_cost(&detail) > share;
-                if is_cut {
-                    shown = shrink_detail(&mut detail, &memory, share).or(shown);
-                }
-                response
-                    .notes
-                    .extend(cut_note(id, is_cut, shown, ids.len()));
-                budget = budget.saturating_sub(token_cost(&detail));
-                let context = detail.session_context.as_ref();
-                overviews.extend(context.and_then(|context| context.overview.clone()));
-                found.push((memory, detail));
-            }
+        match found.map_err(|error| error.with_unread_scopes(&response.notes)) {
+            Ok(found) => page.add(id, found, &mut response.notes),
             Err(error) if request.ids.is_some() => {
-                let body = error.body();
+                page.left -= 1;
                 response.missing.push(MissingMemory {
                     id: text::id(id),
                     reason: error.as_message(),
-                    nearest: body.nearest,
+                    nearest: error.body().nearest,
                 });
             }
             Err(error) => return Err(error),
         }
     }
+    let notes = &mut response.notes;
     if spec.withheld.is_some() {
         let note = Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD);
-        response.notes.push(note.with(review_shows()));
+        notes.push(note.with(review_shows()));
     }
-    response.notes.extend(same_id::note(&shared));
-    response
-        .notes
-        .extend(failed.into_iter().map(|(_, note)| note));
-    opened.note_incomplete_reads(&mut response.notes);
-    answer::note_repairs(found.iter().map(|(memory, _)| memory), &mut response.notes);
-    if filter != StatusFilter::Approved {
-        opened.note_missing_status(
-            |scope| found.iter().any(|(_, detail)| detail.memory.scope == scope),
-            &mut response.notes,
-        );
+    notes.extend(same_id::note(&page.shared));
+    notes.extend(lookup.failed.into_iter().map(|(_, note)| note));
+    opened.note_incomplete_reads(notes);
+    let found = page.found;
+    answer::note_repairs(found.iter().map(|(memory, _)| memory), notes);
+    if spec.filter != StatusFilter::Approved {
+        let is_shown = |scope: &str| found.iter().any(|(_, it)| it.memory.scope == scope);
+        opened.note_missing_status(is_shown, notes);
     }
-    let mut details = found.into_iter().map(|(_, detail)| detail);
+    let mut details = found.into_iter().map(|(_, detail)| *detail);
     if request.id.is_some() {
         response.memory = details.next().map(Box::new);
     } else {
         response.memories = details.collect();
     }
     Ok(response)
+}
+
+/// The requested ids, each once.
+fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
+    let (name, given) = match (&request.id, &request.ids) {
+        (Some(id), None) => ("id", std::slice::from_ref(id)),
+        (None, Some(ids)) => ("ids", ids.as_slice()),
+        (Some(_), Some(_)) => {
+            let value = "given together with a single id";
+            return Err(Error::invalid("ids", value, "one of the two"));
+        }
+        (None, None) => {
+            let allowed = "an id, or a list of up to 20 ids";
+            return Err(Error::invalid("id", "missing", allowed));
+        }
+    };
+    if !(1..=MAX_IDS).contains(&given.len()) {
+        let example = given.first().map(|id| text::line(id, 60));
+        return Err(Error::InvalidArgument {
+            argument: name.to_owned(),
+            value: match given.len() {
+                0 => "empty".to_owned(),
+                number => format!("{number} ids"),
+            },
+            allowed: format!("1 to {MAX_IDS} ids"),
+            nearest: vec![given.len().clamp(1, MAX_IDS).to_string()],
+            example: example.map(|id| serde_json::json!({ "ids": [id] }).to_string()),
+        });
+    }
+    let mut ids: Vec<String> = Vec::new();
+    for id in given.iter().map(|id| id.trim()) {
+        check_length(name, id)?;
+        if id.is_empty() {
+            let allowed = "an id as a search returns it";
+            return Err(Error::invalid(name, "empty", allowed));
+        }
+        if !ids.iter().any(|known| known == id) {
+            ids.push(id.to_owned());
+        }
+    }
+    Ok(ids)
+}
+
+/// The memories of an answer, each cut to its share of the tokens.
+struct DetailPage {
+    /// How many memories were asked for, and how many of these are still to come.
+    count: usize,
+    left: usize,
+    budget: usize,
+    found: Vec<(Memory, Box<MemoryDetail>)>,
+    /// Ids with the other scopes that contain them.
+    shared: Vec<(String, Vec<(String, Status)>)>,
+    /// The overviews of sessions that are shown.
+    overviews: BTreeSet<String>,
+}
+
+impl DetailPage {
+    const fn new(count: usize) -> Self {
+        Self {
+            count,
+            left: count,
+            budget: MAX_TOKENS,
+            found: Vec::new(),
+            shared: Vec::new(),
+            overviews: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
+        let FoundMemory {
+            memory, mut detail, ..
+        } = found;
+        drop_known_overview(&mut detail, &self.overviews);
+        for note in found.notes {
+            // Several memories may have the same to say about their scope.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        if !found.others.is_empty() {
+            self.shared.push((memory.id.clone(), found.others));
+        }
+        let share = self.budget / self.left.max(1);
+        self.left = self.left.saturating_sub(1);
+        let question = &mut Question::default();
+        let mut shown = cut_long_text(&mut detail.memory, &memory, question);
+        let is_cut = token_cost(&detail) > share;
+        if is_cut {
+            shown = shrink_detail(&mut detail, &memory, share).or(shown);
+        }
+        notes.extend(cut_note(id, is_cut, shown, self.count));
+        self.budget = self.budget.saturating_sub(token_cost(&detail));
+        let context = detail.session_context.as_ref();
+        let overview = context.and_then(|context| context.overview.clone());
+        self.overviews.extend(overview);
+        self.found.push((memory, detail));
+    }
 }
 
 /// Removes the overview of a session if an earlier memory already shows it.
@@ -326,144 +335,154 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
 fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<FoundMemory, Error> {
     let (scope, id) = address(given).unwrap_or_default();
     let mut selection = service.select(Some(&scope), None)?;
-    let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let mut found = find_memory(&opened, &selection, &id, spec, &mut Vec::new())?;
+    let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
+    let mut found = Lookup::new(&opened, &selection, spec).find(&id)?;
     opened.note_incomplete_reads(&mut notes);
     found.notes.splice(0..0, notes);
     Ok(found)
 }
 
-/// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason why
-/// none may.
-///
-/// A scope that cannot be read now is skipped, also for the other ids of the request. It becomes
-/// the error only if no other scope has the memory.
-fn find_memory(
-    opened: &OpenScopes,
-    selection: &Selection,
-    id: &str,
-    spec: &GetSpec,
-    failed: &mut Vec<(String, Note)>,
-) -> Result<FoundMemory, Error> {
-    let filter = spec.filter;
-    let (mut refused, mut unreadable) = (None, None);
-    let own_scope = selection
-        .current
-        .scope
-        .as_ref()
-        .map(|scope| scope.name.as_str());
-    let indexed: Vec<(&Scope, &Index)> = opened
-        .iter()
-        .filter_map(|open| Some((&*open.scope, open.index()?)))
-        .collect();
-    let known = holders(
-        indexed
-            .iter()
-            .map(|(scope, index)| (scope.name.as_str(), *index)),
-        own_scope,
-        id,
-        filter,
-    );
-    for holder in &known {
-        let Some((scope, index)) = indexed.get(holder.number) else {
-            continue;
-        };
-        if failed.iter().any(|(name, _)| *name == scope.name) {
-            continue;
+/// What one scope says about an id.
+enum Finding {
+    Found(FoundMemory),
+    /// It has the memory, and may not show it.
+    Refused(Error),
+    Absent,
+}
+
+/// Finds memories by their ids.
+struct Lookup<'a> {
+    opened: &'a OpenScopes,
+    selection: &'a Selection,
+    spec: &'a GetSpec,
+    /// The scopes with their indexes.
+    indexed: Vec<(&'a Scope, &'a Index)>,
+    /// Scopes that can no longer be read. They are skipped for the other ids too.
+    failed: Vec<(String, Note)>,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
+        let indexed = opened.iter();
+        let indexed = indexed.filter_map(|open| Some((&*open.scope, open.index()?)));
+        Self {
+            opened,
+            selection,
+            spec,
+            indexed: indexed.collect(),
+            failed: Vec::new(),
         }
-        let found = match scope.store.snapshot(|snapshot| {
-            let Some(memory) = fetch(snapshot, index, id)? else {
-                return Ok(None);
+    }
+
+    /// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason
+    /// why none may. A scope that cannot be read becomes the error only if no other one has the
+    /// memory.
+    fn find(&mut self, id: &str) -> Result<FoundMemory, Error> {
+        let (mut refused, mut unreadable) = (None, None);
+        let own_scope = self.selection.current.scope.as_ref();
+        let own_scope = own_scope.map(|scope| scope.name.as_str());
+        let indexes = self.indexed.iter();
+        let indexes = indexes.map(|(scope, index)| (scope.name.as_str(), *index));
+        let known = holders(indexes, own_scope, id, self.spec.filter);
+        for holder in &known {
+            let Some((scope, index)) = self.indexed.get(holder.number).copied() else {
+                continue;
             };
-            if !spec.allows(memory.status) {
-                // A caller that may not ask for what waits does not need to know why it waits.
-                let is_changed = !spec.withholds
-                    && snapshot
-                        .curated(id)?
-                        .is_some_and(|curated| curated.is_outdated);
-                let is_served = |id: &String| {
-                    let newer = index.find(id);
-                    newer.is_some_and(|(_, doc)| filter.allows(doc.status))
-                };
-                let replaced_by = memory.superseded_by.filter(is_served);
-                return Ok(Some(Err((
-                    memory.status,
-                    memory.unknown_status,
-                    is_changed,
-                    replaced_by.filter(|_| memory.status == Status::Rejected),
-                ))));
-            }
-            Ok(Some(Ok(build_detail(
-                snapshot,
-                index,
-                (scope, &opened.staleness),
-                memory,
-                spec,
-            )?)))
-        }) {
-            Ok(found) => found,
-            Err(error) => {
-                let message = error.as_message();
-                failed.push((
-                    scope.name.clone(),
-                    Note::about(NoteKind::ScopeUnavailable, &scope.name, message),
-                ));
-                unreadable.get_or_insert(error);
+            if self.has_failed(&scope.name) {
                 continue;
             }
-        };
-        match found {
-            Some(Ok(mut found)) => {
-                found.others = same_id::others(&known, &scope.name);
-                if spec.related {
-                    related(
-                        opened,
-                        selection,
-                        filter,
-                        &mut found.detail,
-                        &mut found.notes,
-                    )?;
-                }
-                return Ok(found);
-            }
-            Some(Err((status, word, is_changed, replaced_by))) => {
-                let (id, scope) = (text::id(id), scope.name.clone());
-                refused.get_or_insert(match word {
-                    Some(word) => Error::UnknownStatus {
-                        id,
-                        scope,
-                        word: Some(word).filter(|_| !spec.withholds),
-                    },
-                    None if spec.withholds && status == Status::Staging => {
-                        Error::MemoryWithheld { id, scope }
+            let store = &scope.store;
+            match store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
+                Ok(Finding::Found(mut found)) => {
+                    found.others = same_id::others(&known, &scope.name);
+                    if self.spec.related {
+                        let (detail, notes) = (&mut found.detail, &mut found.notes);
+                        related(self.opened, self.selection, self.spec.filter, detail, notes)?;
                     }
-                    None => Error::MemoryNotServed {
-                        id,
-                        scope,
-                        status,
-                        is_changed,
-                        replaced_by,
-                    },
-                });
+                    return Ok(found);
+                }
+                Ok(Finding::Refused(error)) => {
+                    refused.get_or_insert(error);
+                }
+                Ok(Finding::Absent) => {}
+                Err(error) => {
+                    let kind = NoteKind::ScopeUnavailable;
+                    let note = Note::about(kind, &scope.name, error.as_message());
+                    self.failed.push((scope.name.clone(), note));
+                    unreadable.get_or_insert(error);
+                }
             }
-            None => {}
+        }
+        match (refused, unreadable) {
+            (Some(refused), _) => Err(refused),
+            (None, Some(unreadable)) => Err(unreadable.into()),
+            (None, None) => Err(self.not_found(id)),
         }
     }
-    if let (None, Some(error)) = (&refused, unreadable) {
-        return Err(error.into());
+
+    fn has_failed(&self, scope: &str) -> bool {
+        self.failed.iter().any(|(name, _)| name == scope)
     }
-    let read = opened
-        .iter()
-        .map(|open| open.name().to_owned())
-        .filter(|name| !failed.iter().any(|(other, _)| other == name));
-    Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
-        id: text::id(id),
-        scopes: read.collect(),
-        unread: failed.iter().map(|(name, _)| name.clone()).collect(),
-        nearest: similar_ids(opened, id, filter),
-    }))
+
+    fn look_in(
+        &self,
+        snapshot: &Snapshot<'_>,
+        scope: &Scope,
+        index: &Index,
+        id: &str,
+    ) -> Result<Finding, StoreError> {
+        let Some(memory) = fetch(snapshot, index, id)? else {
+            return Ok(Finding::Absent);
+        };
+        if self.spec.allows(memory.status) {
+            let scope = (scope, &self.opened.staleness);
+            let found = build_detail(snapshot, index, scope, memory, self.spec)?;
+            return Ok(Finding::Found(found));
+        }
+        let withholds = self.spec.withholds;
+        let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
+        if let Some(word) = memory.unknown_status {
+            return Ok(Finding::Refused(Error::UnknownStatus {
+                id: shown_id,
+                scope,
+                word: Some(word).filter(|_| !withholds),
+            }));
+        }
+        if withholds && status == Status::Staging {
+            return Ok(Finding::Refused(Error::MemoryWithheld {
+                id: shown_id,
+                scope,
+            }));
+        }
+        let is_served = |id: &String| {
+            let newer = index.find(id);
+            newer.is_some_and(|(_, doc)| self.spec.filter.allows(doc.status))
+        };
+        let replaced_by = memory.superseded_by.filter(is_served);
+        // A caller that may not ask for what waits does not need to know why it waits.
+        let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
+        Ok(Finding::Refused(Error::MemoryNotServed {
+            id: shown_id,
+            scope,
+            status,
+            is_changed,
+            replaced_by: replaced_by.filter(|_| status == Status::Rejected),
+        }))
+    }
+
+    /// The error for an id that no scope has.
+    fn not_found(&self, id: &str) -> Error {
+        let read = self.opened.iter().map(OpenScope::name);
+        let read = read.filter(|name| !self.has_failed(name));
+        let unread = self.failed.iter().map(|(name, _)| name.clone());
+        Error::MemoryNotFound {
+            id: text::id(id),
+            scopes: read.map(str::to_owned).collect(),
+            unread: unread.collect(),
+            nearest: similar_ids(self.opened, id, self.spec.filter),
+        }
+    }
 }
 
 /// Finds a memory by its stored id, or by its displayed id if that differs because it had to be
@@ -535,41 +554,13 @@ fn build_detail(
         }
     }
     if let Some((depth, kinds)) = &spec.links {
-        let (depth, kinds) = (*depth, kinds.as_slice());
-        let walk = snapshot.links(
-            &memory.id,
-            &LinkQuery {
-                filter,
-                depth,
-                kinds,
-            },
-        )?;
-        let (id, links) = (&memory.id, walk.links.len());
-        if walk.is_truncated {
-            let message = format!("only {links} links of `{id}` are shown, and there are more");
-            let narrow = [Given::any("kind"), Given::any("depth")];
-            let note = Note::about(NoteKind::Cut, &scope.name, message);
-            notes.push(note.with(Hint::pass(narrow, "to narrow them")));
-        }
-        if !walk.missing.is_empty() {
-            let missing = text::list(&walk.missing);
-            let message = format!("`{id}` has links to {missing}, which this scope does not have");
-            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
-        }
-        if walk.has_deeper_links {
-            let further = if i64::from(depth) < MAX_DEPTH {
-                let farthest = Given::value("depth", MAX_DEPTH);
-                Hint::pass([farthest], "to follow them as far as possible")
-            } else {
-                Hint::advice("to continue, ask for the last of them")
-            };
-            let message = format!(
-                "links of `{id}` were followed for {}; there are more",
-                count(u64::from(depth), "step")
-            );
-            let note = Note::about(NoteKind::Cut, &scope.name, message);
-            notes.push(note.with(further));
-        }
+        let query = LinkQuery {
+            filter,
+            depth: *depth,
+            kinds,
+        };
+        let walk = snapshot.links(&memory.id, &query)?;
+        note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
         detail.links = walk.links;
     }
     if spec.history {
@@ -581,4 +572,31 @@ fn build_detail(
         notes,
         others: Vec::new(),
     })
+}
+
+/// Adds notes about links that are not shown.
+fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Vec<Note>) {
+    let note = |kind, message: String| Note::about(kind, scope, message);
+    if walk.is_truncated {
+        let links = walk.links.len();
+        let message = format!("only {links} links of `{id}` are shown, and there are more");
+        let narrow = [Given::any("kind"), Given::any("depth")];
+        notes.push(note(NoteKind::Cut, message).with(Hint::pass(narrow, "to narrow them")));
+    }
+    if !walk.missing.is_empty() {
+        let missing = text::list(&walk.missing);
+        let message = format!("`{id}` has links to {missing}, which this scope does not have");
+        notes.push(note(NoteKind::NotAvailable, message));
+    }
+    if walk.has_deeper_links {
+        let further = if i64::from(depth) < MAX_DEPTH {
+            let farthest = Given::value("depth", MAX_DEPTH);
+            Hint::pass([farthest], "to follow them as far as possible")
+        } else {
+            Hint::advice("to continue, ask for the last of them")
+        };
+        let steps = count(u64::from(depth), "step");
+        let message = format!("links of `{id}` were followed for {steps}; there are more");
+        notes.push(note(NoteKind::Cut, message).with(further));
+    }
 }

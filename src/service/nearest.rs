@@ -46,8 +46,7 @@ pub struct NearMemory {
 /// An unknown scope, or a store that cannot be read.
 pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
-    let scopes = selection.scopes.clone();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
+    let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
     let memory_in_scope = (scope, memory);
     let profile = Profile::of(memory);
     of(

@@ -77,92 +77,67 @@ pub(crate) struct Records {
 }
 
 impl OpenScopes {
-    /// Opens scopes with updated indexes. A scope that cannot be read is moved from the selection
-    /// to `skipped`, with a note. If every scope fails, the first failure is the error. Every
-    /// request locks scopes in name order, so that two requests never deadlock.
+    /// Opens the scopes of a selection with updated indexes. A scope that cannot be read is moved
+    /// from the selection to `skipped`, with a note. If every scope fails, the first failure is the
+    /// error. Every request locks scopes in name order, so that two requests never deadlock.
     ///
     /// # Errors
     /// No scope can be read, or the request was cancelled.
     pub fn open(
         service: &Service,
         selection: &mut Selection,
-        scopes: &[Arc<Scope>],
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        note_broken_manifests(selection, scopes, notes)?;
+        let mut scopes = selection.scopes.clone();
+        note_broken_manifests(selection, &scopes, notes)?;
+        let cold = remove_cold_scopes(selection, &scopes, service.wait_policy, notes)?;
+        scopes.retain(|scope| !cold.contains(&scope.name));
         let mut open = Vec::with_capacity(scopes.len());
         let mut first: Option<Error> = None;
-        let mut failed = HashSet::new();
-        let cold = remove_cold_scopes(selection, scopes, service.wait_policy, notes)?;
-        let warm: Vec<Arc<Scope>> = scopes
-            .iter()
-            .filter(|scope| !cold.contains(&scope.name))
-            .cloned()
-            .collect();
-        let scopes = warm.as_slice();
         // A locked scope gets less time if other scopes can answer.
-        let timeout = if scopes.len() > 1 {
-            READ_TIMEOUT / 4
-        } else {
-            READ_TIMEOUT
+        let timeout = match scopes.len() {
+            0 | 1 => READ_TIMEOUT,
+            _ => READ_TIMEOUT / 4,
         };
         let indexes: Vec<Arc<LiveIndex>> = scopes
             .iter()
             .map(|scope| service.indexes.of(scope))
             .collect();
-        let mut refreshed = refresh(scopes, &indexes, timeout)?.into_iter();
-        for (scope, live) in scopes.iter().zip(&indexes) {
+        let mut refreshed = refresh(&scopes, &indexes, timeout)?.into_iter();
+        for (scope, live) in scopes.into_iter().zip(&indexes) {
             cancel::check()?;
             let guard = match refreshed.next() {
                 Some(Err(error)) => Err(error),
-                Some(Ok(())) => live.refreshed(scope, timeout),
-                None => live.current(scope, timeout),
+                Some(Ok(())) => live.refreshed(&scope, timeout),
+                None => live.current(&scope, timeout),
             };
             let guard = match guard {
-                Err(error) if remote::repair(scope, &error, service.wait_policy) => {
-                    live.current(scope, timeout)
+                Err(error) if remote::repair(&scope, &error, service.wait_policy) => {
+                    live.current(&scope, timeout)
                 }
                 guard => guard,
             };
             match guard {
                 Ok(guard) => {
-                    if let Some(TableState::Unusable {
-                        reason,
-                        may_be_damaged,
-                    }) = guard.table()
-                    {
-                        let message = remote::unusable_table(scope, reason, *may_be_damaged);
-                        notes.push(Note::about(NoteKind::IndexUnusable, &scope.name, message));
-                    }
-                    let scope = Arc::clone(scope);
+                    notes.extend(unusable_table(&scope, &guard));
                     open.push(OpenScope { scope, guard });
                 }
                 Err(error) => {
-                    let error = failure(scope, error);
-                    selection.skipped.push(Skipped {
-                        scope: scope.name.clone(),
-                        reason: text::line(&error.to_string(), 300).into(),
-                    });
+                    let error = failure(&scope, error);
+                    selection.skip(&scope.name, text::line(&error.to_string(), 300));
                     notes.push(unavailable(&scope.name, &error));
-                    failed.insert(scope.name.as_str());
                     first.get_or_insert(error);
                 }
             }
         }
-        selection
-            .scopes
-            .retain(|scope| !failed.contains(scope.name.as_str()));
-        match first {
-            Some(error) if open.is_empty() => Err(error),
-            _ => Ok(Self {
-                scopes: open,
-                staleness: Staleness::new(
-                    (service.config.clock)(),
-                    &selection.current,
-                    Bounds::ANSWER,
-                ),
-            }),
+        if let Some(error) = first.filter(|_| open.is_empty()) {
+            return Err(error);
         }
+        let now = (service.config.clock)();
+        Ok(Self {
+            scopes: open,
+            staleness: Staleness::new(now, &selection.current, Bounds::ANSWER),
+        })
     }
 
     /// The scopes.
@@ -301,6 +276,19 @@ pub(crate) fn remove_cold_scopes(
         .into()),
         _ => Ok(names),
     }
+}
+
+/// The note for a scope whose vector table cannot be used.
+fn unusable_table(scope: &Scope, guard: &IndexGuard) -> Option<Note> {
+    let Some(TableState::Unusable {
+        reason,
+        may_be_damaged,
+    }) = guard.table()
+    else {
+        return None;
+    };
+    let message = remote::unusable_table(scope, reason, *may_be_damaged);
+    Some(Note::about(NoteKind::IndexUnusable, &scope.name, message))
 }
 
 /// The error for a scope that cannot be read.

@@ -27,7 +27,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let mut notes = Vec::new();
     let scopes = selection.scopes.clone();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
+    let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.order.is_some() && search.is_search() {
         let message = "the results of a search are ordered by relevance, not by time";

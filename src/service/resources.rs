@@ -155,8 +155,7 @@ pub fn complete_ids(
         Err(error) => return Err(error),
     };
     let typed = typed.trim().to_lowercase();
-    let scopes = selection.scopes.clone();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
+    let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
     let mut fitting = Vec::new();
     for (number, open) in opened.iter().enumerate() {
         let Some(index) = open.index() else { continue };

@@ -8,6 +8,7 @@ use super::open::OpenScopes;
 use super::open::{OpenScope, RecordKey};
 use super::validate::check_length;
 use super::{answer, nearest};
+use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use crate::warnings::{self, without_secret, without_secrets};
 use ack_api::cancel;
@@ -33,26 +34,10 @@ const MAX_TOKENS: usize = 8_000;
 pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
     check_length("scope", scope.unwrap_or_default())?;
     let mut selection = service.select(scope, None)?;
-    let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
-    let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let mut waiting: Vec<(i64, &str, RecordKey)> = Vec::new();
-    for (number, open) in opened.iter().enumerate() {
-        let Some(index) = open.index() else { continue };
-        let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(staged.map(|(scope_number, doc)| {
-            (
-                doc.created,
-                index.id(scope_number),
-                RecordKey {
-                    scope: number,
-                    doc: scope_number,
-                },
-            )
-        }));
-    }
+    let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
+    let mut waiting = waiting(&opened);
     cancel::check()?;
-    waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
     let total = waiting.len() as u64;
     let first = usize::try_from(offset).map_or(waiting.len(), |offset| offset.min(waiting.len()));
     waiting.drain(..first);
@@ -82,42 +67,19 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         .collect();
     let share = MAX_TOKENS / memories.len().max(1);
     let mut is_cut = false;
-    let instructions = Instructions::of(&selection.current);
+    let desk = Desk {
+        service,
+        opened: &opened,
+        selection: &selection,
+        instructions: Instructions::of(&selection.current),
+    };
     for (scope, memory) in &memories {
-        let shown = without_secrets(memory);
-        let mut hit = answer::hit(&shown, scope, Detail::Full);
-        if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
-            answer::hide_successor(&mut hit, index, StatusFilter::All);
-        }
-        if budget::token_cost(&hit) > share {
-            budget::cut_hit(&mut hit, share);
+        let mut item = desk.item(scope, memory)?;
+        if budget::token_cost(&item.memory) > share {
+            budget::cut_hit(&mut item.memory, share);
             is_cut = true;
         }
-        let profile = Profile::of(memory);
-        let scope_number = (scope.as_str(), memory);
-        let neighbours = |status| nearest::of(&opened, &selection, scope_number, &profile, status);
-        review.pending.push(ReviewItem {
-            memory: hit,
-            warnings: warnings_about(opened.named(scope), memory)?,
-            age_days: age_days(service, memory),
-            group: neighbours(StatusFilter::Staging)?
-                .into_iter()
-                .filter(|neighbours| neighbours.scope == *scope && is_repeated(neighbours))
-                .map(|neighbours| neighbours.memory.id)
-                .collect(),
-            resembles: neighbours(StatusFilter::Approved)?
-                .into_iter()
-                .map(entry)
-                .collect(),
-            instructions: opened.named(scope).map_or_else(Vec::new, |open| {
-                let mut entries = instructions.about(memory, &open.scope, &selection.current);
-                let conflicts = entries
-                    .iter_mut()
-                    .filter_map(|entry| entry.conflict.as_mut());
-                conflicts.for_each(|it| it.waiting = without_secret(&it.waiting));
-                entries
-            }),
-        });
+        review.pending.push(item);
     }
     if is_cut {
         let waiting = [Given::value("status", "staging")];
@@ -139,6 +101,62 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     frame::limit_notes(&mut notes);
     review.notes = notes;
     Ok(review)
+}
+
+/// What waits in some scopes, oldest first: when it was written, its id and where it is.
+fn waiting(opened: &OpenScopes) -> Vec<(i64, &str, RecordKey)> {
+    let mut waiting = Vec::new();
+    for (scope, open) in opened.iter().enumerate() {
+        let Some(index) = open.index() else { continue };
+        let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
+        waiting.extend(
+            staged.map(|(doc, row)| (row.created, index.id(doc), RecordKey { scope, doc })),
+        );
+    }
+    waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
+    waiting
+}
+
+/// What a waiting memory is compared with.
+struct Desk<'a> {
+    service: &'a Service,
+    opened: &'a OpenScopes,
+    selection: &'a Selection,
+    instructions: Instructions,
+}
+
+impl Desk<'_> {
+    fn item(&self, scope: &str, memory: &Memory) -> Result<ReviewItem, Error> {
+        let open = self.opened.named(scope);
+        let mut hit = answer::hit(&without_secrets(memory), scope, Detail::Full);
+        if let Some(index) = open.and_then(OpenScope::index) {
+            answer::hide_successor(&mut hit, index, StatusFilter::All);
+        }
+        let profile = Profile::of(memory);
+        let neighbours = |status| {
+            let memory = (scope, memory);
+            nearest::of(self.opened, self.selection, memory, &profile, status)
+        };
+        let waiting = neighbours(StatusFilter::Staging)?.into_iter();
+        let group = waiting.filter(|other| other.scope == scope && is_repeated(other));
+        let mut instructions = open.map_or_else(Vec::new, |open| {
+            let current = &self.selection.current;
+            self.instructions.about(memory, &open.scope, current)
+        });
+        let conflicts = instructions
+            .iter_mut()
+            .filter_map(|entry| entry.conflict.as_mut());
+        conflicts.for_each(|conflict| conflict.waiting = without_secret(&conflict.waiting));
+        let approved = neighbours(StatusFilter::Approved)?.into_iter();
+        Ok(ReviewItem {
+            memory: hit,
+            warnings: warnings_about(open, memory)?,
+            age_days: age_days(self.service, memory),
+            group: group.map(|other| other.memory.id).collect(),
+            resembles: approved.map(entry).collect(),
+            instructions,
+        })
+    }
 }
 
 /// What a person should look at first.

@@ -15,18 +15,18 @@ use super::remote;
 use super::validate::{check_length, max_tokens};
 use crate::live::TableState;
 use crate::scope::Scope;
-use crate::scope::resolve::{PRIVATE_REASON, current, scopes_named, unusable_manifest};
+use crate::scope::resolve::{Current, PRIVATE_REASON, current, scopes_named, unusable_manifest};
 use crate::service::error::{Error, without_scopes};
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::number::{count, verb};
 use ack_api::text;
 use ack_api::time;
-use ack_api::{Given, Hint, Message, Tool};
 use ack_api::{
-    Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending,
-    ScopeInfo, TagCount,
+    Counts, Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind,
+    Pending, ScopeInfo, TagCount,
 };
+use ack_api::{Given, Hint, Message, Tool};
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
@@ -45,40 +45,17 @@ pub const LONG_LIST: usize = 50;
 pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
     let budget = max_tokens(request.max_tokens, &service.config)?;
     let discovery = service.registry.discover();
-    let all = discovery.scopes;
-    let current = current(&service.config, &all, None)?;
+    let current = current(&service.config, &discovery.scopes, None)?;
     let mut response = ListScopesResponse {
         current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
         detected_by: current.rule.clone(),
         ..ListScopesResponse::default()
     };
-    let mut scopes = all.clone();
-    if let Some(pinned) = &service.config.pinned {
-        let is_own = current
-            .scope
-            .as_ref()
-            .map(|scope| scope.name.clone())
-            .unwrap_or_default();
-        scopes.retain(|scope| scope.name == is_own);
-        response.notes.push(Note::new(
-            NoteKind::Pinned,
-            format!(
-                "this server is pinned to scope `{is_own}` by {}; other scopes are not shown",
-                pinned.source
-            ),
-        ));
-    }
-    let is_named = request
-        .scope
-        .as_deref()
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    check_length("scope", is_named.unwrap_or_default())?;
-    if let Some(name) = is_named {
-        let named_scopes = scopes_named(&service.config, &all, &current, name)?;
-        response.notes.extend(named_scopes.note);
-        scopes = named_scopes.scopes;
-    }
+    let named = request.scope.as_deref().map(str::trim);
+    let named = named.filter(|name| !name.is_empty());
+    check_length("scope", named.unwrap_or_default())?;
+    let all = &discovery.scopes;
+    let scopes = wanted_scopes(service, all, &current, named, &mut response.notes)?;
     let start = match &request.cursor {
         Some(cursor) => {
             let last = decode(cursor)?;
@@ -86,24 +63,24 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         }
         None => 0,
     };
+    let max = match (named.is_some(), scopes.len()) {
+        (true, _) => LONG_LIST,
+        (false, ..=12) => SHORT_LIST,
+        (false, ..=40) => 3,
+        (false, _) => 0,
+    };
+    let audience = match request.by_agent {
+        true => Audience::Agent {
+            withholds: service.config.max_status.value.withholds(true),
+        },
+        false => Audience::Owner,
+    };
     let mut used = FRAME_TOKENS;
     for (place, scope) in scopes.iter().enumerate().skip(start) {
         cancel::check()?;
         let is_own = response.current_scope.as_ref() == Some(&scope.name);
-        let shows_details =
-            scope.manifest.visibility == Visibility::Shared || is_own || is_named.is_some();
-        let max = match (is_named.is_some(), scopes.len()) {
-            (true, _) => LONG_LIST,
-            (false, ..=12) => SHORT_LIST,
-            (false, ..=40) => 3,
-            (false, _) => 0,
-        };
-        let audience = match request.by_agent {
-            true => Audience::Agent {
-                withholds: service.config.max_status.value.withholds(true),
-            },
-            false => Audience::Owner,
-        };
+        let is_shared = scope.manifest.visibility == Visibility::Shared;
+        let shows_details = is_shared || is_own || named.is_some();
         let mut info = describe(service, scope, shows_details, max, audience);
         if request.by_agent {
             remove_operator_fields(&mut info, service);
@@ -115,45 +92,17 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         }
         response.scopes.push(info);
     }
-    if all.is_empty() {
-        let error = ScopeError::no_scopes(&service.config);
-        let hints = if request.by_agent {
-            without_scopes()
-        } else {
-            error.hints()
-        };
-        let message = Message::new(error.to_string()).with_all(hints);
-        response.notes.push(Note::new(NoteKind::NoScopes, message));
-    } else if response.current_scope.is_none() {
-        if let Some(default) = &service.config.default_scope {
-            let name = text::line(&default.value, 100);
-            response.notes.push(Note::new(
-                NoteKind::NoCurrentScope,
-                format!(
-                    "`default_scope` in config.toml names `{name}`, and there is no such scope"
-                ),
-            ));
-        }
-        let folder = text::line(&current.folder.display().to_string(), 200);
-        let message = format!("no scope claims `{folder}`; every shared scope is searched");
-        let note = Note::new(NoteKind::NoCurrentScope, message);
-        let path = [Given::any("project_path")];
-        let ask = Hint::call_with(Tool::GetContext, path, "finds the scope of another folder");
-        let is_nowhere = current.folder.parent().is_none();
-        response.notes.push(match request.by_agent && is_nowhere {
-            true => note.with(ask),
-            false => note,
-        });
-    }
-    let passed_over = if service.config.pinned.is_some() {
-        Vec::new()
-    } else {
-        discovery.passed_over
-    };
-    for (name, reason) in passed_over {
-        response
-            .notes
-            .push(Note::about(NoteKind::ScopeUnavailable, name, reason));
+    note_current(
+        service,
+        request.by_agent,
+        all,
+        &current,
+        &mut response.notes,
+    );
+    if service.config.pinned.is_none() {
+        let passed_over = discovery.passed_over.into_iter();
+        let about = |(name, reason)| Note::about(NoteKind::ScopeUnavailable, name, reason);
+        response.notes.extend(passed_over.map(about));
     }
     if response.scopes.len() < scopes.len() {
         response.total = Some(scopes.len() as u64);
@@ -163,6 +112,71 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         frame::shorten_notes(&mut response.notes);
     }
     Ok(response)
+}
+
+/// The scopes to list: those with a name, else all that this server shows.
+fn wanted_scopes(
+    service: &Service,
+    all: &[Arc<Scope>],
+    current: &Current,
+    named: Option<&str>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Arc<Scope>>, Error> {
+    let mut scopes = all.to_vec();
+    if let Some(pinned) = &service.config.pinned {
+        let own = current.scope.as_ref();
+        let own = own.map_or("", |scope| scope.name.as_str());
+        scopes.retain(|scope| scope.name == own);
+        let message = format!(
+            "this server is pinned to scope `{own}` by {}; other scopes are not shown",
+            pinned.source
+        );
+        notes.push(Note::new(NoteKind::Pinned, message));
+    }
+    if let Some(name) = named {
+        let found = scopes_named(&service.config, all, current, name)?;
+        notes.extend(found.note);
+        scopes = found.scopes;
+    }
+    Ok(scopes)
+}
+
+/// Says if there are no scopes, or none is current.
+fn note_current(
+    service: &Service,
+    by_agent: bool,
+    all: &[Arc<Scope>],
+    current: &Current,
+    notes: &mut Vec<Note>,
+) {
+    if all.is_empty() {
+        let error = ScopeError::no_scopes(&service.config);
+        let hints = match by_agent {
+            true => without_scopes(),
+            false => error.hints(),
+        };
+        let message = Message::new(error.to_string()).with_all(hints);
+        notes.push(Note::new(NoteKind::NoScopes, message));
+        return;
+    }
+    if current.scope.is_some() {
+        return;
+    }
+    if let Some(default) = &service.config.default_scope {
+        let name = text::line(&default.value, 100);
+        let message =
+            format!("`default_scope` in config.toml names `{name}`, and there is no such scope");
+        notes.push(Note::new(NoteKind::NoCurrentScope, message));
+    }
+    let folder = text::line(&current.folder.display().to_string(), 200);
+    let message = format!("no scope claims `{folder}`; every shared scope is searched");
+    let mut note = Note::new(NoteKind::NoCurrentScope, message);
+    if by_agent && current.folder.parent().is_none() {
+        let path = [Given::any("project_path")];
+        let ask = Hint::call_with(Tool::GetContext, path, "finds the scope of another folder");
+        note = note.with(ask);
+    }
+    notes.push(note);
 }
 
 /// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
@@ -219,8 +233,8 @@ pub enum Audience {
     },
 }
 
-/// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
-/// private, the result has only its name and the reason.
+/// Describes a scope, with at most `max` tags, projects and pending ids. If its details are private,
+/// the result has only its name and the reason.
 pub fn describe(
     service: &Service,
     scope: &Arc<Scope>,
@@ -229,18 +243,9 @@ pub fn describe(
     audience: Audience,
 ) -> ScopeInfo {
     let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
-    let description = scope
-        .manifest
-        .description
-        .as_ref()
-        .filter(|_| shows_details);
-    let published = scope
-        .remote
-        .as_ref()
-        .filter(|_| shows_details && scope.problem.is_none())
-        .and_then(|remote| remote::freshness_note(&remote.prepare(service.wait_policy)));
+    let description = scope.manifest.description.as_ref();
+    let description = description.filter(|_| shows_details);
     let mut info = ScopeInfo {
-        name: scope.name.clone(),
         path: path(&scope.folder),
         store: match &scope.remote {
             // A manifest that cannot be read may name any store.
@@ -248,47 +253,32 @@ pub fn describe(
             Some(remote) => shows_details.then(|| text::line(&remote.title(), 400)),
             None => path(scope.store.path()),
         },
-        memory_count: None,
-        last_updated: None,
         description: description.map(|description| text::line(description, 300)),
-        visibility: scope.manifest.visibility,
-        counts: None,
-        projects: Vec::new(),
-        tags: Vec::new(),
-        pending: None,
-        index: None,
-        profile: None,
-        health: Health {
-            state: HealthState::NotRead,
-            opened: None,
-            problems: Vec::new(),
-        },
+        ..ScopeInfo::new(&scope.name, scope.manifest.visibility)
+    };
+    let unavailable = |problem: Message| Health {
+        state: HealthState::Unavailable,
+        opened: None,
+        problems: vec![problem],
     };
     if let Some(problem) = &scope.problem {
-        let problem = if shows_details {
-            problem.to_string()
-        } else {
-            unusable_manifest(scope, problem)
-        };
-        info.health = Health {
-            state: HealthState::Unavailable,
-            opened: None,
-            problems: vec![problem.into()],
-        };
-    } else if !shows_details {
+        info.health = unavailable(match shows_details {
+            true => problem.to_string().into(),
+            false => unusable_manifest(scope, problem).into(),
+        });
+        return info;
+    }
+    if !shows_details {
         info.health.problems.push(PRIVATE_REASON.into());
-    } else if let Some((NoteKind::RemoteCold, problem)) = &published {
-        info.health = Health {
-            state: HealthState::Unavailable,
-            opened: None,
-            problems: vec![problem.as_str().into()],
-        };
+        return info;
+    }
+    let remote = scope.remote.as_ref();
+    let published =
+        remote.and_then(|remote| remote::freshness_note(&remote.prepare(service.wait_policy)));
+    if let Some((NoteKind::RemoteCold, problem)) = published {
+        info.health = unavailable(problem.into());
     } else if let Err(error) = fill_details(service, scope, (max, audience), &mut info) {
-        info.health = Health {
-            state: HealthState::Unavailable,
-            opened: None,
-            problems: vec![error.as_message()],
-        };
+        info.health = unavailable(error.as_message());
     } else if let Some((_, problem)) = published {
         info.health.state = HealthState::Degraded;
         info.health.problems.push(problem.into());
@@ -303,7 +293,10 @@ fn fill_details(
     info: &mut ScopeInfo,
 ) -> Result<(), StoreError> {
     let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
-    if let (Some(index), Some(TableState::Used(table))) = (guard.get(), guard.table()) {
+    let Some(index) = guard.get() else {
+        return Ok(());
+    };
+    if let Some(TableState::Used(table)) = guard.table() {
         info.index = Some(IndexInfo {
             rows: table.rows,
             coverage: Some((index.coverage() * 1000.0).floor() / 1000.0),
@@ -311,26 +304,27 @@ fn fill_details(
             built_at: table.built_at.map(time::to_rfc3339),
         });
     }
-    let Some(index) = guard.get() else {
-        return Ok(());
-    };
-    let (mut counts, profile, opening) = scope.store.snapshot(|snapshot| {
+    let mut pending = pending(index, max.min(20));
+    let now = (service.config.clock)();
+    let (mut counts, pace, profile, opening) = scope.store.snapshot(|snapshot| {
         // Rows that cannot be requested do not count.
         let counts = match index.duplicate_ids + index.without_id {
             0 => snapshot.counts()?,
             _ => snapshot.counts_by_id()?,
         };
-        Ok((counts, snapshot.layout.profile, snapshot.opening))
+        let pace = match pending.count {
+            0 => None,
+            _ => snapshot.flow(now)?.describe(),
+        };
+        Ok((counts, pace, snapshot.layout.profile, snapshot.opening))
     })?;
+    pending.pace = pace;
     counts.replaced = replaced(index);
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
-    let latest = index
-        .live()
-        .map(|(_, doc)| doc.updated.max(doc.created))
-        .max()
-        .filter(|instant| *instant > i64::MIN);
+    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created));
+    let latest = latest.max().filter(|latest| *latest > i64::MIN);
     info.last_updated = latest.and_then(instant);
     let shown = match audience {
         Audience::Agent { withholds: true } => StatusFilter::Approved,
@@ -338,88 +332,100 @@ fn fill_details(
     };
     info.projects = projects(index, max, shown);
     info.tags = tags(index, max);
-    let mut pending = pending(index, max.min(20));
-    if pending.count > 0 {
-        let now = (service.config.clock)();
-        let flow = scope.store.snapshot(|snapshot| snapshot.flow(now))?;
-        pending.pace = flow.describe();
-    }
     info.pending = Some(pending);
-    let mut problems: Vec<Message> = Vec::new();
-    let unusable = match guard.table() {
-        Some(TableState::Unusable {
-            reason,
-            may_be_damaged,
-        }) => Some(remote::unusable_table(scope, reason, *may_be_damaged)),
-        _ => None,
-    };
-    let is_unusable = unusable.is_some();
-    problems.extend(unusable);
-    let resident = service.indexes.resident() as u64;
-    let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > resident);
-    if guard.table().is_some_and(without_indexes) {
-        let problem = Message::from(
-            "it is larger than `limits.resident` and all of it is in memory, because its vector \
-             table has no indexes",
-        );
-        problems.push(problem.with(remote::table_command(scope, "makes them")));
-    }
-    if !index.has_status {
-        problems.push(Message::new(format!(
-            "the store keeps no review status; rows that nobody decided about count as `{}` \
-             (`unreviewed` in scope.toml)",
-            scope.store.unreviewed().status()
-        )));
-    }
-    if counts.unknown > 0 {
-        problems.push(Message::new(format!(
-            "{} {} an unknown status and {} never served; allowed are staging, \
-             approved, promoted, rejected",
-            count(counts.unknown, "row"),
-            verb(counts.unknown, "has", "have"),
-            verb(counts.unknown, "is", "are")
-        )));
-    }
-    if index.duplicate_ids > 0 {
-        problems.push(Message::new(format!(
-            "{} {} the id of another row{}; the first approved one counts, else the first",
-            count(index.duplicate_ids as u64, "row"),
-            verb(index.duplicate_ids as u64, "repeats", "repeat"),
-            match audience {
-                Audience::Owner => shared_ids(scope),
-                Audience::Agent { .. } => String::new(),
-            }
-        )));
-    }
-    if index.without_id > 0 {
-        problems.push(Message::new(format!(
-            "{} {} no id and cannot be served",
-            count(index.without_id as u64, "row"),
-            verb(index.without_id as u64, "has", "have")
-        )));
-    }
+    let mut found = Problems::default();
+    found.of_table(service, scope, guard.table());
+    found.of_rows(scope, index, &counts, audience);
     let damaged = match audience {
         Audience::Owner => damaged(scope).into_iter().map(Message::new).collect(),
         Audience::Agent { .. } => damage_counted(scope),
     };
-    let is_damaged = !damaged.is_empty();
-    problems.extend(damaged);
-    let state = if is_unusable
-        || is_damaged
-        || counts.unknown > 0
-        || index.duplicate_ids > 0
-        || index.without_id > 0
-    {
-        HealthState::Degraded
-    } else {
-        HealthState::Ok
-    };
+    for problem in damaged {
+        found.degrades(problem);
+    }
     info.health = Health {
-        state,
+        state: match found.is_degraded {
+            true => HealthState::Degraded,
+            false => HealthState::Ok,
+        },
         opened: Some(opening.describe().to_owned()),
-        problems,
+        problems: found.messages,
     };
     Ok(())
+}
+
+/// What is wrong with a scope that can be read.
+#[derive(Default)]
+struct Problems {
+    messages: Vec<Message>,
+    is_degraded: bool,
+}
+
+impl Problems {
+    /// Adds a problem because of which the scope is less than it should be.
+    fn degrades(&mut self, problem: impl Into<Message>) {
+        self.messages.push(problem.into());
+        self.is_degraded = true;
+    }
+
+    fn of_table(&mut self, service: &Service, scope: &Scope, table: Option<&TableState>) {
+        match table {
+            Some(TableState::Unusable {
+                reason,
+                may_be_damaged,
+            }) => self.degrades(remote::unusable_table(scope, reason, *may_be_damaged)),
+            Some(TableState::Used(table))
+                if !table.searched && table.rows > service.indexes.resident() as u64 =>
+            {
+                let problem = Message::from(
+                    "it is larger than `limits.resident` and all of it is in memory, because its \
+                     vector table has no indexes",
+                );
+                let make = remote::table_command(scope, "makes them");
+                self.messages.push(problem.with(make));
+            }
+            _ => {}
+        }
+    }
+
+    fn of_rows(&mut self, scope: &Scope, index: &Index, counts: &Counts, audience: Audience) {
+        if !index.has_status {
+            let status = scope.store.unreviewed().status();
+            let message = format!(
+                "the store keeps no review status; rows that nobody decided about count as \
+                 `{status}` (`unreviewed` in scope.toml)"
+            );
+            self.messages.push(message.into());
+        }
+        let rows = |number: u64| count(number, "row");
+        if counts.unknown > 0 {
+            self.degrades(format!(
+                "{} {} an unknown status and {} never served; allowed are staging, approved, \
+                 promoted, rejected",
+                rows(counts.unknown),
+                verb(counts.unknown, "has", "have"),
+                verb(counts.unknown, "is", "are")
+            ));
+        }
+        let duplicates = index.duplicate_ids as u64;
+        if duplicates > 0 {
+            let which = match audience {
+                Audience::Owner => shared_ids(scope),
+                Audience::Agent { .. } => String::new(),
+            };
+            self.degrades(format!(
+                "{} {} the id of another row{which}; the first approved one counts, else the first",
+                rows(duplicates),
+                verb(duplicates, "repeats", "repeat"),
+            ));
+        }
+        let without_id = index.without_id as u64;
+        if without_id > 0 {
+            let have = verb(without_id, "has", "have");
+            let rows = rows(without_id);
+            self.degrades(format!("{rows} {have} no id and cannot be served"));
+        }
+    }
 }
 
 /// Names the ids that several rows have, with the files of notes: ` (a: x.md, y.md)`.

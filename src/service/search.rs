@@ -72,111 +72,118 @@ impl<'a> Search<'a> {
         cursor: Option<&Cursor>,
     ) -> Result<Self, Error> {
         cancel::check()?;
-        let mut names = Vec::new();
-        let mut asked_for = HashSet::new();
-        let mut views: Vec<View<'a>> = opened
-            .iter()
-            .filter_map(|open| {
-                let (scope, index) = (&*open.scope, open.index()?);
-                names.push(scope.name.clone());
-                let requested = spec
-                    .filters
-                    .project
-                    .as_deref()
-                    .map(|project| selection.rows_of(project, scope));
-                asked_for.extend(requested.iter().flat_map(|rows| rows.names.iter().cloned()));
-                let own_rows = selection.current.rows_in(scope);
-                Some(View::new(
-                    index,
-                    ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows),
-                ))
-            })
-            .collect();
-        let own_scope = selection
-            .current
-            .scope
-            .as_ref()
-            .map(|scope| scope.name.clone());
-        let like = spec.like.as_ref().and_then(|like| {
-            let places = IdLookup {
-                views: &views,
-                names: &names,
-                own: own_scope.as_deref(),
-            };
-            places.first(&like.id, like.scope.as_deref(), spec.filters.status)
-        });
-        let failed = |number: usize| {
-            let name = names.get(number).cloned().unwrap_or_default();
-            move |source: RemoteError| Error::Table {
-                scope: name,
-                source,
-            }
-        };
-        if let Some((scope, doc)) = like
-            && let Some(view) = views.get_mut(scope)
-        {
-            view.fetch_remote_docs(&[doc], None)
-                .map_err(failed(scope))?;
-        }
-        let mut terms = spec.text.as_deref().map(|text| {
-            let terms = QueryTerms::parse(text);
-            let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
-            if spec.is_proposal {
-                bm25.keep_rare_terms(&views, &spec.filters);
-            }
-            // A later page uses the weights of the first one, so that new memories do not change
-            // the order.
-            if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
-                bm25.restore(frozen);
-            }
-            (terms, bm25)
-        });
-        let code = match (spec.mode, like) {
-            (Mode::Lexical, _) => None,
-            (_, Some((scope, doc))) => {
-                let vector = views.get(scope).and_then(|view| view.vector(doc));
-                vector.map(|vector| QueryVector {
-                    plain: vector.into_unit(),
-                    contextual: None,
-                })
-            }
-            _ => {
-                let text = spec.meaning.as_deref().or(spec.text.as_deref());
-                let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
-                let is_contextual = views.iter().any(|view| view.index.is_contextual);
-                text.and_then(|text| match bm25 {
-                    Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
-                    None => meaning::of(text, is_contextual),
-                })
-            }
-        };
-        terms = terms.filter(|_| spec.mode != Mode::Semantic || code.is_none());
-        let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
-        for (number, view) in views.iter_mut().enumerate() {
-            cancel::check()?;
-            view.fetch_remote_candidates(bm25, code.as_ref(), &spec.filters)
-                .map_err(failed(number))?;
-        }
-        cancel::check()?;
-        let evidence = match &terms {
-            Some((terms, _)) if spec.sessions => {
-                session_words::find(opened, &views, terms, &spec.filters)
-            }
-            _ => Vec::new(),
-        };
-        Ok(Self {
+        let own_scope = selection.current.scope.as_ref();
+        let mut search = Self {
             opened,
-            views,
-            names,
-            project_names: asked_for,
-            own_scope,
+            views: Vec::new(),
+            names: Vec::new(),
+            project_names: HashSet::new(),
+            own_scope: own_scope.map(|scope| scope.name.clone()),
             spec,
             is_narrowed: selection.is_narrowed,
-            terms,
-            query_vector: code,
-            like,
-            evidence,
-        })
+            terms: None,
+            query_vector: None,
+            like: None,
+            evidence: Vec::new(),
+        };
+        for open in opened.iter() {
+            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+                continue;
+            };
+            let project = spec.filters.project.as_deref();
+            let requested = project.map(|project| selection.rows_of(project, scope));
+            let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
+            search.project_names.extend(names);
+            let own_rows = selection.current.rows_in(scope);
+            let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows);
+            search.names.push(scope.name.clone());
+            search.views.push(View::new(index, filters));
+        }
+        search.find_like()?;
+        search.terms = spec.text.as_deref().map(|text| search.weigh(text, cursor));
+        search.query_vector = search.encode();
+        if spec.mode == Mode::Semantic && search.query_vector.is_some() {
+            search.terms = None;
+        }
+        search.fetch_candidates()?;
+        if let (Some((terms, _)), true) = (&search.terms, spec.sessions) {
+            let (views, filters) = (&search.views, &spec.filters);
+            search.evidence = session_words::find(opened, views, terms, filters);
+        }
+        Ok(search)
+    }
+
+    /// Finds the memory whose neighbours are requested.
+    fn find_like(&mut self) -> Result<(), Error> {
+        let spec = self.spec;
+        self.like = spec.like.as_ref().and_then(|like| {
+            let (id, scope) = (&like.id, like.scope.as_deref());
+            self.lookup().first(id, scope, spec.filters.status)
+        });
+        if let Some((scope, doc)) = self.like
+            && let Some(view) = self.views.get_mut(scope)
+        {
+            let fetched = view.fetch_remote_docs(&[doc], None);
+            fetched.map_err(|source| self.table_error(scope, source))?;
+        }
+        Ok(())
+    }
+
+    /// The terms of a text, with their weights in all scopes.
+    fn weigh(&self, text: &str, cursor: Option<&Cursor>) -> (QueryTerms, Bm25Weights) {
+        let filters = &self.spec.filters;
+        let terms = QueryTerms::parse(text);
+        let mut bm25 = lexical::bm25_weights(&self.views, &terms, filters);
+        if self.spec.is_proposal {
+            bm25.keep_rare_terms(&self.views, filters);
+        }
+        // A later page uses the weights of the first one, so that new memories do not change the
+        // order.
+        if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
+            bm25.restore(frozen);
+        }
+        (terms, bm25)
+    }
+
+    /// The vector of the query: that of the memory whose neighbours are requested, or of the text.
+    fn encode(&self) -> Option<QueryVector> {
+        if self.spec.mode == Mode::Lexical {
+            return None;
+        }
+        if let Some((scope, doc)) = self.like {
+            let vector = self.views.get(scope)?.vector(doc)?;
+            return Some(QueryVector {
+                plain: vector.into_unit(),
+                contextual: None,
+            });
+        }
+        let text = self.spec.meaning.as_deref().or(self.spec.text.as_deref())?;
+        let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
+        match self.bm25() {
+            Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
+            None => meaning::of(text, is_contextual),
+        }
+    }
+
+    /// Asks the tables of large scopes for candidates.
+    fn fetch_candidates(&mut self) -> Result<(), Error> {
+        let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
+        let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
+        for (number, view) in self.views.iter_mut().enumerate() {
+            cancel::check()?;
+            if let Err(source) = view.fetch_remote_candidates(bm25, vector, filters) {
+                return Err(self.table_error(number, source));
+            }
+        }
+        cancel::check()?;
+        Ok(())
+    }
+
+    fn table_error(&self, scope: usize, source: RemoteError) -> Error {
+        Error::Table {
+            scope: self.names.get(scope).cloned().unwrap_or_default(),
+            source,
+        }
     }
 
     /// Whether this is a search, rather than a list.
@@ -389,23 +396,12 @@ impl<'a> Search<'a> {
                 };
                 // A list shows everything.
                 let wording = self.is_search().then(|| Wording::of(&memory));
-                let overlap = wording.as_ref().map(|wording| {
-                    let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-                    shown.overlap(wording, 0, |at| {
-                        // An approved memory is not hidden behind one that waits.
-                        let known = page.hits.get(at);
-                        known.is_some_and(|known| serves(&known.memory) == serves(&memory))
-                    })
-                });
-                let contained = match &overlap {
-                    Some(Overlap::Contains(contained)) => contained.as_slice(),
-                    _ => &[],
+                let overlap = match &wording {
+                    Some(wording) => page.overlap(&shown, wording, &memory),
+                    None => Overlap::Contains(Vec::new()),
                 };
-                let folds_into = match overlap {
-                    Some(Overlap::Contained(at)) => Some(at),
-                    _ => None,
-                };
-                if folds_into.is_none() && contained.is_empty() && page.hits.len() >= limit {
+                let is_more = overlap == Overlap::Contains(Vec::new());
+                if is_more && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
                 }
@@ -416,22 +412,25 @@ impl<'a> Search<'a> {
                     ranked: *place,
                     tie: tie_number(ranked, rank - 1),
                 });
-                if let Some(at) = folds_into {
-                    if let Some(hit) = page.hits.get_mut(at) {
-                        let id = memory.id;
-                        hit.fold(Also { id, scope }, number);
+                let contained = match overlap {
+                    Overlap::Contains(contained) => contained,
+                    Overlap::Contained(at) => {
+                        if let Some(hit) = page.hits.get_mut(at) {
+                            let id = memory.id;
+                            hit.fold(Also { id, scope }, number);
+                        }
+                        continue;
                     }
-                    continue;
-                }
+                };
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
                 let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
                     let staleness = &self.opened.staleness;
                     staleness.mark(&mut hit, &memory, &open.scope, others);
                 }
-                page.add(Hit::new(hit, memory, number), contained);
+                page.add(Hit::new(hit, memory, number), &contained);
                 if let Some(wording) = wording {
-                    shown.add(wording, contained);
+                    shown.add(wording, &contained);
                 }
             }
         }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::open::OpenScopes;
+use crate::scope::Scope;
 use ack_search::analysis::{self, TextRole, TokenKind};
 use ack_search::analyzer::term_key;
 use ack_search::filter::Filters;
@@ -86,26 +87,7 @@ pub(super) fn find(
         {
             continue;
         }
-        // A store that cannot be read now is reported when its memories are read.
-        let matches_by_session = open.scope.store.snapshot(|snapshot| {
-            let mut matches_by_session: FxHashMap<NameId, MatchedTerms> = FxHashMap::default();
-            snapshot.session_texts(|names, text| {
-                let matched = match_terms(text, &wanted);
-                if !matched.is_empty() {
-                    names
-                        .iter()
-                        .filter_map(|name| known_session(index, name))
-                        .for_each(|name| {
-                            matches_by_session
-                                .entry(name)
-                                .or_default()
-                                .extend(matched.clone());
-                        });
-                }
-            })?;
-            Ok(matches_by_session)
-        });
-        let matches_by_session = matches_by_session.unwrap_or_default();
+        let matches_by_session = matching_sessions(&open.scope, index, &wanted);
         if matches_by_session.is_empty() {
             continue;
         }
@@ -132,6 +114,29 @@ pub(super) fn find(
         }
     }
     evidence
+}
+
+/// The sessions with memories that contain a wanted term. A store that cannot be read now is reported
+/// when its memories are read.
+fn matching_sessions(
+    scope: &Scope,
+    index: &Index,
+    wanted: &BTreeMap<&str, f32>,
+) -> FxHashMap<NameId, MatchedTerms> {
+    let read = scope.store.snapshot(|snapshot| {
+        let mut sessions: FxHashMap<NameId, MatchedTerms> = FxHashMap::default();
+        snapshot.session_texts(|names, text| {
+            let matched = match_terms(text, wanted);
+            if matched.is_empty() {
+                return;
+            }
+            for name in names.iter().filter_map(|name| known_session(index, name)) {
+                sessions.entry(name).or_default().extend(matched.clone());
+            }
+        })?;
+        Ok(sessions)
+    });
+    read.unwrap_or_default()
 }
 
 /// The session of this name, if a memory was learned in it.

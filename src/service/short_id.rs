@@ -55,8 +55,7 @@ impl Service {
         let whole = typed.trim();
         let typed = whole.to_lowercase();
         let mut selection = self.select(scope, None)?;
-        let scopes = selection.scopes.clone();
-        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let known = |index: &Index| index.find(whole).is_some() || index.is_rejected(whole);
         if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
             return Ok(IdMatches::default());
@@ -106,8 +105,7 @@ impl Service {
         scope: Option<&str>,
     ) -> Result<HashMap<String, String>, Error> {
         let mut selection = self.select(scope, None)?;
-        let scopes = selection.scopes.clone();
-        let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
+        let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let mut forms: Vec<IdForm<'_>> = ids.iter().map(|id| IdForm::of(id)).collect();
         for index in opened.iter().filter_map(OpenScope::index) {
             for (doc, _) in index.live() {

@@ -145,11 +145,7 @@ impl QuerySpec {
     /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
-        let like = request
-            .like
-            .as_deref()
-            .map(str::trim)
-            .filter(|id| !id.is_empty());
+        let like = given(&request.like);
         if like.is_some() && request.mode == Some(Mode::Lexical) {
             return Err(Error::InvalidArgument {
                 argument: "mode".to_owned(),
@@ -161,25 +157,7 @@ impl QuerySpec {
                 example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
             });
         }
-        let text = request
-            .query
-            .as_deref()
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned);
-        let (since, until) = (
-            day("since", request.since.as_deref(), false)?,
-            day("until", request.until.as_deref(), true)?,
-        );
-        if let (Some(since), Some(until)) = (since, until)
-            && since >= until
-        {
-            let day = |day: &Option<String>| day.as_deref().unwrap_or_default().trim().to_owned();
-            return Err(Error::EmptyRange {
-                since: day(&request.since),
-                until: day(&request.until),
-            });
-        }
+        let (since, until) = days(request)?;
         let files = strings(request.files.as_deref());
         let files = files
             .iter()
@@ -214,24 +192,17 @@ impl QuerySpec {
             .map(|tag| Filters::fold(tag))
             .filter(|tag| unique_tags.insert(tag.clone()))
             .collect();
+        let project = given(&request.project).map(Filters::fold);
         Ok(Self {
-            text,
+            text: given(&request.query).map(str::to_owned),
             meaning: None,
             filters: Filters {
                 tags,
                 match_tags: request.match_tags.unwrap_or_default(),
-                project: request
-                    .project
-                    .as_deref()
-                    .map(Filters::fold)
-                    .filter(|project| !project.is_empty()),
+                project: project.filter(|project| !project.is_empty()),
                 kinds: request.kind.as_deref().map(kinds).unwrap_or_default(),
                 files,
-                session: request
-                    .session
-                    .as_deref()
-                    .map(|session| session.trim().to_owned())
-                    .filter(|session| !session.is_empty()),
+                session: given(&request.session).map(str::to_owned),
                 since,
                 until,
                 current_project: None,
@@ -248,12 +219,7 @@ impl QuerySpec {
                 id: id.to_owned(),
                 scope: None,
             }),
-            expect: request
-                .expect
-                .as_deref()
-                .map(str::trim)
-                .filter(|id| !id.is_empty())
-                .map(str::to_owned),
+            expect: given(&request.expect).map(str::to_owned),
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
             is_proposal: false,
@@ -262,6 +228,32 @@ impl QuerySpec {
             withheld: (allowed != Some(requested_status)).then_some(requested_status),
         })
     }
+}
+
+/// A text without the white space around it, unless nothing is left.
+fn given(text: &Option<String>) -> Option<&str> {
+    let text = text.as_deref().map(str::trim);
+    text.filter(|text| !text.is_empty())
+}
+
+/// The first instant, and the first one after the last, in milliseconds since 1970.
+type Days = (Option<i64>, Option<i64>);
+
+/// The days between which a memory was written.
+fn days(request: &QueryRequest) -> Result<Days, Error> {
+    let since = day("since", request.since.as_deref(), false)?;
+    let until = day("until", request.until.as_deref(), true)?;
+    if since
+        .zip(until)
+        .is_some_and(|(since, until)| since >= until)
+    {
+        let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
+        return Err(Error::EmptyRange {
+            since: day(&request.since),
+            until: day(&request.until),
+        });
+    }
+    Ok((since, until))
 }
 
 /// Checks `max_tokens` of any request.

@@ -230,32 +230,6 @@ fn contradicting() -> Root {
 }
 
 #[test]
-fn a_contradiction_by_a_newer_memory_is_reported_once() {
-    let root = contradicting();
-    let store = rusqlite::Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    let at = "UPDATE memories SET created_at = ?1, project = 'alpha' WHERE id = ?2";
-    for (id, day) in [("pool-10", "2026-01-01"), ("pool-50", "2026-01-02")] {
-        store.execute(at, [day, id]).unwrap();
-    }
-    drop(store);
-    let mut server = Server::initialized(root.path());
-    let folder = root.path().join("work/alpha");
-    for (tool, arguments) in [
-        ("query_memories", json!({ "query": "pool size ten" })),
-        ("get_memory", json!({ "id": "pool-10" })),
-        ("get_context", json!({ "project_path": folder })),
-    ] {
-        let answer = server.call(tool, arguments);
-        let text = format!("{}\n", text_of(&answer));
-        assert!(
-            text.contains("! contradicted by pool-50 (newer)\n"),
-            "{tool}: {text}"
-        );
-        assert!(!text.contains("stale"), "{tool}: {text}");
-    }
-}
-
-#[test]
 fn the_newer_of_two_contradicting_memories_is_marked() {
     let root = Root::new();
     let at = |id: &str, title: &str, month: u32, rest: Value| {

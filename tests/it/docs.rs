@@ -238,7 +238,7 @@ fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
 
 #[test]
 fn the_docs_name_every_error_code() {
-    let codes = ErrorCode::ALL.map(|code| code.to_string());
+    let codes: Vec<String> = ErrorCode::ALL.iter().map(ToString::to_string).collect();
     check_rows("these error codes", codes);
 }
 

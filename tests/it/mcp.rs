@@ -500,31 +500,6 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
 }
 
 #[test]
-fn an_example_in_an_error_can_be_sent_unchanged() {
-    let root = Root::samples();
-    let mut server = Server::initialized(root.path());
-    for (tool, arguments) in [
-        ("query_memories", json!({ "limit": 51 })),
-        ("query_memories", json!({ "max_tokens": 1 })),
-        ("query_memories", json!({ "since": "2026-02-30" })),
-        ("query_memories", json!({ "status": "aproved" })),
-        ("get_context", json!({ "max_memories": 51 })),
-    ] {
-        let body = server.fail(tool, arguments.clone());
-        let Some(example) = body.example else {
-            continue;
-        };
-        let example: Value = serde_json::from_str(&example)
-            .unwrap_or_else(|error| panic!("{arguments}: {error}: {example}"));
-        let result = server.call(tool, example.clone());
-        assert_ne!(
-            result["isError"], true,
-            "{arguments}: the example {example} fails: {result}"
-        );
-    }
-}
-
-#[test]
 fn an_unknown_tool_or_method_is_a_protocol_error() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());

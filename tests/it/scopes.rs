@@ -304,31 +304,6 @@ fn without_any_scope_every_answer_says_how_to_start() {
 }
 
 #[test]
-fn added_changed_and_removed_scopes_are_noticed_by_the_next_request() {
-    let root = Root::new();
-    root.store("one", &[memory("a", "Deploy rule", json!({}))]);
-    let service = root.service();
-    let names = || {
-        let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-        answer["searched"]["scopes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|name| name.as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    assert_eq!(names(), "one");
-    root.store("two", &[memory("b", "Deploy note", json!({}))]);
-    assert_eq!(names(), "one two");
-    root.manifest("one", "visibility = \"private\"");
-    assert_eq!(names(), "two");
-    root.manifest("one", "visibility = \"shared\"");
-    std::fs::remove_dir_all(root.scope_folder("two")).unwrap();
-    assert_eq!(names(), "one");
-}
-
-#[test]
 fn a_store_elsewhere_is_opened_in_place() {
     let root = Root::new();
     let elsewhere = Root::new();

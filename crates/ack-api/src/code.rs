@@ -2,145 +2,91 @@
 
 use std::fmt;
 
-/// The kind of an error. Programs compare this; messages may change between versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ErrorCode {
-    /// A bucket cannot be read or published to.
-    BucketFailed,
-    /// The client cancelled the request or disconnected.
-    Cancelled,
-    /// The server cannot listen on HTTP.
-    CannotServe,
-    /// The request exceeded its time limit.
-    DeadlineExceeded,
-    /// Only a person, or a script with their token, may decide about memories.
-    DecisionRefused,
-    /// An import was refused.
-    ImportRefused,
-    /// The vector table of a scope cannot be built.
-    IndexFailed,
-    /// A bug in this program.
-    InternalError,
-    /// An argument has a value that is not allowed.
-    InvalidArgument,
-    /// A cursor does not belong to its request.
-    InvalidCursor,
-    /// A settings file cannot be used.
-    InvalidSettings,
-    /// A file or stream cannot be read or written.
-    IoError,
-    /// No scope contains the memory.
-    MemoryNotFound,
-    /// The status filter does not allow the memory.
-    MemoryNotServed,
-    /// There are no scopes.
-    NoScopes,
-    /// The scope does not exist.
-    ScopeNotFound,
-    /// The server is pinned to another scope.
-    ScopeRefused,
-    /// The scope's manifest is broken.
-    ScopeUnusable,
-    /// The store is damaged.
-    StoreCorrupt,
-    /// The store's file is empty.
-    StoreEmpty,
-    /// The database has no table of memories.
-    StoreForeign,
-    /// Another program holds a lock on the store.
-    StoreLocked,
-    /// The database does not exist.
-    StoreNotFound,
-    /// The file is not an SQLite database.
-    StoreNotSqlite,
-    /// The store cannot be read for another reason.
-    StoreUnreadable,
-    /// The store changed during every attempt to read it.
-    StoreUnsteady,
-    /// The tool does not have this argument.
-    UnknownArgument,
-    /// An upstream server answered with an error.
-    UpstreamFailed,
-    /// An upstream server does not offer the tool.
-    UpstreamRefused,
-    /// An upstream server did not answer in time.
-    UpstreamTimeout,
-    /// An upstream server is not running.
-    UpstreamUnavailable,
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident => $code:literal,)*) => {
+        /// The kind of an error. Programs compare this; messages may change between versions.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ErrorCode {
+            /// Every code, in alphabetical order.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The code as it appears in `code`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+        }
+    };
 }
 
-impl ErrorCode {
-    /// Every code, in alphabetical order.
-    pub const ALL: [Self; 31] = [
-        Self::BucketFailed,
-        Self::Cancelled,
-        Self::CannotServe,
-        Self::DeadlineExceeded,
-        Self::DecisionRefused,
-        Self::ImportRefused,
-        Self::IndexFailed,
-        Self::InternalError,
-        Self::InvalidArgument,
-        Self::InvalidCursor,
-        Self::InvalidSettings,
-        Self::IoError,
-        Self::MemoryNotFound,
-        Self::MemoryNotServed,
-        Self::NoScopes,
-        Self::ScopeNotFound,
-        Self::ScopeRefused,
-        Self::ScopeUnusable,
-        Self::StoreCorrupt,
-        Self::StoreEmpty,
-        Self::StoreForeign,
-        Self::StoreLocked,
-        Self::StoreNotFound,
-        Self::StoreNotSqlite,
-        Self::StoreUnreadable,
-        Self::StoreUnsteady,
-        Self::UnknownArgument,
-        Self::UpstreamFailed,
-        Self::UpstreamRefused,
-        Self::UpstreamTimeout,
-        Self::UpstreamUnavailable,
-    ];
-
-    /// The code as it appears in `code`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BucketFailed => "bucket_failed",
-            Self::Cancelled => "cancelled",
-            Self::CannotServe => "cannot_serve",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::DecisionRefused => "decision_refused",
-            Self::ImportRefused => "import_refused",
-            Self::IndexFailed => "index_failed",
-            Self::InternalError => "internal_error",
-            Self::InvalidArgument => "invalid_argument",
-            Self::InvalidCursor => "invalid_cursor",
-            Self::InvalidSettings => "invalid_settings",
-            Self::IoError => "io_error",
-            Self::MemoryNotFound => "memory_not_found",
-            Self::MemoryNotServed => "memory_not_served",
-            Self::NoScopes => "no_scopes",
-            Self::ScopeNotFound => "scope_not_found",
-            Self::ScopeRefused => "scope_refused",
-            Self::ScopeUnusable => "scope_unusable",
-            Self::StoreCorrupt => "store_corrupt",
-            Self::StoreEmpty => "store_empty",
-            Self::StoreForeign => "store_foreign",
-            Self::StoreLocked => "store_locked",
-            Self::StoreNotFound => "store_not_found",
-            Self::StoreNotSqlite => "store_not_sqlite",
-            Self::StoreUnreadable => "store_unreadable",
-            Self::StoreUnsteady => "store_unsteady",
-            Self::UnknownArgument => "unknown_argument",
-            Self::UpstreamFailed => "upstream_failed",
-            Self::UpstreamRefused => "upstream_refused",
-            Self::UpstreamTimeout => "upstream_timeout",
-            Self::UpstreamUnavailable => "upstream_unavailable",
-        }
-    }
+error_codes! {
+    /// A bucket cannot be read or published to.
+    BucketFailed => "bucket_failed",
+    /// The client cancelled the request or disconnected.
+    Cancelled => "cancelled",
+    /// The server cannot listen on HTTP.
+    CannotServe => "cannot_serve",
+    /// The request exceeded its time limit.
+    DeadlineExceeded => "deadline_exceeded",
+    /// Only a person, or a script with their token, may decide about memories.
+    DecisionRefused => "decision_refused",
+    /// An import was refused.
+    ImportRefused => "import_refused",
+    /// The vector table of a scope cannot be built.
+    IndexFailed => "index_failed",
+    /// A bug in this program.
+    InternalError => "internal_error",
+    /// An argument has a value that is not allowed.
+    InvalidArgument => "invalid_argument",
+    /// A cursor does not belong to its request.
+    InvalidCursor => "invalid_cursor",
+    /// A settings file cannot be used.
+    InvalidSettings => "invalid_settings",
+    /// A file or stream cannot be read or written.
+    IoError => "io_error",
+    /// No scope contains the memory.
+    MemoryNotFound => "memory_not_found",
+    /// The status filter does not allow the memory.
+    MemoryNotServed => "memory_not_served",
+    /// There are no scopes.
+    NoScopes => "no_scopes",
+    /// The scope does not exist.
+    ScopeNotFound => "scope_not_found",
+    /// The server is pinned to another scope.
+    ScopeRefused => "scope_refused",
+    /// The scope's manifest is broken.
+    ScopeUnusable => "scope_unusable",
+    /// The store is damaged.
+    StoreCorrupt => "store_corrupt",
+    /// The store's file is empty.
+    StoreEmpty => "store_empty",
+    /// The database has no table of memories.
+    StoreForeign => "store_foreign",
+    /// Another program holds a lock on the store.
+    StoreLocked => "store_locked",
+    /// The database does not exist.
+    StoreNotFound => "store_not_found",
+    /// The file is not an SQLite database.
+    StoreNotSqlite => "store_not_sqlite",
+    /// The store cannot be read for another reason.
+    StoreUnreadable => "store_unreadable",
+    /// The store changed during every attempt to read it.
+    StoreUnsteady => "store_unsteady",
+    /// The tool does not have this argument.
+    UnknownArgument => "unknown_argument",
+    /// An upstream server answered with an error.
+    UpstreamFailed => "upstream_failed",
+    /// An upstream server does not offer the tool.
+    UpstreamRefused => "upstream_refused",
+    /// An upstream server did not answer in time.
+    UpstreamTimeout => "upstream_timeout",
+    /// An upstream server is not running.
+    UpstreamUnavailable => "upstream_unavailable",
 }
 
 impl fmt::Display for ErrorCode {

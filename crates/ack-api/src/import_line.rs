@@ -191,22 +191,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         ));
     }
     let has_date = parsed.created_at.is_some() || parsed.date.is_some();
-    for (key, value) in [
-        ("created_at", &mut parsed.created_at),
-        ("updated_at", &mut parsed.updated_at),
-        ("reviewed_at", &mut parsed.reviewed_at),
-    ] {
-        if let Some(text) = value {
-            let instant = time::parse(text).ok_or_else(|| {
-                format!(
-                    "`{key}` is `{}`, which is not a date; write RFC 3339, for instance \
-                     2026-01-04T10:00:00Z",
-                    text::line(text, 60)
-                )
-            })?;
-            *text = time::to_rfc3339(instant);
-        }
-    }
+    normalise_instants(&mut parsed)?;
     let content = xxh3_64(
         serde_json::to_string(&parsed)
             .unwrap_or_default()
@@ -220,17 +205,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     parsed.status = Some(status.as_str().to_owned());
     let has_id = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
     let id = match parsed.id.take().filter(|_| has_id) {
-        Some(id) => {
-            let id = id.trim().to_owned();
-            if id.len() > 200 || id.chars().any(char::is_control) || text::line(&id, 200) != id {
-                return Err(format!(
-                    "`id` is `{}`; allowed are up to 200 bytes of printable characters, without \
-                     two spaces in a row",
-                    text::line(&id, 60)
-                ));
-            }
-            id
-        }
+        Some(id) => checked_id(id.trim())?,
         // The day of an undated line is left out, or a repeated import would make another id.
         None => derived_id(
             content,
@@ -250,6 +225,36 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         has_status,
         given_fields: given,
     })
+}
+
+fn normalise_instants(line: &mut ImportLine) -> Result<(), String> {
+    for (key, value) in [
+        ("created_at", &mut line.created_at),
+        ("updated_at", &mut line.updated_at),
+        ("reviewed_at", &mut line.reviewed_at),
+    ] {
+        let Some(text) = value else { continue };
+        let instant = time::parse(text).ok_or_else(|| {
+            format!(
+                "`{key}` is `{}`, which is not a date; write RFC 3339, for instance \
+                 2026-01-04T10:00:00Z",
+                text::line(text, 60)
+            )
+        })?;
+        *text = time::to_rfc3339(instant);
+    }
+    Ok(())
+}
+
+fn checked_id(id: &str) -> Result<String, String> {
+    if id.len() > 200 || id.chars().any(char::is_control) || text::line(id, 200) != id {
+        return Err(format!(
+            "`id` is `{}`; allowed are up to 200 bytes of printable characters, without two \
+             spaces in a row",
+            text::line(id, 60)
+        ));
+    }
+    Ok(id.to_owned())
 }
 
 /// The fields that have a value; `null` is none.

@@ -15,7 +15,7 @@ pub mod vocabulary;
 use std::borrow::Cow;
 
 pub use self::sentence::{ends_sentence, first_sentence};
-pub use self::tags::{is_invisible, neutralize_host_tags, remove_host_tags, untag, untagged};
+pub use self::tags::{is_invisible, neutralize_host_tags, untag, untagged};
 pub use self::tokens::{is_common_word, tokens};
 
 /// The longest one-line field (title, subtitle, fact, tag, name), in characters.
@@ -126,17 +126,27 @@ pub fn safe(raw: &str) -> Cow<'_, str> {
 
 /// Makes every string of a JSON value safe to print. Member names are unchanged.
 pub fn clean_json(value: &mut serde_json::Value) {
+    map_strings(value, &|text| clean(text));
+}
+
+/// Changes every string of a JSON value.
+fn map_strings(value: &mut serde_json::Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
     use serde_json::Value;
     match value {
         Value::String(text) => {
-            if let Cow::Owned(cleaned) = clean(text) {
-                *text = cleaned;
+            if let Cow::Owned(changed) = change(text) {
+                *text = changed;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(clean_json),
-        Value::Object(members) => members.values_mut().for_each(clean_json),
+        Value::Array(values) => values.iter_mut().for_each(|it| map_strings(it, change)),
+        Value::Object(members) => members.values_mut().for_each(|it| map_strings(it, change)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Whether a list of words, separated by white space, has a word.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
 }
 
 /// Why one line of JSON could not be read, without the line number: only the caller knows it.

@@ -3,83 +3,29 @@
 //! Teams put the kind of change, a person's name or a ticket in front. None of these should select
 //! a memory.
 
-/// Branches that work is merged into. Their names say nothing.
-const SHARED_BRANCHES: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
-/// Kinds of change that branch names and commits begin with.
-const CHANGE_KINDS: [&str; 31] = [
-    "bug",
-    "bugfix",
-    "build",
-    "chore",
-    "ci",
-    "deps",
-    "doc",
-    "docs",
-    "draft",
-    "enhancement",
-    "experiment",
-    "feat",
-    "feature",
-    "features",
-    "fix",
-    "fixes",
-    "hotfix",
-    "issue",
-    "maint",
-    "patch",
-    "perf",
-    "poc",
-    "refactor",
-    "release",
-    "revert",
-    "spike",
-    "style",
-    "task",
-    "test",
-    "tests",
-    "wip",
-];
-/// Prefixes of a person's name.
-const PERSON_PREFIXES: [&str; 4] = ["people", "u", "user", "users"];
-/// Verbs, anywhere in a name.
-const VERBS: [&str; 17] = [
-    "add",
-    "allow",
-    "bugfix",
-    "change",
-    "cleanup",
-    "enable",
-    "feat",
-    "fix",
-    "hotfix",
-    "implement",
-    "improve",
-    "make",
-    "refactor",
-    "remove",
-    "support",
-    "update",
-    "wip",
-];
-/// Prefixes of a ticket number, other than tracker keys.
-const TICKET_PREFIXES: [&str; 9] = [
-    "bug", "gh", "issue", "issues", "jira", "pr", "story", "task", "ticket",
-];
+use ack_api::text::has_word;
 
-/// The words that say what the branch is about, in lower case; empty for a main branch.
+/// Branches that work is merged into. Their names say nothing.
+const SHARED_BRANCHES: &str = "main master develop trunk dev";
+/// Kinds of change that branch names and commits begin with.
+const CHANGE_KINDS: &str = "\
+    bug bugfix build chore ci deps doc docs draft enhancement experiment feat feature features fix \
+    fixes hotfix issue maint patch perf poc refactor release revert spike style task test tests wip";
+/// Verbs, anywhere in a name.
+const VERBS: &str = "\
+    add allow bugfix change cleanup enable feat fix hotfix implement improve make refactor remove \
+    support update wip";
+/// Prefixes of a ticket number, other than tracker keys.
+const TICKET_PREFIXES: &str = "bug gh issue issues jira pr story task ticket";
+
+/// The words that say what the branch is about, in lower case; empty for a main branch. What comes
+/// before the last slash is the kind of change, a person, or a team.
 pub fn words(branch: &str) -> Vec<String> {
-    if SHARED_BRANCHES.contains(&branch) {
+    if has_word(SHARED_BRANCHES, branch) {
         return Vec::new();
     }
-    let mut parts: Vec<&str> = branch.split('/').filter(|part| !part.is_empty()).collect();
-    // The part before a slash is the kind of change, a person, or a team.
-    if parts.len() > 1 {
-        let first = parts.remove(0).to_lowercase();
-        if PERSON_PREFIXES.contains(&first.as_str()) && parts.len() > 1 {
-            parts.remove(0);
-        }
-    }
-    let found = topic_words(&parts.join("/"));
+    let last = branch.trim_end_matches('/').rsplit('/').next();
+    let found = topic_words(last.unwrap_or_default());
     if found.is_empty() {
         return topic_words(branch);
     }
@@ -96,16 +42,12 @@ fn topic_words(name: &str) -> Vec<String> {
         let word = part.to_lowercase();
         let next = parts.get(position + 1);
         // On its own it is the topic: `chore/deps`.
-        let is_kind = position == 0 && next.is_some() && CHANGE_KINDS.contains(&word.as_str());
-        if is_kind
-            || is_noise(part)
-            || VERBS.contains(&word.as_str())
-            || next.is_some_and(|next| is_ticket(part, next, position == 0))
-            || words.contains(&word)
-        {
-            continue;
+        let is_kind = position == 0 && next.is_some() && has_word(CHANGE_KINDS, &word);
+        let is_ticket = next.is_some_and(|next| is_ticket(part, next, position == 0));
+        let says_nothing = is_kind || is_ticket || is_noise(part) || has_word(VERBS, &word);
+        if !says_nothing && !words.contains(&word) {
+            words.push(word);
         }
-        words.push(word);
     }
     words
 }
@@ -128,7 +70,7 @@ fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     let begins = begins && next.len() >= 3 && part.len() <= 10;
-    is_number && (is_key || begins || TICKET_PREFIXES.contains(&part.to_lowercase().as_str()))
+    is_number && (is_key || begins || has_word(TICKET_PREFIXES, &part.to_lowercase()))
 }
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ pub fn pushed_out(
     let limits = Limits {
         own: MEMORIES_AT_START,
         others: 0,
-        sessions: false,
+        // What is kept between two questions includes them.
+        sessions: true,
         timeout: LOCK_TIMEOUT,
         wait_policy: service.wait_policy,
         now: (service.config.clock)(),

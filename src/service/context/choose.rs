@@ -91,16 +91,7 @@ pub(super) fn choose(
     cache: Option<&OutlineCache>,
     notes: &mut Vec<Note>,
 ) -> Result<ChosenMemories, Error> {
-    let terms = Terms::new(signals, &selection.current);
-    let reading = Reading {
-        words: &terms.words,
-        sessions: limits.sessions,
-        timeout: limits.timeout,
-        wait_policy: limits.wait_policy,
-        now: limits.now,
-        cache,
-    };
-    let read = outlines::read(selection, reading, notes)?;
+    let (terms, read) = read_outlines(selection, signals, limits, cache, notes)?;
     let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
@@ -161,6 +152,27 @@ pub(super) fn choose(
     })
 }
 
+/// The words of a project, and the outlines of the scopes in which they are searched.
+fn read_outlines(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    cache: Option<&OutlineCache>,
+    notes: &mut Vec<Note>,
+) -> Result<(Terms, Vec<ScopeOutline>), Error> {
+    let terms = Terms::new(signals, &selection.current);
+    let reading = Reading {
+        words: &terms.words,
+        sessions: limits.sessions,
+        timeout: limits.timeout,
+        wait_policy: limits.wait_policy,
+        now: limits.now,
+        cache,
+    };
+    let read = outlines::read(selection, reading, notes)?;
+    Ok((terms, read))
+}
+
 /// The project's own memories that are chosen now, and those that would be chosen if one more
 /// memory of a scope were approved. The memories that this one would replace are in neither.
 ///
@@ -173,18 +185,8 @@ pub(super) fn choose_with(
     cache: &OutlineCache,
     (scope, memory): (&str, &Memory),
 ) -> Result<[Vec<MemoryHit>; 2], Error> {
-    let terms = Terms::new(signals, &selection.current);
-    let reading = Reading {
-        words: &terms.words,
-        // What is kept includes them.
-        sessions: true,
-        timeout: limits.timeout,
-        wait_policy: limits.wait_policy,
-        now: limits.now,
-        cache: Some(cache),
-    };
     let mut notes = Vec::new();
-    let read = outlines::read(selection, reading, &mut notes)?;
+    let (terms, read) = read_outlines(selection, signals, limits, Some(cache), &mut notes)?;
     let position = read.iter().position(|read| read.scope.name == scope);
     let extra = position.and_then(|number| ExtraMemory::of(&read, number, memory, &terms));
     let mut choose = |extra| {

@@ -31,17 +31,9 @@ const MIN_NAME_CHARS: usize = 3;
 
 /// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
 /// have a subject in common.
-const KIND_TAGS: [&str; 9] = [
-    "bugfix",
-    "discovery",
-    "how-it-works",
-    "lesson",
-    "pattern",
-    "problem-solution",
-    "trade-off",
-    "what-changed",
-    "why-it-exists",
-];
+const KIND_TAGS: &str = "\
+    bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
+    why-it-exists";
 /// How many shared tags a reason names.
 const MAX_NAMED_TAGS: usize = 3;
 
@@ -226,7 +218,10 @@ impl<'a> Evidence<'a> {
     pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
         let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
         let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
-        for kind in LASTING_TYPES.iter().chain(&KIND_TAGS) {
+        for kind in LASTING_TYPES
+            .into_iter()
+            .chain(KIND_TAGS.split_whitespace())
+        {
             counts.remove(&tag_hash(kind));
         }
         let served = || read.iter().flat_map(|read| &read.outlines().served);

@@ -1,6 +1,6 @@
 //! Whether a memory names a file of the project: the file itself, its folder, or a glob.
 
-use super::signals::{GENERIC_FOLDERS, is_everyday, stem};
+use super::signals::{is_everyday, is_generic_folder, stem};
 use crate::scope::resolve::Current;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
 
@@ -109,7 +109,7 @@ impl ProjectFile {
     /// The names of its folders, one of which occurs in every entry that covers it.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         let folders = self.path().rsplit('/').skip(1);
-        folders.filter(|folder| !GENERIC_FOLDERS.contains(folder))
+        folders.filter(|folder| !is_generic_folder(folder))
     }
 
     /// How an entry of a memory's files names it; `None` if it does not.
@@ -153,9 +153,7 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
     }
     let folder = entry.trim_end_matches('/');
     if path_below(path, folder).is_some() {
-        let is_specific = folder
-            .split('/')
-            .any(|part| !GENERIC_FOLDERS.contains(&part));
+        let is_specific = folder.split('/').any(|part| !is_generic_folder(part));
         return is_specific.then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -171,7 +169,7 @@ fn specific_letters(glob: &str) -> usize {
     let name = name.split_once('.').map_or(name, |(name, _)| name);
     let parts = folders
         .split('/')
-        .filter(|part| !GENERIC_FOLDERS.contains(part))
+        .filter(|part| !is_generic_folder(part))
         .chain([name]);
     let letters = parts.flat_map(str::chars).filter(|c| c.is_alphanumeric());
     letters.count()

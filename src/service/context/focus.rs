@@ -18,7 +18,7 @@ use crate::service::shown::{Overlap, Shown};
 use crate::service::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind, Pending};
+use ack_api::{MemoryHit, Note, NoteKind, Pending};
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
@@ -42,8 +42,7 @@ pub(super) fn choose(
     limits: Limits,
     notes: &mut Vec<Note>,
 ) -> Result<ChosenMemories, Error> {
-    let scopes = selection.scopes.clone();
-    let opened = OpenScopes::open(service, selection, &scopes, notes)?;
+    let opened = OpenScopes::open(service, selection, notes)?;
     let mut search = FocusSearch {
         opened: &opened,
         selection,
@@ -103,27 +102,14 @@ impl<'a> FocusSearch<'a> {
         }
         let spec = QuerySpec {
             text: text.map(str::to_owned),
-            meaning: None,
             filters: Filters {
                 current_project: Some(is_own),
                 status: StatusFilter::Approved,
                 ..Filters::default()
             },
-            limit: max,
-            fills_budget: false,
-            tokens: usize::MAX,
-            detail: Detail::Concise,
-            explain: false,
-            mode: Mode::Hybrid,
-            like: None,
-            expect: None,
             min_cosine: Some(FOCUS_FLOOR),
-            oldest: false,
-            is_proposal: false,
             sessions: true,
-            by_agent: false,
-            withholds: false,
-            withheld: None,
+            ..QuerySpec::words("", StatusFilter::Approved, max)
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // Fetch more, because some may be in either list already, perhaps under another id.

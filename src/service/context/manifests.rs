@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use ack_api::text::has_word;
+use serde_json::{Map, Value};
 
 use ack_sys::files;
 
@@ -12,60 +13,11 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const MAX_NAMES: usize = 60;
 
 /// Dependencies whose names are everyday words.
-const EVERYDAY_NAMES: [&str; 52] = [
-    "async",
-    "attrs",
-    "base",
-    "bytes",
-    "chalk",
-    "click",
-    "colors",
-    "commander",
-    "cors",
-    "debug",
-    "either",
-    "events",
-    "express",
-    "fetch",
-    "form",
-    "glob",
-    "graph",
-    "hex",
-    "http",
-    "image",
-    "json",
-    "log",
-    "logger",
-    "memory",
-    "mime",
-    "morgan",
-    "next",
-    "once",
-    "open",
-    "packaging",
-    "path",
-    "pool",
-    "process",
-    "progress",
-    "quote",
-    "random",
-    "react",
-    "request",
-    "requests",
-    "rich",
-    "select",
-    "semver",
-    "sharp",
-    "split",
-    "stream",
-    "table",
-    "tempfile",
-    "test",
-    "time",
-    "tower",
-    "url",
-    "which",
-];
+const EVERYDAY_NAMES: &str = "\
+    async attrs base bytes chalk click colors commander cors debug either events express fetch \
+    form glob graph hex http image json log logger memory mime morgan next once open packaging \
+    path pool process progress quote random react request requests rich select semver sharp \
+    split stream table tempfile test time tower url which";
 
 /// What the manifests of a project declare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +32,7 @@ impl ManifestNames {
     /// The dependencies whose names are everyday words.
     pub fn everyday_names(&self) -> impl Iterator<Item = &str> {
         let names = self.dependencies.iter().map(String::as_str);
-        names.filter(|name| EVERYDAY_NAMES.contains(name) || name.chars().count() < 3)
+        names.filter(|name| has_word(EVERYDAY_NAMES, name) || name.chars().count() < 3)
     }
 }
 
@@ -107,19 +59,12 @@ fn rust(folder: &Path, found: &mut ManifestNames) {
         return;
     };
     found.tools.extend(["rust", "cargo"].map(str::to_owned));
-    let targets = manifest
-        .get("target")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    for section in std::iter::once(&manifest)
-        .chain(manifest.get("workspace"))
-        .chain(targets.map(|(_, target)| target))
-    {
+    let targets = manifest.get("target").and_then(Value::as_object);
+    let targets = targets.into_iter().flat_map(Map::values);
+    let sections = std::iter::once(&manifest).chain(manifest.get("workspace"));
+    for section in sections.chain(targets) {
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            found
-                .dependencies
-                .extend(section.get(table).map(keys).unwrap_or_default());
+            found.dependencies.extend(keys(section.get(table)));
         }
     }
 }
@@ -140,9 +85,7 @@ fn node(folder: &Path, found: &mut ManifestNames) {
         }
     }
     for table in ["dependencies", "devDependencies", "peerDependencies"] {
-        found
-            .dependencies
-            .extend(manifest.get(table).map(keys).unwrap_or_default());
+        found.dependencies.extend(keys(manifest.get(table)));
     }
 }
 
@@ -153,45 +96,25 @@ fn python(folder: &Path, found: &mut ManifestNames) {
         return;
     }
     found.tools.push("python".to_owned());
+    let names = &mut found.dependencies;
     if let Some(manifest) = manifest {
-        found.dependencies.extend(
-            manifest
-                .pointer("/project/dependencies")
-                .map(requirements)
-                .unwrap_or_default(),
-        );
+        names.extend(requirements(manifest.pointer("/project/dependencies")));
         for groups in ["/project/optional-dependencies", "/dependency-groups"] {
             let groups = manifest.pointer(groups).and_then(Value::as_object);
-            found.dependencies.extend(
-                groups
-                    .into_iter()
-                    .flatten()
-                    .flat_map(|(_, group)| requirements(group)),
-            );
+            let groups = groups.into_iter().flat_map(Map::values);
+            names.extend(groups.flat_map(|group| requirements(Some(group))));
         }
-        found.dependencies.extend(
-            manifest
-                .pointer("/tool/poetry/dependencies")
-                .map(keys)
-                .unwrap_or_default(),
-        );
+        names.extend(keys(manifest.pointer("/tool/poetry/dependencies")));
     }
-    let lines = listed.iter().flat_map(|text| text.lines());
-    found.dependencies.extend(
-        lines
-            .map(str::trim)
-            .filter(|line| !line.starts_with(['#', '-']))
-            .map(requirement),
-    );
+    let lines = listed.iter().flat_map(|text| text.lines()).map(str::trim);
+    let lines = lines.filter(|line| !line.starts_with(['#', '-']));
+    names.extend(lines.map(requirement));
 }
 
 /// The names in a list of requirements. Skips other entries, such as included groups.
-fn requirements(list: &Value) -> Vec<String> {
-    let entries = list
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+fn requirements(list: Option<&Value>) -> Vec<String> {
+    let entries = list.and_then(Value::as_array).into_iter().flatten();
+    let entries = entries.filter_map(Value::as_str);
     entries.map(requirement).collect()
 }
 
@@ -230,24 +153,20 @@ fn go(folder: &Path, found: &mut ManifestNames) {
 fn others(folder: &Path, found: &mut ManifestNames) {
     if let Some(manifest) = json_file(&folder.join("composer.json")) {
         found.tools.push("php".to_owned());
-        let required = ["require", "require-dev"]
-            .iter()
-            .filter_map(|table| manifest.get(*table));
-        found.dependencies.extend(
-            required
-                .flat_map(keys)
-                .filter_map(|name| name.split_once('/').map(|(_, name)| name.to_owned())),
-        );
+        let tables = ["require", "require-dev"].map(|table| keys(manifest.get(table)));
+        let names = tables.iter().flatten();
+        let names = names.filter_map(|name| name.split_once('/'));
+        found
+            .dependencies
+            .extend(names.map(|(_, name)| name.to_owned()));
     }
     if let Some(text) = text_file(&folder.join("Gemfile")) {
         found.tools.push("ruby".to_owned());
         let gems = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("gem "));
-        found.dependencies.extend(
-            gems.filter_map(|line| line.split(['"', '\'']).nth(1))
-                .map(str::to_owned),
-        );
+        let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
+        found.dependencies.extend(names.map(str::to_owned));
     }
     for (file, name) in [
         ("pom.xml", "maven"),
@@ -268,13 +187,9 @@ fn others(folder: &Path, found: &mut ManifestNames) {
     }
 }
 
-fn keys(table: &Value) -> Vec<String> {
-    table
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.clone())
-        .collect()
+fn keys(table: Option<&Value>) -> Vec<String> {
+    let table = table.and_then(Value::as_object);
+    table.into_iter().flat_map(Map::keys).cloned().collect()
 }
 
 fn toml_file(path: &Path) -> Option<Value> {

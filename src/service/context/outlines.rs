@@ -22,9 +22,9 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use crate::service::open::{failure, note_broken_manifests, remove_cold_scopes, unavailable};
 use crate::service::remote;
+use ack_api::Note;
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::remote::WaitPolicy;
-use ack_api::{Note, Skipped};
 use ack_store::StoreError;
 use ack_store::open::FileState;
 use ack_store::outline::Outlines;
@@ -227,12 +227,8 @@ pub(super) fn read_scopes<T>(
             Ok(found) => read.push(found),
             Err(error) => {
                 let error = failure(&scope, error);
-                selection.skipped.push(Skipped {
-                    scope: scope.name.clone(),
-                    reason: error.to_string().into(),
-                });
+                selection.skip(&scope.name, error.to_string());
                 notes.push(unavailable(&scope.name, &error));
-                selection.scopes.retain(|other| other.name != scope.name);
                 first.get_or_insert(error);
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::manifests::{self, ManifestNames};
 use crate::config::Config;
 use crate::scope::resolve::Current;
+use ack_api::text;
 use ack_worktree::changes::Changes;
 
 /// The time limit for finding changes in the working tree. It leaves enough for a total below 20
@@ -22,53 +23,17 @@ pub const LASTING_TYPES: [&str; 7] = [
     "convention",
 ];
 /// Generated files, whose changes mean nothing.
-const GENERATED_FILES: [&str; 10] = [
-    "cargo.lock",
-    "composer.lock",
-    "gemfile.lock",
-    "go.sum",
-    "npm-shrinkwrap.json",
-    "package-lock.json",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "uv.lock",
-    "yarn.lock",
-];
+const GENERATED_FILES: &str = "\
+    cargo.lock composer.lock gemfile.lock go.sum npm-shrinkwrap.json package-lock.json \
+    pnpm-lock.yaml poetry.lock uv.lock yarn.lock";
 /// Common file names, up to the first dot.
-const EVERYDAY_FILE_NAMES: [&str; 28] = [
-    "__init__",
-    "app",
-    "build",
-    "cargo",
-    "changelog",
-    "common",
-    "conftest",
-    "config",
-    "constants",
-    "go",
-    "helpers",
-    "index",
-    "init",
-    "lib",
-    "license",
-    "main",
-    "mod",
-    "package",
-    "pyproject",
-    "readme",
-    "requirements",
-    "settings",
-    "setup",
-    "test",
-    "tests",
-    "tsconfig",
-    "types",
-    "utils",
-];
+const EVERYDAY_FILE_NAMES: &str = "\
+    __init__ app build cargo changelog common conftest config constants go helpers index init \
+    lib license main mod package pyproject readme requirements settings setup test tests \
+    tsconfig types utils";
 /// Folder names that say nothing about their content.
-pub const GENERIC_FOLDERS: [&str; 11] = [
-    "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
-];
+const GENERIC_FOLDERS: &str = "\
+    app apps cmd crates internal lib packages pkg src test tests";
 
 /// A word in at most this many memories is distinctive, however small the store is.
 const MAX_DISTINCTIVE_MEMORIES: usize = 5;
@@ -94,7 +59,7 @@ impl Signals {
         let mut changes = changes.unwrap_or_default();
         changes
             .files
-            .retain(|path| !GENERATED_FILES.contains(&name(path).to_lowercase().as_str()));
+            .retain(|path| !text::has_word(GENERATED_FILES, &name(path).to_lowercase()));
         Self {
             branch: repository.and_then(|repository| repository.branch.clone()),
             declared: manifests::read(&current.folder, &current.top),
@@ -128,7 +93,7 @@ impl Signals {
             } else if let Some(folder) = path
                 .rsplit('/')
                 .nth(1)
-                .filter(|folder| !GENERIC_FOLDERS.contains(folder))
+                .filter(|folder| !is_generic_folder(folder))
             {
                 subjects.add(folder);
             }
@@ -207,8 +172,13 @@ pub fn stem(name: &str) -> &str {
         .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
 }
 
+/// Whether the name of a folder says nothing about its content.
+pub fn is_generic_folder(name: &str) -> bool {
+    text::has_word(GENERIC_FOLDERS, name)
+}
+
 pub fn is_everyday(stem: &str) -> bool {
-    EVERYDAY_FILE_NAMES.contains(&stem.to_lowercase().as_str())
+    text::has_word(EVERYDAY_FILE_NAMES, &stem.to_lowercase())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The neighbours of a memory in time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::GetSpec;
 use crate::scope::Scope;
@@ -12,12 +12,14 @@ use ack_api::{Hint, Message, Timeline, TimelineEntry, Within};
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
-use ack_search::postings::DocId;
 use ack_store::Snapshot;
 use ack_store::StoreError;
 
 /// Whether a document belongs to the range of a timeline.
 type BelongsToRange<'a> = &'a dyn Fn(&Doc) -> bool;
+
+/// A memory of a timeline: when it was written, its id and its row.
+type Member<'a> = (i64, &'a str, RowKey);
 
 /// The neighbours in time, within the requested range. Without one: the session if it has others,
 /// else the project, else the scope.
@@ -40,22 +42,11 @@ pub(super) fn timeline(
     };
     // Match the project under all its names.
     let rows = scope.rows_of(&fold_name(index.name(doc.project)), &[]);
-    let holds: HashMap<(NameId, NameId), bool> = index
-        .live()
-        .map(|(_, other)| (other.project, other.alias))
-        .collect::<HashSet<_>>()
-        .into_iter()
-        .map(|names| {
-            (
-                names,
-                rows.contain(index.name(names.0), index.name(names.1)),
-            )
-        })
-        .collect();
-    let in_project = |other: &Doc| {
-        let names = (other.project, other.alias);
-        doc.project != 0 && holds.get(&names).copied().unwrap_or_default()
-    };
+    let names = index.live().map(|(_, row)| (row.project, row.alias));
+    let mut names: HashSet<(NameId, NameId)> = names.collect();
+    names.retain(|(project, alias)| rows.contain(index.name(*project), index.name(*alias)));
+    let in_project =
+        |other: &Doc| doc.project != 0 && names.contains(&(other.project, other.alias));
     let in_scope = |_: &Doc| true;
     let levels: [(Within, BelongsToRange<'_>); 3] = [
         (Within::Session, &in_session),
@@ -66,35 +57,32 @@ pub(super) fn timeline(
         .into_iter()
         .filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
     {
-        let mut line: Vec<(i64, &str, RowKey, DocId)> = cancel::guarded(index.live())
-            .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc))
-            .map(|(number, other)| (other.created, index.id(number), other.key, number))
+        let members = cancel::guarded(index.live())
+            .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc));
+        let mut line: Vec<Member<'_>> = members
+            .map(|(doc, row)| (row.created, index.id(doc), row.key))
             .collect();
         if line.len() < 2 && wanted.is_none() && within != Within::Scope {
             continue;
         }
-        line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        let Some(position) = line.iter().position(|(.., other)| *other == number) else {
+        line.sort_unstable_by_key(|(created, id, _)| (*created, *id));
+        let Some(position) = line
+            .iter()
+            .position(|(_, other, _)| *other == index.id(number))
+        else {
             return Ok(None);
         };
-        let before = line
-            .get(position.saturating_sub(most_before)..position)
-            .unwrap_or_default();
-        let after = line
-            .get(position + 1..(position + 1 + most_after).min(line.len()))
-            .unwrap_or_default();
-        let wanted: Vec<(RowKey, &str)> = before
-            .iter()
-            .chain(after)
-            .map(|(_, id, key, _)| (*key, *id))
-            .collect();
-        let records = snapshot.memories(&wanted, filter)?;
-        let entries = |range: &[(i64, &str, RowKey, DocId)]| {
-            range
-                .iter()
-                .filter_map(|(_, id, ..)| records.get(*id))
-                .map(entry)
-                .collect()
+        let (before, after) = line.split_at(position);
+        let before = before.get(position.saturating_sub(most_before)..);
+        let before = before.unwrap_or_default();
+        let after = after.get(1..).unwrap_or_default();
+        let after = after.get(..most_after.min(after.len())).unwrap_or_default();
+        let shown = before.iter().chain(after);
+        let shown: Vec<(RowKey, &str)> = shown.map(|(_, id, key)| (*key, *id)).collect();
+        let records = snapshot.memories(&shown, filter)?;
+        let entries = |members: &[Member<'_>]| {
+            let found = members.iter().filter_map(|(_, id, _)| records.get(*id));
+            found.map(entry).collect()
         };
         return Ok(Some(Timeline {
             within,

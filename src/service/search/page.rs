@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ack_api::memory::Memory;
+use crate::service::shown::{Overlap, Shown};
+use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::{Cursor, LastResult};
 use ack_search::ranking::Ranked;
+use ack_search::wording::Wording;
 
 /// A result with its place in the ranking.
 pub(crate) struct Hit {
@@ -115,6 +117,15 @@ impl Hit {
 }
 
 impl Page {
+    /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
+    pub(super) fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
+        let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
+        shown.overlap(wording, 0, |at| {
+            let known = self.hits.get(at);
+            known.is_some_and(|known| serves(&known.memory) == serves(memory))
+        })
+    }
+
     /// Adds a result, in the place of those at these positions, which it contains.
     pub(super) fn add(&mut self, mut hit: Hit, contained: &[usize]) {
         let at = contained.first().copied().unwrap_or(self.hits.len());

@@ -76,6 +76,35 @@ fn equal_memories_are_folded_and_memories_that_differ_in_a_number_or_a_name_are_
 }
 
 #[test]
+fn a_memory_takes_the_place_of_all_that_it_contains() {
+    let root = Root::new();
+    let rules = ["Postgres locks rows in order", "Postgres waits for a lock"];
+    root.store(
+        "alpha",
+        &[
+            memory("one", rules[0], json!({})),
+            memory("two", rules[1], json!({})),
+            memory("both", "Notes of a night", json!({ "facts": rules })),
+        ],
+    );
+    let service = root.service();
+    for query in [
+        "postgres",
+        "postgres locks rows",
+        "waits for a lock",
+        "night",
+    ] {
+        let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
+        let results = answer["results"].as_array().unwrap();
+        let found = results.iter().find(|hit| hit["id"] == "both");
+        let found = found.unwrap_or_else(|| panic!("{query}: {answer:#}"));
+        let folded = found["also"].as_array().map_or(0, Vec::len) as u64;
+        assert_eq!(results.len() as u64, 1, "{query}: {answer:#}");
+        assert_eq!(answer["total"], 1 + folded, "{query}: {answer:#}");
+    }
+}
+
+#[test]
 fn a_memory_that_says_the_opposite_is_not_folded() {
     let root = Root::new();
     let text = |not: &str| {

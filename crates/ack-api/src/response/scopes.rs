@@ -155,6 +155,32 @@ pub struct ScopeInfo {
     pub health: Health,
 }
 
+impl ScopeInfo {
+    /// A scope of which no more is known than its name.
+    pub fn new(name: &str, visibility: Visibility) -> Self {
+        Self {
+            name: name.to_owned(),
+            visibility,
+            path: None,
+            store: None,
+            memory_count: None,
+            last_updated: None,
+            description: None,
+            counts: None,
+            projects: Vec::new(),
+            tags: Vec::new(),
+            pending: None,
+            index: None,
+            profile: None,
+            health: Health {
+                state: HealthState::NotRead,
+                opened: None,
+                problems: Vec::new(),
+            },
+        }
+    }
+}
+
 /// Answer of `list_scopes`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListScopesResponse {

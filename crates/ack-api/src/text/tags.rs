@@ -17,6 +17,8 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use super::{has_word, map_strings};
+
 /// Replaces the opening character of a tag.
 const OPENING_REPLACEMENT: char = '‹';
 /// Replaces the colon after a role.
@@ -26,86 +28,18 @@ const MAX_LOOKAHEAD: usize = 120;
 
 /// Names of tags that hosts and models know, without `-` and `_`. They count as tags even where
 /// code looks the same, as in `x<tool>`. Other tags are recognised by their form.
-const TAGS: [&str; 78] = [
-    "analysis",
-    "appcontext",
-    "assistant",
-    "availabledeferredtools",
-    "bashinput",
-    "bashstderr",
-    "bashstdout",
-    "bos",
-    "claudemd",
-    "claudememcontext",
-    "collaborationmode",
-    "commandargs",
-    "commandcontents",
-    "commandmessage",
-    "commandname",
-    "context",
-    "conversation",
-    "developer",
-    "document",
-    "documents",
-    "endofturn",
-    "environment",
-    "environmentcontext",
-    "environmentdetails",
-    "eos",
-    "example",
-    "examples",
-    "function",
-    "functioncall",
-    "functioncalls",
-    "functionresponse",
-    "functionresult",
-    "functionresults",
-    "functions",
-    "hook",
-    "hookcontext",
-    "human",
-    "idediagnostics",
-    "ideopenedfile",
-    "ideselection",
-    "important",
-    "instruction",
-    "instructions",
-    "invoke",
-    "localcommandcaveat",
-    "localcommandstderr",
-    "localcommandstdout",
-    "memories",
-    "memory",
-    "message",
-    "model",
-    "newdiagnostics",
-    "parameter",
-    "parameters",
-    "permissions",
-    "persistedoutput",
-    "policy",
-    "prompt",
-    "reasoning",
-    "reminder",
-    "sessioncontext",
-    "skill",
-    "skillsinstructions",
-    "startofturn",
-    "sys",
-    "system",
-    "systeminstruction",
-    "systeminstructions",
-    "systemmessage",
-    "systemprompt",
-    "systemreminder",
-    "tasknotification",
-    "think",
-    "thinking",
-    "tool",
-    "user",
-    "userinstructions",
-    "userpromptsubmithook",
-];
+const TAGS: &str = "\
+    analysis appcontext assistant availabledeferredtools bashinput bashstderr bashstdout bos \
+    claudemd claudememcontext collaborationmode commandargs commandcontents commandmessage \
+    commandname context conversation developer document documents endofturn environment \
+    environmentcontext environmentdetails eos example examples function functioncall \
+    functioncalls functionresponse functionresult functionresults functions hook hookcontext \
+    human idediagnostics ideopenedfile ideselection important instruction instructions invoke \
+    localcommandcaveat localcommandstderr localcommandstdout memories memory message model \
+    newdiagnostics parameter parameters permissions persistedoutput policy prompt reasoning \
+    reminder sessioncontext skill skillsinstructions startofturn sys system systeminstruction \
+    systeminstructions systemmessage systemprompt systemreminder tasknotification think \
+    thinking tool user userinstructions userpromptsubmithook";
 /// Prefixes of such names.
 const FAMILIES: [&str; 5] = ["antml", "toolcall", "toolresult", "tooluse", "toolresponse"];
 /// Tags that code has too: single words.
@@ -261,8 +195,7 @@ impl Lookahead {
 
     fn is_known(&self) -> bool {
         let name = self.folded();
-        TAGS.binary_search(&name.as_str()).is_ok()
-            || FAMILIES.iter().any(|family| name.starts_with(family))
+        has_word(TAGS, &name) || FAMILIES.iter().any(|family| name.starts_with(family))
     }
 
     /// Whether the name has a form that code does not use.
@@ -339,8 +272,7 @@ fn is_host_tag(after: &str) -> bool {
     let mixed =
         lookahead.name.contains(char::is_uppercase) && lookahead.name.contains(char::is_lowercase);
     let name = lookahead.folded();
-    let is_word = || WORDS.split_whitespace().any(|word| word == name);
-    lookahead.is_known() && !is_word() && (!mixed || lookahead.is_special())
+    lookahead.is_known() && !has_word(WORDS, &name) && (!mixed || lookahead.is_special())
 }
 
 fn is_bracketed(before: &str, after: &str) -> bool {
@@ -384,33 +316,7 @@ fn is_role(before: &str) -> bool {
 
 /// Like [`untagged`], for every string of a value.
 pub fn untag(value: &mut Value) {
-    map_strings(value, &untagged);
-}
-
-/// Like [`neutralize_host_tags`], for every string of a value.
-pub fn remove_host_tags(value: &mut Value) {
-    map_strings(value, &neutralize_host_tags);
-}
-
-fn map_strings(value: &mut Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(neutralized) = change(text) {
-                *text = neutralized;
-            }
-        }
-        Value::Array(values) => {
-            for value in values {
-                map_strings(value, change);
-            }
-        }
-        Value::Object(fields) => {
-            for value in fields.values_mut() {
-                map_strings(value, change);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+    map_strings(value, &|text| untagged(text));
 }
 
 #[cfg(test)]
@@ -523,9 +429,8 @@ mod tests {
     }
 
     #[test]
-    fn the_lists_are_sorted() {
-        assert!(TAGS.is_sorted());
-        assert!(WORDS.split_whitespace().all(|word| TAGS.contains(&word)));
+    fn the_tags_that_code_has_too_are_known() {
+        assert!(WORDS.split_whitespace().all(|word| has_word(TAGS, word)));
     }
 
     /// The text as a careless host may read it: compatibility forms folded, invisible characters
