@@ -65,6 +65,10 @@ mod with_table {
     use crate::config::Config;
     use crate::scope::{Registry, Scope};
 
+    /// A scope with fewer memories gets no table by itself: looking at all of them takes no time,
+    /// and a machine may have thousands of such scopes, one for each project.
+    const MIN_MEMORIES: u64 = 10;
+
     /// The states of the stores, by the names of their scopes.
     pub fn states(config: &Config) -> HashMap<String, FileState> {
         let scopes = Registry::new(config).discover().scopes;
@@ -84,8 +88,7 @@ mod with_table {
             let Ok(state) = scope.store.file_state() else {
                 continue;
             };
-            let has_own_table = scope.remote.is_none() && scope.problem.is_none();
-            if !has_own_table || known.get(&scope.name) == Some(&state) {
+            if known.get(&scope.name) == Some(&state) || !is_worth_a_table(&scope) {
                 continue;
             }
             say_what_an_interrupt_ends();
@@ -100,6 +103,19 @@ mod with_table {
             }
         }
         registry.close();
+    }
+
+    /// Whether a scope has a table, which has to follow its store, or memories enough for one. The
+    /// table of a scope in a bucket comes from the bucket.
+    fn is_worth_a_table(scope: &Scope) -> bool {
+        if scope.remote.is_some() || scope.problem.is_some() {
+            return false;
+        }
+        let count = || scope.store.snapshot(|snapshot| snapshot.counts_by_id());
+        scope.lance_folder().exists()
+            || count().is_ok_and(|counts| {
+                counts.approved + counts.promoted + counts.staging >= MIN_MEMORIES
+            })
     }
 
     /// Makes Ctrl-C say that only the table is not finished.
