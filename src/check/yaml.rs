@@ -5,9 +5,7 @@
 //! value is served with the wrong content.
 
 use serde::de::IgnoredAny;
-
-/// How many lists and maps may be open at once.
-const MAX_DEPTH: usize = 100;
+use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, options};
 
 /// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,77 +21,59 @@ pub struct Problem {
 /// # Errors
 /// They are not valid YAML.
 pub fn check(lines: &str) -> Result<(), Problem> {
-    // The parser takes the square of the depth.
-    if let Some(line) = too_deep(lines) {
-        return Err(Problem {
-            line,
-            message: format!("its front matter nests more than {MAX_DEPTH} lists or maps"),
-        });
-    }
-    let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {
+    let options = options! {
+        // Two equal keys are reported by themselves.
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+    };
+    let read = serde_saphyr::from_str_with_options::<IgnoredAny>(lines, options);
+    let Err(error) = read else {
         return Ok(());
     };
-    let error_text = error.to_string();
-    // In `did not find expected ',' or ']' at line 3 column 1, while parsing a flow sequence at
-    // line 2 column 8`, the unclosed bracket is on the earlier line.
-    let numbers = error_text.split(" at line ").skip(1).filter_map(number);
-    let line = numbers.min().unwrap_or(1);
-    let what = error_text.split(" at line ").next().unwrap_or_default();
+    let line = error.location().map_or(1, |location| location.line());
+    let line = usize::try_from(line).unwrap_or(usize::MAX);
+    let text = error.without_snippet().to_string();
+    let what = text
+        .split_once(": ")
+        .map_or(text.as_str(), |(_, what)| what);
     let tab = lines.lines().position(|line| line.starts_with('\t'));
-    let tab = tab.filter(|_| {
-        ["a tab", "any token"]
-            .iter()
-            .any(|part| what.contains(part))
-    });
-    let line = tab.map_or(line, |before| before + 1);
-    let message = if tab.is_some() {
-        "a tab indents this line; use spaces".to_owned()
+    let (line, message) = if what.contains("tab")
+        && let Some(before) = tab
+    {
+        (before + 1, "a tab indents this line; use spaces".to_owned())
     } else if what.starts_with("mapping values are not allowed") {
-        "put a value that contains `: ` in quotes".to_owned()
-    } else if let Some(sign) = unclosed(&error_text) {
-        format!("{sign} is opened here and never closed")
-    } else if what == "could not find expected ':'" {
-        "this line has no key and no `:`".to_owned()
+        (line, "put a value that contains `: ` in quotes".to_owned())
+    } else if what.contains("expected ':'") {
+        (line, "this line has no key and no `:`".to_owned())
+    } else if what.starts_with("unclosed quote") {
+        (line, "a quote is opened here and never closed".to_owned())
+    } else if what.starts_with("recursion limit") {
+        (line, "this line nests too many lists or maps".to_owned())
+    } else if let Some((opened, bracket)) = open_bracket(lines, line) {
+        (
+            opened,
+            format!("`{bracket}` is opened here and never closed"),
+        )
     } else {
-        what.to_owned()
+        (line, what.to_owned())
     };
     let message = format!("its front matter is not valid YAML: {message}");
     Err(Problem { line, message })
 }
 
-/// The line in which more brackets are open than anybody writes.
-fn too_deep(lines: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    (1..).zip(lines.lines()).find_map(|(number, line)| {
-        let is_deep = line.bytes().any(|byte| {
-            match byte {
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
+/// The bracket that is open at the end of a line, and the line where it was opened.
+fn open_bracket(lines: &str, end: usize) -> Option<(usize, char)> {
+    let mut open = Vec::new();
+    for (number, line) in (1..=end).zip(lines.lines()) {
+        for c in line.chars() {
+            match c {
+                '[' | '{' => open.push((number, c)),
+                ']' | '}' => drop(open.pop()),
                 _ => {}
             }
-            depth > MAX_DEPTH
-        });
-        is_deep.then_some(number)
-    })
-}
-
-/// What was not closed.
-fn unclosed(message: &str) -> Option<&'static str> {
-    let opened = [
-        ("a flow sequence", "`[`"),
-        ("a flow mapping", "`{`"),
-        ("a quoted scalar", "a quote"),
-    ];
-    let (_, context) = message.split_once("while ")?;
-    let found = opened.iter().find(|(name, _)| context.contains(name));
-    found.map(|(_, sign)| *sign)
-}
-
-/// The number at the start of a text. 0 does not count, because line numbers start at 1.
-fn number(text: &str) -> Option<usize> {
-    let end = text.find(|c: char| !c.is_ascii_digit());
-    let digits = text.get(..end.unwrap_or(text.len()))?;
-    digits.parse().ok().filter(|line| *line > 0)
+        }
+    }
+    open.pop()
 }
 
 #[cfg(test)]
@@ -118,8 +98,8 @@ mod tests {
             ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
             ("title: *x\n", 1, ""),
-            (lists.as_str(), 2, "more than 100"),
-            (maps.as_str(), 1, "more than 100"),
+            (lists.as_str(), 2, "nests too many"),
+            (maps.as_str(), 1, "nests too many"),
         ] {
             let problem = check(lines).unwrap_err();
             assert_eq!(problem.line, line, "{problem:?}");

@@ -15,7 +15,7 @@ const INDENT: usize = 2;
 /// # Errors
 /// It is not a YAML mapping.
 pub fn read(text: &str) -> Result<Value, String> {
-    match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
+    match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
         Value::Null => Ok(Value::Object(Map::new())),
         top @ Value::Object(_) => Ok(top),
         _ => Err("it is not a mapping".to_owned()),
@@ -251,7 +251,7 @@ impl YamlLines {
     /// Whether the lines of a key have this value already.
     fn has_value(&self, span: &Span, value: &Value) -> bool {
         let text = self.0.get(span.clone()).unwrap_or_default().concat();
-        let read = serde_yaml_ng::from_str::<Map<String, Value>>(&text);
+        let read = serde_saphyr::from_str::<Map<String, Value>>(&text);
         read.is_ok_and(|read| read.values().eq([value]))
     }
 
@@ -307,7 +307,7 @@ fn flow_style(value: &Value) -> String {
 fn is_plain(word: &str) -> bool {
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
-    let read = || serde_yaml_ng::from_str::<Value>(word).ok();
+    let read = || serde_saphyr::from_str::<Value>(word).ok();
     begins && word.chars().all(plain) && read() == Some(Value::from(word))
 }
 
