@@ -158,7 +158,9 @@ fn entry_points(
             assert!(one.has_duplicate_id);
             entry_points.push(("to decide".into(), "any", one.memory.title));
             let mut all = String::new();
-            snapshot.visit_curated(&mut |curated| all.push_str(&curated.memory.title))?;
+            snapshot.visit_curated(&|_| true, &mut |curated| {
+                all.push_str(&curated.memory.title)
+            })?;
             entry_points.push(("to publish".into(), "any", all));
             let queue = snapshot.queue(jiff::civil::date(2026, 11, 22))?;
             assert!(queue.duplicate_ids.contains("twin"));

@@ -9,13 +9,8 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack, add_scope};
 use crate::curate::{approved, decide};
+use crate::store_support::write;
 use crate::support::{Root, sorted_ids};
-
-fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-}
 
 /// A scope over a store, in which everything waits.
 fn serve_notes(store: &Path) -> Root {
@@ -183,32 +178,6 @@ fn the_title_of_an_entity_is_not_repeated_after_its_name() {
     decide(root.path(), &["undo"]).ok();
     let history = decide(root.path(), &["get", "Ana", "--include", "history"]).ok();
     assert!(history.contains("left to its store (was "), "{history}");
-}
-
-#[test]
-fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format() {
-    let folder = tempfile::tempdir().unwrap();
-    let inside = folder.path();
-    write(inside, "a.md", "# No type\n");
-    write(inside, "b.md", "---\ntype: lesson\n---\n# With one\n");
-    let root = serve_notes(inside);
-    assert_eq!(
-        health(&root)["problems"]
-            .to_string()
-            .matches("`type`")
-            .count(),
-        0
-    );
-    write(
-        inside,
-        "index.md",
-        "---\nokf_version: \"0.2\"\n---\n# Index\n",
-    );
-    write(inside, "c.md", "# No type either\n");
-    let problems = health(&root)["problems"].to_string();
-    let named = "`a.md` and 1 more note have no `type` in the header, which the Open Knowledge \
-                 Format requires";
-    assert!(problems.contains(named), "{problems}");
 }
 
 #[test]

@@ -255,64 +255,6 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
     );
 }
 
-#[test]
-fn a_store_with_a_lasting_lock_is_read_or_reported() {
-    for (mode, open) in [
-        (
-            "wal",
-            "PRAGMA locking_mode = exclusive; INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')",
-        ),
-        (
-            "delete",
-            "PRAGMA locking_mode = exclusive; INSERT INTO memories (id, title, status) VALUES ('m4', 'in the file', 'approved')",
-        ),
-        (
-            "wal",
-            "SELECT count(*) FROM memories; PRAGMA locking_mode = exclusive; INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')",
-        ),
-    ] {
-        let root = Root::new();
-        let path = at_rest(&root, mode);
-        root.store("two", &[memory("n1", "the other scope", json!({}))]);
-        let service = root.service();
-        let mut other = Other::open(&path);
-        other.sql(open);
-        let before = fingerprint(root.path());
-        let answer = within(SECONDS, "a query of a store with kept locks", || {
-            service.query_memories(&everything()).unwrap()
-        });
-        assert_eq!(fingerprint(root.path()), before, "{mode}");
-        assert!(
-            ids(&answer).contains(&"n1".to_owned()),
-            "{mode}: the other scope answers"
-        );
-        if ids(&answer).len() == 1 {
-            assert_named(&answer, "one");
-            assert!(
-                answer
-                    .notes
-                    .iter()
-                    .any(|note| note.message.to_string().contains("locked")),
-                "{mode}: {:?}",
-                answer.notes
-            );
-        } else {
-            assert!(
-                ids(&answer).contains(&"m4".to_owned()),
-                "{mode}: what was committed is there: {:?}",
-                ids(&answer)
-            );
-        }
-        other.sql("INSERT INTO memories (id, title, status) VALUES ('m5', 'more', 'approved')");
-        other.end();
-        assert_eq!(
-            found(&root, &service),
-            ["m1", "m2", "m3", "m4", "m5", "n1"],
-            "{mode}"
-        );
-    }
-}
-
 fn assert_named(answer: &QueryResponse, scope: &str) {
     assert!(
         answer
@@ -330,28 +272,6 @@ fn assert_named(answer: &QueryResponse, scope: &str) {
         .find(|note| note.kind == NoteKind::ScopeUnavailable)
         .unwrap();
     assert_eq!(note.scope.as_deref(), Some(scope));
-}
-
-#[test]
-fn a_locked_store_is_read_or_reported_and_answers_after_the_lock() {
-    for mode in ["delete", "persist", "wal"] {
-        let root = Root::new();
-        let path = at_rest(&root, mode);
-        let service = root.service();
-        let mut other = Other::open(&path);
-        other.sql("BEGIN EXCLUSIVE; UPDATE memories SET title = 'torn'");
-        let before = fingerprint(root.path());
-        let answer = within(SECONDS, "a query of a locked store", || {
-            service.query_memories(&everything())
-        });
-        assert_eq!(fingerprint(root.path()), before, "{mode}");
-        match answer {
-            Ok(answer) => assert_eq!(ids(&answer).len(), 3, "{mode}"),
-            Err(error) => assert_eq!(error.code(), "store_locked", "{mode}: {error}"),
-        }
-        other.sql("ROLLBACK");
-        assert_eq!(found(&root, &service), ["m1", "m2", "m3"], "{mode}");
-    }
 }
 
 #[test]

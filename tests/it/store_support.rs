@@ -60,6 +60,26 @@ pub fn served(sql: &str) -> (Root, Service) {
     (root, service)
 }
 
+/// Writes a file with the folders that it is in.
+pub fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A scope over a folder or file of notes that its owner trusts, and its service.
+pub fn serve_notes(path: &Path) -> (Root, Service) {
+    let root = Root::new();
+    let store = path.display();
+    root.manifest(
+        "notes",
+        &format!("store = '{store}'\nunreviewed = 'approved'"),
+    );
+    let service = root.service();
+    (root, service)
+}
+
 /// A query for everything that may be asked for, in full.
 pub fn everything() -> QueryRequest {
     QueryRequest {

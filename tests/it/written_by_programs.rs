@@ -1,28 +1,10 @@
 //! Notes in the shape in which other programs write them: nothing in them is lost.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::store_support::{serve_notes, write};
 use crate::support::Root;
-
-fn write(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-}
-
-/// A scope over a folder that its owner trusts.
-fn serve_notes(path: &Path) -> Root {
-    let root = Root::new();
-    root.manifest(
-        "notes",
-        &format!("store = '{}'\nunreviewed = \"approved\"", path.display()),
-    );
-    root
-}
 
 fn get(root: &Root, id: &str) -> Value {
     let arguments = json!({ "id": id, "include": "links", "depth": 1 });
@@ -55,7 +37,7 @@ fn a_text_after_a_rule_is_not_a_header() {
         "closed.md",
         "---\nNothing here is a key\n---\nThe rest.\n",
     );
-    let root = serve_notes(folder.path());
+    let (root, _service) = serve_notes(folder.path());
     for (id, first, second) in [
         ("open", "walrus", "Second paragraph."),
         ("closed", "Nothing here is a key", "The rest."),
@@ -79,7 +61,7 @@ fn references_between_memories_of_serena_are_links() {
         "Twice. Back to (mem:core).\n",
     );
     write(folder.path(), "style.md", "Short lines.\n");
-    let root = serve_notes(folder.path());
+    let (root, _service) = serve_notes(folder.path());
     assert_eq!(
         links_from(&root, "core"),
         ["related net/retry_rules", "related style"]
@@ -112,7 +94,7 @@ fn statements_and_relations_are_read_as_basic_memory_reads_them() {
         "queues/Crane.md",
         "---\ntitle: The crane\npermalink: main/queues/crane-queue\n---\nOld.\n",
     );
-    let root = serve_notes(folder.path());
+    let (root, _service) = serve_notes(folder.path());
     let id = "queues/Swift queue";
     assert_eq!(
         get(&root, id)["facts"],
@@ -156,7 +138,7 @@ fn indexes_in_every_folder_of_the_open_knowledge_format_are_no_notes() {
         ids
     };
     // Elsewhere these names mean nothing in a subfolder.
-    let root = serve_notes(folder.path());
+    let (root, _service) = serve_notes(folder.path());
     assert_eq!(ids(&root), ["ops/drain", "ops/index", "ops/log"]);
     write(
         folder.path(),
@@ -172,7 +154,7 @@ fn an_id_with_capitals_is_found_by_its_address_within_its_scope() {
     for name in ["Crane.md", "Crane two.md"] {
         write(folder.path(), name, "It is blue.\n");
     }
-    let root = serve_notes(folder.path());
+    let (root, _service) = serve_notes(folder.path());
     let get = |arguments: Value| call(&root.service(), "get_memory", arguments);
     let address = "memory://scope/notes/memory/Crane";
     assert_eq!(
