@@ -139,7 +139,7 @@ impl Diagnostic for ImportError {
             | Self::MissingColumn { path, .. }
             | Self::Sqlite { path, .. } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
-            Self::Store(error) => Some(error.path()),
+            Self::Store(error) => Some(&error.path),
             Self::Refused { .. } | Self::BadName { .. } | Self::NoLines => None,
         }
     }

@@ -360,11 +360,11 @@ impl Approved {
 fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
-        snapshot.visit_curated(&mut |curated| all.push(curated))?;
+        snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
-    let mut hidden = scope.store.unserved_notes();
+    let mut hidden = scope.store.notes_report().unserved;
     if !hidden.is_empty() {
         let more = hidden.len().saturating_sub(MAX_NAMED);
         hidden.truncate(MAX_NAMED);

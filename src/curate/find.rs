@@ -315,7 +315,7 @@ fn visit_memories(
         // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
-            snapshot.visit_curated_with(wanted, &mut |curated| read.push(curated))?;
+            snapshot.visit_curated(wanted, &mut |curated| read.push(curated))?;
             Ok(read)
         })?;
         for curated in read {

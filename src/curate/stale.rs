@@ -49,7 +49,7 @@ pub fn stale(
         // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut approved = Vec::new();
-            snapshot.visit_curated_with(&|status| status.is_served(), &mut |curated| {
+            snapshot.visit_curated(&|status| status.is_served(), &mut |curated| {
                 approved.push(curated)
             })?;
             let hidden = superseded(&approved);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ack_api::memory::Unreviewed;
 use ack_store::folder::instructions::INSTRUCTIONS;
 use ack_store::layout::Profile;
-use ack_store::{Store, StoreError};
+use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files;
 use serde_json::Value;
 
@@ -51,14 +51,14 @@ pub fn usual_database(kind: StoreKind, path: &Path) -> Option<FoundStore> {
     }
     match open_store(path) {
         Ok(found) => Some(found),
-        Err(StoreError::Foreign { .. }) => None,
+        Err(error) if matches!(error.problem, StoreProblem::Foreign(_)) => None,
         Err(error) => Some(FoundStore::with_count(kind, path, Err(reason(&error)))),
     }
 }
 
 /// The reason without the path, which is shown next to it.
 fn reason(error: &StoreError) -> String {
-    let path = format!("`{}`", error.path().display());
+    let path = format!("`{}`", error.path.display());
     let text = error.to_string();
     match text.strip_prefix(&format!("{path} ")) {
         Some(rest) => format!("it {rest}"),

@@ -11,7 +11,8 @@ use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
 use ack_api::text;
-use ack_store::quick_state::{QuickState, is_local};
+use ack_store::quick_state::QuickState;
+use ack_sys::disk::is_local;
 use ack_sys::files;
 
 /// The entries of the folder `scopes`, sorted by name.

@@ -362,7 +362,7 @@ impl Diagnostic for Error {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Scope(error) => error.path(),
-            Self::Store(error) => Some(error.path()),
+            Self::Store(error) => Some(&error.path),
             _ => None,
         }
     }

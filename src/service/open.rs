@@ -329,8 +329,9 @@ pub(crate) fn note_incomplete_reads<'a>(
     notes: &mut Vec<Note>,
 ) {
     for scope in scopes {
-        let mut unread = scope.store.hidden().len() as u64;
-        if let Some(why) = scope.store.unknown_reference() {
+        let report = scope.store.notes_report();
+        let mut unread = report.hidden.len() as u64;
+        if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
             let message = format!("this scope's approved notes cannot be read: {why}");

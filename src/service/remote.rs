@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ack_api::remote::{Freshness, WaitPolicy};
 use ack_api::{ErrorCode, Hint, Message, Note, NoteKind, text, time};
-use ack_store::StoreError;
+use ack_store::{StoreError, StoreProblem};
 
 use crate::remote::{ColdAdvice, Remote};
 use crate::scope::{Scope, ScopeError};
@@ -83,7 +83,7 @@ pub fn prepare(
 /// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
 /// failures are temporary.
 fn is_damage(error: &StoreError) -> bool {
-    let is_short = matches!(error, StoreError::Sqlite { .. });
+    let is_short = matches!(error.problem, StoreProblem::Sqlite(_));
     is_short
         || matches!(
             error.code(),

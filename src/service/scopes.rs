@@ -450,7 +450,7 @@ fn shared_ids(scope: &Scope) -> String {
 
 /// Damage in the scope's files: notes that were left out, and lines of the decision log.
 fn damaged(scope: &Scope) -> Vec<String> {
-    let mut problems = scope.store.problems();
+    let mut problems = scope.store.notes_report().problems;
     problems.extend(scope.other_database.map(|other| {
         format!(
             "`{other}` is in its folder too and is not read; to read it instead, write \
@@ -496,7 +496,7 @@ pub fn damaged_line(damaged: &DamagedLine) -> String {
 
 /// As [`damaged`], for agents: how much there is.
 fn damage_counted(scope: &Scope) -> Vec<Message> {
-    let notes = scope.store.problems().len() as u64;
+    let notes = scope.store.notes_report().problems.len() as u64;
     let decisions = scope.store.decisions().unwrap_or_default();
     let lines = decisions.damaged().len() as u64;
     let mut problems = Vec::new();

@@ -182,7 +182,7 @@ impl Publisher {
         let mut records = BTreeMap::new();
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
             records.clear();
-            snapshot.visit_curated(&mut |curated| {
+            snapshot.visit_curated(&|_| true, &mut |curated| {
                 let record = Record::from(&curated.memory);
                 records.insert(record.id.clone(), record);
             })

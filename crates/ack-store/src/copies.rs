@@ -1,7 +1,7 @@
 //! Private copies of databases that cannot be read in place.
 //!
 //! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
-//! folder of mode 0700. Its log or journal is merged, a few connections are opened, and then the
+//! folder of mode 0700. Its log or journal is merged, it is opened, and then the
 //! file is unlinked, so that it disappears with the process, however that ends. To save file
 //! descriptors, only a limited number of copies is unlinked; the others keep their names.
 //!
@@ -13,7 +13,7 @@ use std::io::{Error, Result};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, Weak};
 
 use nix::libc;
 use rusqlite::Connection;
@@ -21,13 +21,11 @@ use tempfile::TempDir;
 
 use super::mutex::lock;
 use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
-use crate::StoreError;
+use crate::{StoreError, StoreProblem};
 use ack_sys::files;
 
 /// The prefix of these folders' names.
 const PREFIX: &str = "ack-memory-copies-";
-/// How many reads of one copy can run at the same time.
-const CONNECTIONS_PER_COPY: usize = 2;
 /// The largest number of unlinked copies.
 const MAX_UNLINKED_COPIES: usize = 48;
 /// How many entries of the temporary folder are checked for orphans.
@@ -159,14 +157,10 @@ impl CopyFiles {
     /// Copies a database with the sidecars that are needed to read it.
     ///
     /// # Errors
-    /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller compares the file state to verify
-    /// that nothing changed during the copy.
+    /// It cannot be read or copied. The caller compares the file state to verify that nothing
+    /// changed during the copy.
     pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
-        let no_copy = |source| StoreError::NoCopy {
-            path: path.to_owned(),
-            folder: std::env::temp_dir(),
-            source,
-        };
+        let no_copy = |source| StoreProblem::NoCopy(std::env::temp_dir(), source).at(path);
         let folder = CopyFolder::get().map_err(no_copy)?;
         let name = format!("{}.db", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut copy = Self {
@@ -190,7 +184,7 @@ impl CopyFiles {
                 {
                     continue;
                 }
-                Err(source) => return Err(StoreError::Io { path: from, source }),
+                Err(source) => return Err(StoreProblem::Io(source).at(&from)),
             };
             copy.needs_recovery |= !suffix.is_empty();
             let target = OpenOptions::new()
@@ -213,19 +207,15 @@ impl CopyFiles {
         if self.needs_recovery {
             recover(&self.main)?;
         }
-        let unlinked = LIVE_COPIES.fetch_add(1, Ordering::Relaxed) < MAX_UNLINKED_COPIES;
+        let is_unlinked = LIVE_COPIES.fetch_add(1, Ordering::Relaxed) < MAX_UNLINKED_COPIES;
         // Dropping this decrements the count.
         let mut copy = PrivateCopy {
-            idle: Mutex::default(),
-            returned: Condvar::new(),
-            files: Some(self),
+            unlinked: None,
+            named: Some(self),
         };
-        if unlinked && let Some(files) = &copy.files {
-            let connections: Vec<Connection> = (0..CONNECTIONS_PER_COPY)
-                .map(|_| files.connect())
-                .collect::<rusqlite::Result<_>>()?;
-            copy.idle = Mutex::new(connections);
-            copy.files = None;
+        if is_unlinked && let Some(files) = &copy.named {
+            copy.unlinked = Some(Mutex::new(files.connect()?));
+            copy.named = None;
         }
         Ok(copy)
     }
@@ -246,66 +236,35 @@ impl Drop for CopyFiles {
 /// An open copy. It exists as long as it is being read.
 #[derive(Debug)]
 pub struct PrivateCopy {
-    /// The idle connections of an unlinked copy.
-    idle: Mutex<Vec<Connection>>,
-    returned: Condvar,
+    /// The connection to a copy without a name.
+    unlinked: Option<Mutex<Connection>>,
     /// The files of a copy that has a name.
-    files: Option<CopyFiles>,
+    named: Option<CopyFiles>,
 }
 
 impl PrivateCopy {
-    /// Reads from the copy as soon as a connection is free.
+    /// Reads from the copy as soon as its connection is free.
     ///
     /// # Errors
     /// The error from SQLite when it opens the copy.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
-        if let Some(files) = &self.files {
-            return Ok(read(&files.connect()?));
-        }
-        let mut idle = lock(&self.idle);
-        let connection = loop {
-            if let Some(connection) = idle.pop() {
-                break connection;
+        match (&self.unlinked, &self.named) {
+            (Some(connection), _) => {
+                let connection = lock(connection);
+                // The last reader left its transaction open.
+                if !connection.is_autocommit() {
+                    connection.execute_batch("ROLLBACK")?;
+                }
+                Ok(read(&connection))
             }
-            idle = self
-                .returned
-                .wait(idle)
-                .unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(idle);
-        let borrowed = BorrowedConnection {
-            copy: self,
-            connection: Some(connection),
-        };
-        borrowed
-            .connection
-            .as_ref()
-            .map(read)
-            .ok_or(rusqlite::Error::InvalidQuery)
+            (None, Some(files)) => Ok(read(&files.connect()?)),
+            (None, None) => Err(rusqlite::Error::InvalidQuery),
+        }
     }
 }
 
 impl Drop for PrivateCopy {
     fn drop(&mut self) {
         LIVE_COPIES.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A connection in use. Dropping this returns it, even after a panic.
-struct BorrowedConnection<'a> {
-    copy: &'a PrivateCopy,
-    connection: Option<Connection>,
-}
-
-impl Drop for BorrowedConnection<'_> {
-    fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else {
-            return;
-        };
-        if !connection.is_autocommit() {
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        lock(&self.copy.idle).push(connection);
-        self.copy.returned.notify_one();
     }
 }

@@ -214,21 +214,13 @@ impl Snapshot<'_> {
         }))
     }
 
-    /// Visits every memory with the data for a decision about it, in stored order. Of several rows
-    /// with the same id, only the one with the strongest [`Claim`] is visited.
+    /// Visits the memories of some statuses with the data for a decision about each, in stored
+    /// order. Of several rows with the same id, only the one with the strongest [`Claim`] is
+    /// visited.
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn visit_curated(&self, visit: &mut dyn FnMut(CuratedMemory)) -> Result<(), StoreError> {
-        self.visit_curated_with(&|_| true, visit)
-    }
-
-    /// Like [`Snapshot::visit_curated`], for the memories of some statuses. The others are not
-    /// decoded.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn visit_curated_with(
+    pub fn visit_curated(
         &self,
         has_status: &dyn Fn(Status) -> bool,
         visit: &mut dyn FnMut(CuratedMemory),

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use ack_sys::disk;
+
 use self::locked::LockState;
 use crate::copies::PrivateCopy;
 use crate::mutex::lock;
 use crate::open::{self, FileState};
 use crate::origin::{Access, Origin, ReadResult};
-use crate::quick_state::{self, QuickState};
+use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
 
 /// The largest database that is copied after one slow read, or because of a lock.
@@ -78,7 +80,7 @@ impl Database {
         let (state, _) = open::inspect(&real)?;
         drop(gate);
         if before.is_some()
-            && quick_state::is_local(&real)
+            && disk::is_local(&real)
             && QuickState::read(&self.path, Some(&log)) == before
         {
             *settled = before.map(|quick| SettledState {

@@ -1,6 +1,7 @@
 //! Why a store cannot be read, with a stable code and a hint for each case.
 
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use ack_api::hint::OwnNames;
 use ack_api::text::list;
@@ -24,282 +25,224 @@ pub enum NamedBy {
 }
 
 /// Why a store cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The file does not exist.
-    #[error("Memory database not found: `{}`", path.display())]
-    Missing {
-        /// The configured path.
-        path: PathBuf,
-        /// How it was named.
-        named: NamedBy,
-    },
-    /// The file is empty.
-    #[error("`{}` is empty: no database was ever written there", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-        /// How it was named.
-        named: NamedBy,
-    },
-    /// The folder contains no notes.
-    #[error("`{}` holds no Markdown notes and no store that is known", path.display())]
-    NoNotes {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder is not one of notes: it has too much in it.
-    #[error(
-        "`{}` holds more than {max} files and folders, so it is not read as a folder of notes",
-        path.display()
-    )]
-    TooManyFiles {
-        /// The folder.
-        path: PathBuf,
-        /// How many were visited.
-        max: usize,
-        /// How it was named.
-        named: NamedBy,
-    },
-    /// The folder contains rules that hosts load themselves.
-    #[error("`{}` holds instructions for agents, which hosts load themselves", path.display())]
-    Instructions {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The file is not an SQLite database.
-    #[error("`{}` is not an SQLite database", path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-        /// How it was named.
-        named: NamedBy,
-    },
-    /// The file is neither a graph of server-memory nor a database.
-    #[error("`{}` is neither server-memory's JSON lines nor an SQLite database", path.display())]
-    NotAGraph {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file holds memories in the form that `import` reads.
-    #[error("`{}` is a file to import, not a store", path.display())]
-    ImportLines {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The database has no table that this program knows.
-    #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The tables that exist.
-        tables: Vec<String>,
-        /// How it was named.
-        named: NamedBy,
-    },
-    /// Another program holds a lock for longer than a request may wait.
-    #[error("`{}` is locked by another program", path.display())]
-    Locked {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The contents are damaged.
-    #[error("`{}` is damaged: {source}", path.display())]
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// The error from SQLite.
-        source: rusqlite::Error,
-    },
-    /// It changed during every attempt to read it.
-    #[error("`{}` changed during each of {attempts} attempts to read it", path.display())]
-    Unsteady {
-        /// The file.
-        path: PathBuf,
-        /// How many attempts were made.
-        attempts: u32,
-    },
-    /// A file name that SQLite uses belongs to something that is not a file.
-    #[error("cannot read `{}`: {source}", path.display())]
-    NotAFile {
-        /// The path that is not a file.
-        path: PathBuf,
-        /// What it is instead.
-        source: std::io::Error,
-    },
-    /// The store must be read from a private copy, and the copy failed.
-    #[error("cannot make a private copy of `{}` in `{}`: {source}", path.display(), folder.display())]
-    NoCopy {
-        /// The file.
-        path: PathBuf,
-        /// The temporary folder.
-        folder: PathBuf,
-        /// The error from the system.
-        source: std::io::Error,
-    },
-    /// Any other failure of the file system.
-    #[error("cannot read `{}`: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error from the system.
-        source: std::io::Error,
-    },
-    /// The decisions about its memories cannot be read, so no status is certain.
-    #[error("cannot read the decisions in `{}`: {source}", path.display())]
-    Decisions {
-        /// The log.
-        path: PathBuf,
-        /// The error from the system.
-        source: std::io::Error,
-    },
-    /// The decisions about its memories may lack a rejection, so no approval is certain.
-    #[error("the decisions in `{}` cannot be relied on: {problem}", path.display())]
-    LostDecisions {
-        /// The log.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: LogProblem,
-    },
-    /// It is unknown who may decide, so no decision counts.
-    #[error("cannot read the signers in `{}`: {source}", path.display())]
-    Signers {
-        /// The list.
-        path: PathBuf,
-        /// The error from the system.
-        source: std::io::Error,
-    },
-    /// Any other failure of SQLite.
-    #[error("cannot read `{}`: {source}", path.display())]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// The error from SQLite.
-        source: rusqlite::Error,
-    },
+#[derive(Debug)]
+pub struct StoreError {
+    /// The file or the folder that is the reason.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: StoreProblem,
+    /// How the store was named.
+    named: NamedBy,
 }
+
+/// What is wrong with a store, or with a file beside it.
+#[derive(Debug)]
+pub enum StoreProblem {
+    /// The file does not exist.
+    Missing,
+    /// The file is empty.
+    Empty,
+    /// The folder contains no notes.
+    NoNotes,
+    /// The folder is not one of notes: it has more in it than this.
+    TooManyFiles(usize),
+    /// The folder contains rules that hosts load themselves.
+    Instructions,
+    /// The file is not an SQLite database.
+    NotADatabase,
+    /// The file is neither a graph of server-memory nor a database.
+    NotAGraph,
+    /// The file holds memories in the form that `import` reads.
+    ImportLines,
+    /// None of these tables of the database is one that this program knows.
+    Foreign(Vec<String>),
+    /// Another program holds a lock for longer than a request may wait.
+    Locked,
+    /// The contents are damaged.
+    Corrupt(rusqlite::Error),
+    /// It changed during every one of so many attempts to read it.
+    Unsteady(u32),
+    /// A file name that SQLite uses belongs to something that is not a file.
+    NotAFile(io::Error),
+    /// The store must be read from a private copy in this folder, and the copy failed.
+    NoCopy(PathBuf, io::Error),
+    /// Any other failure of the file system.
+    Io(io::Error),
+    /// The decisions about its memories cannot be read, so no status is certain.
+    Decisions(io::Error),
+    /// The decisions about its memories may lack a rejection, so no approval is certain.
+    LostDecisions(LogProblem),
+    /// It is unknown who may decide, so no decision counts.
+    Signers(io::Error),
+    /// Any other failure of SQLite.
+    Sqlite(rusqlite::Error),
+}
+
+impl StoreProblem {
+    /// The error about a file or a folder with this problem.
+    pub fn at(self, path: &Path) -> StoreError {
+        StoreError {
+            path: path.to_owned(),
+            problem: self,
+            named: NamedBy::default(),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use StoreProblem as Problem;
+        let path = self.path.display();
+        match &self.problem {
+            Problem::Missing => write!(to, "Memory database not found: `{path}`"),
+            Problem::Empty => {
+                write!(to, "`{path}` is empty: no database was ever written there")
+            }
+            Problem::NoNotes => {
+                write!(
+                    to,
+                    "`{path}` holds no Markdown notes and no store that is known"
+                )
+            }
+            Problem::TooManyFiles(max) => write!(
+                to,
+                "`{path}` holds more than {max} files and folders, so it is not read as a folder \
+                 of notes"
+            ),
+            Problem::Instructions => write!(
+                to,
+                "`{path}` holds instructions for agents, which hosts load themselves"
+            ),
+            Problem::NotADatabase => write!(to, "`{path}` is not an SQLite database"),
+            Problem::NotAGraph => write!(
+                to,
+                "`{path}` is neither server-memory's JSON lines nor an SQLite database"
+            ),
+            Problem::ImportLines => write!(to, "`{path}` is a file to import, not a store"),
+            Problem::Foreign(tables) => write!(
+                to,
+                "`{path}` holds no memories: none of its tables ({}) has an id and a title",
+                list(tables)
+            ),
+            Problem::Locked => write!(to, "`{path}` is locked by another program"),
+            Problem::Corrupt(source) => write!(to, "`{path}` is damaged: {source}"),
+            Problem::Unsteady(attempts) => write!(
+                to,
+                "`{path}` changed during each of {attempts} attempts to read it"
+            ),
+            Problem::NoCopy(folder, source) => write!(
+                to,
+                "cannot make a private copy of `{path}` in `{}`: {source}",
+                folder.display()
+            ),
+            Problem::NotAFile(source) | Problem::Io(source) => {
+                write!(to, "cannot read `{path}`: {source}")
+            }
+            Problem::Sqlite(source) => write!(to, "cannot read `{path}`: {source}"),
+            Problem::Decisions(source) => {
+                write!(to, "cannot read the decisions in `{path}`: {source}")
+            }
+            Problem::LostDecisions(problem) => {
+                write!(
+                    to,
+                    "the decisions in `{path}` cannot be relied on: {problem}"
+                )
+            }
+            Problem::Signers(source) => {
+                write!(to, "cannot read the signers in `{path}`: {source}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
 
 impl StoreError {
     /// Turns an SQLite failure on `path` into a case that a person can act on.
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => {
-                let named = NamedBy::default();
-                Self::NotADatabase { path, named }
-            }
-            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-                Self::Locked { path }
-            }
-            _ => Self::Sqlite { path, source },
-        }
-    }
-
-    /// The database.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Missing { path, .. }
-            | Self::Empty { path, .. }
-            | Self::NoNotes { path }
-            | Self::TooManyFiles { path, .. }
-            | Self::Instructions { path }
-            | Self::NotADatabase { path, .. }
-            | Self::NotAGraph { path }
-            | Self::ImportLines { path }
-            | Self::Foreign { path, .. }
-            | Self::Locked { path }
-            | Self::Corrupt { path, .. }
-            | Self::Unsteady { path, .. }
-            | Self::NotAFile { path, .. }
-            | Self::NoCopy { path, .. }
-            | Self::Io { path, .. }
-            | Self::Decisions { path, .. }
-            | Self::LostDecisions { path, .. }
-            | Self::Signers { path, .. }
-            | Self::Sqlite { path, .. } => path,
-        }
+        use rusqlite::ErrorCode as Code;
+        let problem = match source.sqlite_error_code() {
+            Some(Code::NotADatabase) => StoreProblem::NotADatabase,
+            Some(Code::DatabaseCorrupt) => StoreProblem::Corrupt(source),
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => StoreProblem::Locked,
+            _ => StoreProblem::Sqlite(source),
+        };
+        problem.at(path)
     }
 
     /// The stable code.
     pub const fn code(&self) -> ErrorCode {
-        match self {
-            Self::Missing { .. } => ErrorCode::StoreNotFound,
-            Self::Empty { .. } | Self::NoNotes { .. } | Self::Instructions { .. } => {
-                ErrorCode::StoreEmpty
-            }
-            Self::NotADatabase { .. } | Self::NotAGraph { .. } | Self::ImportLines { .. } => {
+        use StoreProblem as Problem;
+        match self.problem {
+            Problem::Missing => ErrorCode::StoreNotFound,
+            Problem::Empty | Problem::NoNotes | Problem::Instructions => ErrorCode::StoreEmpty,
+            Problem::NotADatabase | Problem::NotAGraph | Problem::ImportLines => {
                 ErrorCode::StoreNotSqlite
             }
-            Self::Foreign { .. } => ErrorCode::StoreForeign,
-            Self::Locked { .. } => ErrorCode::StoreLocked,
-            Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
-            Self::Unsteady { .. } => ErrorCode::StoreUnsteady,
-            Self::NotAFile { .. }
-            | Self::NoCopy { .. }
-            | Self::Io { .. }
-            | Self::Decisions { .. }
-            | Self::TooManyFiles { .. }
-            | Self::LostDecisions { .. }
-            | Self::Signers { .. }
-            | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
+            Problem::Foreign(_) => ErrorCode::StoreForeign,
+            Problem::Locked => ErrorCode::StoreLocked,
+            Problem::Corrupt(_) => ErrorCode::StoreCorrupt,
+            Problem::Unsteady(_) => ErrorCode::StoreUnsteady,
+            Problem::NotAFile(_)
+            | Problem::NoCopy(..)
+            | Problem::Io(_)
+            | Problem::Decisions(_)
+            | Problem::TooManyFiles(_)
+            | Problem::LostDecisions(_)
+            | Problem::Signers(_)
+            | Problem::Sqlite(_) => ErrorCode::StoreUnreadable,
         }
     }
 
     /// Adds how the store was named, for the hint.
     #[must_use]
     pub fn named_by(mut self, by: &NamedBy) -> Self {
-        if let Self::Missing { named, .. }
-        | Self::Empty { named, .. }
-        | Self::NotADatabase { named, .. }
-        | Self::TooManyFiles { named, .. }
-        | Self::Foreign { named, .. } = &mut self
-        {
-            named.clone_from(by);
-        }
+        self.named.clone_from(by);
         self
     }
 
     /// What to do next.
     pub fn hints(&self) -> Vec<Hint> {
-        let advice = match self {
-            Self::Missing { named, .. } => return missing(named),
-            Self::Empty { named, .. } => return empty(named),
-            Self::NotADatabase { named, .. } => return not_a_database(named),
-            Self::Foreign { named, .. } => return foreign(named),
-            Self::TooManyFiles { named, .. } => return too_many_files(named),
-            Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
-            Self::Instructions { .. } => "name a folder of notes instead",
-            Self::NotAGraph { .. } => {
-                "check the scope's `store` path; restore the file from a backup if it should be server-memory's file"
+        use StoreProblem as Problem;
+        let advice = match &self.problem {
+            Problem::Missing => return missing(&self.named),
+            Problem::Empty => return empty(&self.named),
+            Problem::NotADatabase => return not_a_database(&self.named),
+            Problem::Foreign(_) => return foreign(&self.named),
+            Problem::TooManyFiles(_) => return too_many_files(&self.named),
+            Problem::NoNotes => "name a database, or a folder with `.md` files",
+            Problem::Instructions => "name a folder of notes instead",
+            Problem::NotAGraph => {
+                "check the scope's `store` path; restore the file from a backup if it should be \
+                 server-memory's file"
             }
-            Self::ImportLines { .. } => {
+            Problem::ImportLines => {
                 return vec![
                     Hint::command("import FILE --scope NAME", "imports it"),
                     Hint::advice("or name the folder that it is in"),
                 ];
             }
-            Self::Locked { .. } => "try again after the other program has finished writing",
-            Self::Corrupt { .. } => {
+            Problem::Locked => "try again after the other program has finished writing",
+            Problem::Corrupt(_) => {
                 "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`"
             }
-            Self::Unsteady { .. } => "try again; another program keeps changing it",
-            Self::NotAFile { .. } => "move it elsewhere: SQLite needs this file name",
-            Self::NoCopy { .. } => {
+            Problem::Unsteady(_) => "try again; another program keeps changing it",
+            Problem::NotAFile(_) => "move it elsewhere: SQLite needs this file name",
+            Problem::NoCopy(..) => {
                 "free some space there, or set `TMPDIR` to a writable folder with enough space"
             }
-            Self::Io { source, .. } => {
+            Problem::Io(source) => {
                 return io_hint(source).map_or_else(unreadable, |hint| vec![hint]);
             }
-            Self::Decisions { source, .. } => {
+            Problem::Decisions(source) => {
                 return vec![io_hint(source).unwrap_or(Hint::advice(UNREADABLE_LOG_HINT))];
             }
-            Self::Signers { source, .. } => {
+            Problem::Signers(source) => {
                 let advice = "make `signers` in scope.toml name a file in the format of \
                               allowed_signers, see ssh-keygen(1)";
                 return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
             }
-            Self::LostDecisions { .. } => {
+            Problem::LostDecisions(_) => {
                 return vec![
                     Hint::advice(
                         "until then this scope serves nothing: restore the file from a copy or \
@@ -308,7 +251,7 @@ impl StoreError {
                     Hint::command("review --accept-log", "accepts it as it is"),
                 ];
             }
-            Self::Sqlite { source, .. } => return sqlite_hints(source).unwrap_or_else(unreadable),
+            Problem::Sqlite(source) => return sqlite_hints(source).unwrap_or_else(unreadable),
         };
         vec![Hint::advice(advice)]
     }
@@ -438,10 +381,7 @@ mod tests {
         ] {
             let source = io::Error::from_raw_os_error(number);
             let words = source.to_string();
-            let error = StoreError::Io {
-                path: path(),
-                source,
-            };
+            let error = StoreProblem::Io(source).at(&path());
             assert!(error.hint().contains(word), "{words}: {}", error.hint());
         }
         let full = rusqlite::Error::SqliteFailure(
@@ -456,13 +396,7 @@ mod tests {
     }
     #[test]
     fn a_missing_store_has_a_hint_for_the_way_it_was_named() {
-        let hint = |named| {
-            StoreError::Missing {
-                path: path(),
-                named,
-            }
-            .hint()
-        };
+        let hint = |named: NamedBy| StoreProblem::Missing.at(&path()).named_by(&named).hint();
         let scope = || "my scope".to_owned();
         for (named, has, lacks) in [
             (NamedBy::Database, "--db", "scopes set"),

@@ -28,14 +28,15 @@ mod reference;
 mod rows;
 mod statements;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ack_sys::watch::Watch;
-use ack_worktree::objects::MAX_OBJECT_BYTES;
+use ack_worktree::committed::ObjectName;
+use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3;
@@ -47,10 +48,10 @@ use self::listing::{FileEntry, Listing};
 pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, NoteRow, Rows, TextOrigin, display_path};
-use crate::error::{NamedBy, StoreError};
+use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
 use crate::layout::Profile;
 use crate::mutex::lock;
+use crate::{StoreError, StoreProblem};
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
 /// of the files and then reads them.
@@ -84,6 +85,21 @@ pub struct Notes {
     refused: Mutex<Option<Instant>>,
 }
 
+/// What is wrong with notes.
+#[derive(Debug, Clone, Default)]
+pub struct NotesReport {
+    /// Files that were left out or are damaged.
+    pub problems: Vec<String>,
+    /// Existing notes that could not be read.
+    pub hidden: Vec<String>,
+    /// Existing notes that are not served, or not completely, for whatever reason: what publishing
+    /// would remove.
+    pub unserved: Vec<String>,
+    /// Why it is not known which notes are approved, in a few words and without a path: the
+    /// reference cannot be read, so every note waits for review.
+    pub unknown_reference: Option<&'static str>,
+}
+
 /// The notes that were read.
 #[derive(Debug)]
 struct LoadedNotes {
@@ -98,15 +114,9 @@ struct LoadedNotes {
     missing: Vec<String>,
     /// The project of notes that name none.
     project: Option<String>,
-    problems: Vec<String>,
-    /// Problems that may hide existing notes.
-    hidden: Vec<String>,
+    report: NotesReport,
     /// Committed notes with content that is not served.
     unfit: Vec<String>,
-    /// Existing notes that are not served, or not completely, for whatever reason.
-    unserved: Vec<String>,
-    /// What is wrong with a part of a text that was read from git's objects.
-    partial_problems: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
     version: u64,
     last_listing: Option<LastListing>,
@@ -138,11 +148,7 @@ impl LastListing {
 }
 
 fn too_many_files(path: &Path) -> StoreError {
-    StoreError::TooManyFiles {
-        path: path.to_owned(),
-        max: listing::MAX_ENTRIES,
-        named: NamedBy::default(),
-    }
+    StoreProblem::TooManyFiles(listing::MAX_ENTRIES).at(path)
 }
 
 /// Device and inode of a folder.
@@ -208,10 +214,12 @@ impl Notes {
         };
         if !current.is_current(path, same_request) {
             let updated = current.update(path);
-            if let Err(StoreError::TooManyFiles { .. }) = updated {
-                *lock(&self.refused) = Some(Instant::now());
+            if let Err(error) = updated {
+                if matches!(error.problem, StoreProblem::TooManyFiles(_)) {
+                    *lock(&self.refused) = Some(Instant::now());
+                }
+                return Err(error);
             }
-            updated?;
         }
         let current = loaded.insert(current);
         read(&NotesState {
@@ -222,36 +230,12 @@ impl Notes {
         })
     }
 
-    /// Why it is not known which notes are approved, in a few words, as of the last read: the
-    /// reference cannot be read.
-    pub fn unknown_reference(&self) -> Option<&'static str> {
-        let loaded = lock(&self.loaded);
-        let reference = loaded.as_ref().and_then(|loaded| loaded.reference.as_ref());
-        reference.and_then(Reference::short_unknown_reason)
-    }
-
-    /// Files that were left out or are damaged, as of the last read.
-    pub fn problems(&self) -> Vec<String> {
+    /// What is wrong with the notes, as of the last read.
+    pub fn report(&self) -> NotesReport {
         let loaded = lock(&self.loaded);
         loaded
             .as_ref()
-            .map(|loaded| loaded.problems.clone())
-            .unwrap_or_default()
-    }
-
-    /// Existing notes that could not be read, as of the last read.
-    pub fn hidden(&self) -> Vec<String> {
-        let loaded = lock(&self.loaded);
-        let loaded = loaded.as_ref();
-        loaded.map_or_else(Vec::new, |loaded| loaded.hidden.clone())
-    }
-
-    /// Existing notes that are not served, or not completely, for whatever reason, as of the last
-    /// read.
-    pub fn unserved(&self) -> Vec<String> {
-        let loaded = lock(&self.loaded);
-        let loaded = loaded.as_ref();
-        loaded.map_or_else(Vec::new, |loaded| loaded.unserved.clone())
+            .map_or_else(NotesReport::default, |loaded| loaded.report.clone())
     }
 
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
@@ -291,11 +275,8 @@ impl LoadedNotes {
             reference: reference.map(Reference::new),
             missing: Vec::new(),
             project,
-            problems: Vec::new(),
-            hidden: Vec::new(),
+            report: NotesReport::default(),
             unfit: Vec::new(),
-            unserved: Vec::new(),
-            partial_problems: FxHashMap::default(),
             version: 0,
             last_listing: None,
             listed_problems: Vec::new(),
@@ -377,7 +358,7 @@ impl LoadedNotes {
             plan = self.plan();
         }
         let problems = self.apply_plan(&plan, fresh, path)?;
-        self.set_problems(&listing, problems);
+        self.report = self.report_of(&listing, problems);
         self.listed_problems = std::mem::take(&mut listing.problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
         self.version = self.hash();
@@ -392,9 +373,7 @@ impl LoadedNotes {
     fn list(&self, path: &Path) -> Result<Listing, StoreError> {
         let dialect = self.dialect;
         if instructions::is_rule_folder(path) {
-            return Err(StoreError::Instructions {
-                path: path.to_owned(),
-            });
+            return Err(StoreProblem::Instructions.at(path));
         }
         let is_committed = self.reference.as_ref().is_some_and(Reference::has_folder);
         if self.reference.is_some() && !path.exists() {
@@ -402,18 +381,11 @@ impl LoadedNotes {
             return if is_committed {
                 Ok(Listing::default())
             } else {
-                Err(StoreError::Missing {
-                    path: path.to_owned(),
-                    named: NamedBy::default(),
-                })
+                Err(StoreProblem::Missing.at(path))
             };
         }
-        let listing = listing::list(path, &|relative| dialect.holds_memories(relative)).map_err(
-            |source| StoreError::Io {
-                path: path.to_owned(),
-                source,
-            },
-        )?;
+        let listing = listing::list(path, &|relative| dialect.holds_memories(relative))
+            .map_err(|source| StoreProblem::Io(source).at(path))?;
         if listing.is_too_large {
             return Err(too_many_files(path));
         }
@@ -423,9 +395,7 @@ impl LoadedNotes {
         };
         let is_empty = !listing.files.iter().any(holds_notes);
         if dialect.is_plain() && is_empty && !is_committed {
-            return Err(StoreError::NoNotes {
-                path: path.to_owned(),
-            });
+            return Err(StoreProblem::NoNotes.at(path));
         }
         Ok(listing)
     }
@@ -472,76 +442,34 @@ impl LoadedNotes {
         mut fresh: FxHashMap<OsString, Vec<Note>>,
         path: &Path,
     ) -> Result<Vec<String>, StoreError> {
-        let dialect = self.dialect;
-        let mut objects = None;
-        let (mut missing, mut unfit) = (Vec::new(), Vec::new());
-        let mut partial_problems = Vec::new();
-        let files = &self.files;
-        let reference = self.reference.as_ref();
+        let mut committed = CommittedTexts {
+            dialect: self.dialect,
+            files: &self.files,
+            reference: self.reference.as_ref(),
+            opened: None,
+            missing: Vec::new(),
+            unfit: Vec::new(),
+        };
         let notes = |note_row: &NoteRow| match note_row.source {
-            TextOrigin::File => fresh.remove(&note_row.key.relative),
-            TextOrigin::Object(id) => {
-                let (time, opened) = objects
-                    .get_or_insert_with(|| reference.and_then(Reference::objects))
-                    .as_mut()?;
-                let opened = opened.as_mut().ok()?;
-                let relative = Path::new(&note_row.key.relative);
-                let name = || display_path(&note_row.key.relative);
-                if opened.is_too_large(id) {
-                    unfit.push(format!(
-                        "`{}` is larger than {} MB as it is committed, and was left out",
-                        name(),
-                        MAX_OBJECT_BYTES >> 20
-                    ));
-                    return None;
-                }
-                let Ok(content) = opened.blob(id) else {
-                    missing.push(format!(
-                        "`{}` is committed, and its text cannot be read from git's objects; a \
-                         partial clone gets it with `git fetch --refetch --no-filter`, or when the \
-                         commit is checked out",
-                        name()
-                    ));
-                    return None;
-                };
-                if note::is_lfs_pointer(content) {
-                    let is_here = files.get(&note_row.key.relative);
-                    if is_here.is_some_and(|file| file.problem.is_none()) {
-                        unfit.push(format!(
-                            "`{}` is committed as a Git LFS pointer, so its text is not approved; \
-                             the file here waits for review",
-                            name()
-                        ));
-                        return None;
-                    }
-                }
-                if let Some(problem) = note::unreadable_reason(content) {
-                    unfit.push(format!("`{}` {problem}", name()));
-                    return None;
-                }
-                let (notes, partial_problem) = parse::read(dialect, relative, content, *time);
-                let key = (note_row.key.relative.clone(), note_row.content);
-                partial_problems
-                    .extend(partial_problem.map(|partial_problem| (key, partial_problem)));
-                Some(notes)
+            TextOrigin::File => {
+                let notes = fresh.remove(&note_row.key.relative)?;
+                let file = self.files.get(&note_row.key.relative)?;
+                Some(FileNotes {
+                    notes,
+                    problem: file.partial_problem.clone(),
+                })
             }
+            TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };
         let mut problems = self
             .rows
             .update(plan, notes, self.project.as_deref())
             .map_err(|error| StoreError::sqlite(path, error))?;
-        self.missing.clone_from(&missing);
-        self.partial_problems.extend(partial_problems);
-        let served: rustc_hash::FxHashSet<_> = plan
-            .iter()
-            .map(|note_row| (note_row.key.relative.as_os_str(), note_row.content))
-            .collect();
-        self.partial_problems
-            .retain(|(relative, content), _| served.contains(&(relative.as_os_str(), *content)));
-        problems.extend(missing);
-        problems.extend(unfit.iter().cloned());
-        unfit.extend(self.broken_lines(plan));
+        let CommittedTexts { missing, unfit, .. } = committed;
+        problems.extend(missing.iter().chain(&unfit).cloned());
+        self.missing = missing;
         self.unfit = unfit;
+        self.unfit.extend(self.broken_lines());
         Ok(problems)
     }
 
@@ -558,5 +486,60 @@ impl LoadedNotes {
             hash.update(id.as_bytes());
         }
         hash.digest().max(1)
+    }
+}
+
+/// Reads the notes whose committed text is served.
+struct CommittedTexts<'a> {
+    dialect: Dialect,
+    files: &'a FxHashMap<OsString, ReadFile>,
+    reference: Option<&'a Reference>,
+    /// The time of the reference's commit and its objects, once they are needed.
+    opened: Option<Option<(SystemTime, Objects<'a>)>>,
+    /// What may be readable next time.
+    missing: Vec<String>,
+    /// What is not served as it is committed.
+    unfit: Vec<String>,
+}
+
+impl CommittedTexts<'_> {
+    /// The notes of a file; `None` if they cannot be served.
+    fn read(&mut self, relative: &OsStr, id: ObjectName) -> Option<FileNotes> {
+        let reference = self.reference;
+        let open = || {
+            let (time, objects) = reference?.objects()?;
+            Some((time, objects.ok()?))
+        };
+        let (time, objects) = self.opened.get_or_insert_with(open).as_mut()?;
+        let name = display_path(relative);
+        if objects.is_too_large(id) {
+            self.unfit.push(format!(
+                "`{name}` is larger than {} MB as it is committed, and was left out",
+                MAX_OBJECT_BYTES >> 20
+            ));
+            return None;
+        }
+        let Ok(content) = objects.blob(id) else {
+            self.missing.push(format!(
+                "`{name}` is committed, and its text cannot be read from git's objects; a partial \
+                 clone gets it with `git fetch --refetch --no-filter`, or when the commit is \
+                 checked out"
+            ));
+            return None;
+        };
+        let here = self.files.get(relative);
+        if note::is_lfs_pointer(content) && here.is_some_and(|file| file.problem.is_none()) {
+            self.unfit.push(format!(
+                "`{name}` is committed as a Git LFS pointer, so its text is not approved; the file \
+                 here waits for review"
+            ));
+            return None;
+        }
+        if let Some(problem) = note::unreadable_reason(content) {
+            self.unfit.push(format!("`{name}` {problem}"));
+            return None;
+        }
+        let (notes, problem) = parse::memories(self.dialect, Path::new(relative), content, *time);
+        Some(FileNotes { notes, problem })
     }
 }

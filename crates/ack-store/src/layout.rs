@@ -122,12 +122,11 @@ pub enum Field {
     StaleAfter,
     TitleFromFile,
     AuthorStatus,
-    Standing,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 24] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -152,7 +151,6 @@ impl Field {
         Self::StaleAfter,
         Self::TitleFromFile,
         Self::AuthorStatus,
-        Self::Standing,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.
@@ -302,16 +300,7 @@ impl MemorySource {
     /// The select list that [`super::record`] decodes: `rowid`, id, every field, the columns of the
     /// narrative.
     pub fn select_list(&self) -> String {
-        let key = self.row_number.unwrap_or("0");
-        let mut list = format!("{key}, {}", self.shown_id());
-        for column in &self.columns {
-            list.push_str(", ");
-            list.push_str(
-                &column
-                    .as_deref()
-                    .map_or_else(|| "NULL".to_owned(), |column| self.value(column)),
-            );
-        }
+        let mut list = self.select_only(&Field::ALL);
         for (_, column) in &self.narrative {
             list.push_str(", ");
             list.push_str(&self.value(column));
@@ -319,8 +308,8 @@ impl MemorySource {
         list
     }
 
-    /// Like [`MemorySource::select_list`], but NULL for the narrative and for every field that is
-    /// not in `fields`.
+    /// Like [`MemorySource::select_list`], but without the narrative, and with NULL for every field
+    /// that is not in `fields`.
     pub fn select_only(&self, fields: &[Field]) -> String {
         let key = self.row_number.unwrap_or("0");
         let mut list = format!("{key}, {}", self.shown_id());
@@ -355,19 +344,6 @@ impl MemorySource {
                 format!("CAST({} AS TEXT)", truncate(column))
             }
             other => other.expression(),
-        }
-    }
-
-    /// SQL that orders rows by their time of creation, as well as the columns allow.
-    pub fn created_expression(&self) -> String {
-        let parts: Vec<&str> = [Field::CreatedEpoch, Field::Created, Field::Date]
-            .iter()
-            .filter_map(|field| self.column(*field))
-            .collect();
-        match parts.as_slice() {
-            [] => "NULL".to_owned(),
-            [one] => (*one).to_owned(),
-            many => format!("coalesce({})", many.join(", ")),
         }
     }
 }
@@ -468,6 +444,19 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// A layout with nothing but memories.
+    pub const fn new(profile: Profile, sources: Vec<MemorySource>) -> Self {
+        Self {
+            profile,
+            sources,
+            sessions: Vec::new(),
+            overviews: Vec::new(),
+            links: None,
+            log: None,
+            deleted: None,
+        }
+    }
+
     /// Whether every source has a status column.
     pub fn has_status(&self) -> bool {
         self.sources

@@ -52,6 +52,6 @@ pub mod table_version;
 pub mod values;
 pub mod vfs;
 
-pub use self::error::{NamedBy, StoreError};
+pub use self::error::{NamedBy, StoreError, StoreProblem};
 pub use self::snapshot::Snapshot;
 pub use self::store::{READ_TIMEOUT, Store};

@@ -240,39 +240,15 @@ impl Snapshot<'_> {
             "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {}",
             source.table
         );
-        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-        let mut rows = self.map_sqlite(statement.query([]))?;
         let mut links = Vec::new();
         let mut keys = HashSet::new();
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            let Some(link) = self.link(row)? else {
-                continue;
-            };
+        for link in self.read_rows(&sql, [], link)?.into_iter().flatten() {
             let (near, filter) = (link.from.clone(), StatusFilter::Approved);
             let target = self.merge_target(&near, filter)?;
             let moved = self.resolve_ends(link, (&near, &target), filter)?;
             links.extend(moved.filter(|link| keys.insert(link.key())));
         }
         Ok(links)
-    }
-
-    /// Decodes a link; `None` if one of its ends is missing.
-    fn link(&self, row: &Row<'_>) -> Result<Option<Link>, StoreError> {
-        let text = |position| -> Result<Option<String>, StoreError> {
-            Ok(values::text_value(self.map_sqlite(row.get_ref(position))?)
-                .0
-                .map(|value| text::id(&value)))
-        };
-        let (Some(from), Some(to)) = (text(0)?, text(1)?) else {
-            return Ok(None);
-        };
-        Ok(Some(Link {
-            from,
-            to,
-            kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
-            source: text(3)?,
-            confidence: values::share_value(self.map_sqlite(row.get_ref(4))?),
-        }))
     }
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
@@ -284,17 +260,15 @@ impl Snapshot<'_> {
             return Ok(BTreeSet::new());
         };
         let [from, to, kind, ..] = &source.columns;
-        let kinds = self.query_texts(
-            &format!(
-                "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
-                source.table,
-                exact(kind)
-            ),
-            None,
-        )?;
+        let kinds = format!(
+            "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
+            source.table,
+            exact(kind)
+        );
+        let kinds = self.read_rows(&kinds, [], |row| text_of(row, 0))?;
         let mut titles = Titles::new();
         let mut allowed_kinds = BTreeSet::new();
-        for [kind_found, _] in kinds {
+        for kind_found in kinds.into_iter().flatten() {
             if KINDS.contains(&kind_found.as_str()) {
                 continue;
             }
@@ -302,7 +276,9 @@ impl Snapshot<'_> {
                 "SELECT {from}, {to} FROM {} WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}",
                 source.table
             );
-            for [from, to] in self.query_texts(&sql, Some(&kind_found))? {
+            let ends = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
+            let ends = self.read_rows(&sql, [&kind_found], ends)?;
+            for (from, to) in ends.into_iter().flatten() {
                 let (from, to) = (
                     self.merge_target(&from, filter)?,
                     self.merge_target(&to, filter)?,
@@ -316,31 +292,6 @@ impl Snapshot<'_> {
             }
         }
         Ok(allowed_kinds)
-    }
-
-    /// The first two columns of a query as text. Rows whose first column is NULL are skipped.
-    fn query_texts(
-        &self,
-        sql: &str,
-        parameter: Option<&str>,
-    ) -> Result<Vec<[String; 2]>, StoreError> {
-        let mut statement = self.map_sqlite(self.connection.prepare(sql))?;
-        let columns = statement.column_count();
-        let mut rows = match parameter {
-            Some(parameter) => self.map_sqlite(statement.query([parameter]))?,
-            None => self.map_sqlite(statement.query([]))?,
-        };
-        let mut found = Vec::new();
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            let (first, _) = values::text_value(self.map_sqlite(row.get_ref(0))?);
-            let second = if columns > 1 {
-                values::text_value(self.map_sqlite(row.get_ref(1))?).0
-            } else {
-                None
-            };
-            found.extend(first.map(|first| [first, second.unwrap_or_default()]));
-        }
-        Ok(found)
     }
 
     /// The title of a memory, if the filter allows it.
@@ -405,12 +356,9 @@ impl Snapshot<'_> {
                 exact(kind),
                 MAX_LINKS_PER_MEMORY + 1
             );
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             let wanted = serde_json::to_string(kinds).unwrap_or_default();
-            let mut rows = self.map_sqlite(statement.query([id, wanted.as_str()]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                links.extend(self.link(row)?);
-            }
+            let found = self.read_rows(&sql, [id, wanted.as_str()], link)?;
+            links.extend(found.into_iter().flatten());
         }
         let all = links.len() <= MAX_LINKS_PER_MEMORY;
         links.truncate(MAX_LINKS_PER_MEMORY);
@@ -442,7 +390,9 @@ impl Snapshot<'_> {
                 "SELECT {column}, {id_expression} FROM {} WHERE {successor} = ?1 OR ({id_column} = ?1 AND {successor} <> '') LIMIT 50",
                 source.table
             );
-            for [newer, older] in self.query_texts(&sql, Some(id))? {
+            let pairs = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
+            let pairs = self.read_rows(&sql, [id], pairs)?;
+            for (newer, older) in pairs.into_iter().flatten() {
                 if !older.is_empty() {
                     add_succession(links, &newer, &older);
                 }
@@ -450,6 +400,28 @@ impl Snapshot<'_> {
         }
         Ok(())
     }
+}
+
+/// A column as text.
+fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(values::text_value(row.get_ref(column)?).0)
+}
+
+/// Decodes a link; `None` if one of its ends is missing.
+fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
+    let id = |column| -> rusqlite::Result<Option<String>> {
+        Ok(text_of(row, column)?.map(|value| text::id(&value)))
+    };
+    let (Some(from), Some(to)) = (id(0)?, id(1)?) else {
+        return Ok(None);
+    };
+    Ok(Some(Link {
+        from,
+        to,
+        kind: id(2)?.unwrap_or_else(|| "related".to_owned()),
+        source: id(3)?,
+        confidence: values::share_value(row.get_ref(4)?),
+    }))
 }
 
 /// Adds that a memory supersedes another one, unless that link exists.

@@ -21,7 +21,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::vfs;
-use crate::{NamedBy, StoreError};
+use crate::{StoreError, StoreProblem};
 use ack_sys::files;
 
 /// How many times the files are inspected while the database changes.
@@ -201,8 +201,7 @@ enum WriterLock {
 /// Inspects a database: the state of its files, and how to open it.
 ///
 /// # Errors
-/// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or
-/// [`StoreError::Io`].
+/// It is missing, empty, not a database, or cannot be read.
 pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     // A writer may merge its log into the database and then remove the log. Reading the database
     // file before that and looking for the log afterwards would miss those changes. So the database
@@ -230,19 +229,11 @@ struct DatabaseFile {
 impl DatabaseFile {
     fn read(path: &Path) -> Result<Self, StoreError> {
         let io = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => StoreError::Missing {
-                path: path.to_owned(),
-                named: NamedBy::default(),
-            },
-            _ => StoreError::Io {
-                path: path.to_owned(),
-                source,
-            },
+            std::io::ErrorKind::NotFound => StoreProblem::Missing.at(path),
+            _ => StoreProblem::Io(source).at(path),
         };
         if fs::metadata(path).map_err(io)?.is_dir() {
-            return Err(StoreError::NoNotes {
-                path: path.to_owned(),
-            });
+            return Err(StoreProblem::NoNotes.at(path));
         }
         let file = files::open(path).map_err(io)?;
         let metadata = FileMetadata::of(&file.metadata().map_err(io)?);
@@ -263,7 +254,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
         let path = sidecar_path(path, suffix);
         match files::check(&path) {
             Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => {
-                return Err(StoreError::NotAFile { path, source });
+                return Err(StoreProblem::NotAFile(source).at(&path));
             }
             _ => {}
         }
@@ -272,28 +263,16 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     let log_metadata = fs::metadata(&log_path).ok();
     let log_length = log_metadata.as_ref().map_or(0, fs::Metadata::len);
     if header.is_empty() && log_length == 0 {
-        return Err(StoreError::Empty {
-            path: path.to_owned(),
-            named: NamedBy::default(),
-        });
+        return Err(StoreProblem::Empty.at(path));
     }
     if !header.starts_with(b"SQLite format 3\0") {
-        return Err(StoreError::NotADatabase {
-            path: path.to_owned(),
-            named: NamedBy::default(),
-        });
+        return Err(StoreProblem::NotADatabase.at(path));
     }
     let journal_path = sidecar_path(path, "-journal");
     let journal = read_file_prefix(&journal_path, 1).ok();
-    let hot = journal
-        .as_ref()
-        .is_some_and(|first| first.first().is_some_and(|byte| *byte != 0));
+    let first = journal.as_ref().and_then(|first| first.first());
+    let hot = first.is_some_and(|byte| *byte != 0);
     let shared_path = sidecar_path(path, "-shm");
-    let shared_memory = if log_length > 0 {
-        read_file_prefix(&shared_path, 96).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
     let opening = match (uses_log && log_length > 0, writer_lock(&main.file)) {
         // A writer in exclusive mode needs no shared memory; a file found there may be out of date.
@@ -310,38 +289,34 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
         // A writer with a RESERVED lock has not touched the database yet.
         (false, WriterLock::None | WriterLock::Reserved) => Opening::AtRest,
     };
-    let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
-    let mut counters = [0; 8];
-    for (slot, byte) in counters.iter_mut().zip(
-        header
-            .get(24..28)
-            .into_iter()
-            .chain(header.get(40..44))
-            .flatten(),
-    ) {
-        *slot = *byte;
-    }
+    let has_unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
+    let journal = fs::metadata(journal_path).ok().filter(|_| has_unfinished);
+    let log = log_metadata.filter(|_| log_length > 0);
+    let log_head = |path: &Path, bytes| match log {
+        Some(_) => read_file_prefix(path, bytes).unwrap_or_default(),
+        None => Vec::new(),
+    };
     let state = FileState {
         main: main.metadata,
-        counters,
-        log: log_metadata
-            .filter(|file| file.len() > 0)
-            .as_ref()
-            .map(FileMetadata::of),
-        log_header: if log_length > 0 {
-            read_file_prefix(&log_path, 32).unwrap_or_default()
-        } else {
-            Vec::new()
-        },
-        shared_memory,
-        journal: fs::metadata(journal_path)
-            .ok()
-            .filter(|_| unfinished)
-            .as_ref()
-            .map(FileMetadata::of),
+        counters: counters(header),
+        log_header: log_head(&log_path, 32),
+        shared_memory: log_head(&shared_path, 96),
+        log: log.as_ref().map(FileMetadata::of),
+        journal: journal.as_ref().map(FileMetadata::of),
         decisions: 0,
     };
     Ok((state, opening))
+}
+
+/// The change counter and the schema cookie in the header of a database.
+fn counters(header: &[u8]) -> [u8; 8] {
+    let mut counters = [0; 8];
+    for (to, from) in [(0..4, 24..28), (4..8, 40..44)] {
+        if let (Some(to), Some(from)) = (counters.get_mut(to), header.get(from)) {
+            to.copy_from_slice(from);
+        }
+    }
+    counters
 }
 
 /// Opens a connection in the given way. It cannot write, either to the database or through
@@ -468,7 +443,7 @@ fn lock_constant(constant: impl TryInto<libc::c_short>) -> libc::c_short {
 }
 
 fn read_file_prefix(path: &Path, max_bytes: usize) -> std::io::Result<Vec<u8>> {
-    read_prefix(&files::open(path)?, max_bytes)
+    files::read_head(path, max_bytes as u64)
 }
 
 fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {

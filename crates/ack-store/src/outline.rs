@@ -16,8 +16,7 @@ use rusqlite::{Connection, Row};
 use rustc_hash::FxHashSet as HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::decisions::StatusRule;
-use super::folder::note::Standing;
+use super::decisions::{JoinedStatus, StatusRule};
 use super::layout::{Field, MemorySource};
 use super::read::ReviewDates;
 use super::rows_by_id::RowsById;
@@ -31,7 +30,7 @@ use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The columns that are read.
-const COLUMNS: [Field; 18] = [
+const COLUMNS: [Field; 17] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
@@ -49,7 +48,6 @@ const COLUMNS: [Field; 18] = [
     Field::Created,
     Field::Date,
     Field::ReviewedAt,
-    Field::Standing,
 ];
 
 /// The words found in a row, one bit each.
@@ -80,8 +78,6 @@ pub struct Outline {
     pub created: i64,
     /// The words found in it.
     pub matches: WordMatches,
-    /// Where it stands among memories of the same age.
-    pub standing: Standing,
     /// The hashes of its tags ([`tag_hash`]).
     pub tags: Box<[u64]>,
 }
@@ -103,7 +99,6 @@ impl Outline {
                 .created_at
                 .map_or(i64::MIN, Timestamp::as_millisecond),
             matches: matches_in_memory(memory, find_words),
-            standing: Standing::Normal,
             tags: hashes_of(&memory.concepts),
         }
     }
@@ -331,74 +326,75 @@ impl OutlineScan<'_> {
         let mut found = Vec::new();
         let mut names = ProjectNamePool::default();
         while let Some(row) = rows.next()? {
-            let id = record::id(row)?;
-            let joined = record::joined(row, self.source, self.rule)?;
-            let status = joined.status;
-            let review_dates = record::review_dates(row, &joined)?;
-            let put_off_until = joined.put_off_until();
-            let is_put_off = put_off_until.is_some_and(|until| self.today < until);
-            let mut outline = Outline {
+            found.push(self.outline(row, &mut names)?);
+        }
+        Ok(found)
+    }
+
+    fn outline(self, row: &Row<'_>, names: &mut ProjectNamePool) -> rusqlite::Result<OutlineRow> {
+        let joined = record::joined(row, self.source, self.rule)?;
+        let review_dates = record::review_dates(row, &joined)?;
+        let put_off_until = joined.put_off_until();
+        let mut read = OutlineRow {
+            outline: Outline {
                 key: record::key(row, self.number)?,
-                id,
-                status,
+                id: record::id(row)?,
+                status: joined.status,
                 project: names.intern(""),
                 alias: names.intern(""),
                 created: i64::MIN,
                 matches: WordMatches::default(),
-                standing: Standing::Normal,
                 tags: Box::default(),
-            };
-            if status == Status::Rejected || outline.id.is_empty() {
-                found.push(OutlineRow {
-                    outline,
-                    review_dates,
-                    is_put_off,
-                    successor: None,
-                    sessions: Default::default(),
-                });
-                continue;
-            }
-            let decision = joined.decision;
-            let successor = match decision.and_then(|decision| decision.into.as_deref()) {
-                Some(into) => text::id(into),
-                None => record::successor(row)?,
-            };
-            let successor = (!successor.is_empty() && successor != outline.id)
-                .then(|| successor.into_boxed_str());
-            if status == Status::Staging || self.filter.allows(status) {
-                outline.created = review_dates
-                    .created
-                    .map_or(i64::MIN, Timestamp::as_millisecond);
-            }
-            let mut sessions = <[String; 2]>::default();
-            if self.filter.allows(status) {
-                outline.project = names.intern(&line(row, Field::Project)?);
-                outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
-                outline.matches = matches(row, self.source, self.find_words)?;
-                if let ValueRef::Integer(number) = row.get_ref(Field::Standing.position())? {
-                    outline.standing = Standing::from_column(number);
-                }
-                if let ValueRef::Text(list) = row.get_ref(Field::Concepts.position())? {
-                    outline.tags = hashes_in_list(list);
-                }
-                if decision.is_some_and(|decision| decision.edit.is_some()) {
-                    let memory = record::memory(row, self.source, self.rule)?;
-                    outline.matches = matches_in_memory(&memory, self.find_words);
-                    outline.tags = hashes_of(&memory.concepts);
-                    outline.project = names.intern(&memory.project.unwrap_or_default());
-                    outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
-                }
-                sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
-            }
-            found.push(OutlineRow {
-                outline,
-                review_dates,
-                is_put_off,
-                successor,
-                sessions,
-            });
+            },
+            review_dates,
+            is_put_off: put_off_until.is_some_and(|until| self.today < until),
+            successor: None,
+            sessions: Default::default(),
+        };
+        if joined.status == Status::Rejected || read.outline.id.is_empty() {
+            return Ok(read);
         }
-        Ok(found)
+        let successor = match joined.decision.and_then(|it| it.into.as_deref()) {
+            Some(into) => text::id(into),
+            None => record::successor(row)?,
+        };
+        let is_other = !successor.is_empty() && successor != read.outline.id;
+        read.successor = is_other.then(|| successor.into_boxed_str());
+        let is_allowed = self.filter.allows(joined.status);
+        if joined.status == Status::Staging || is_allowed {
+            let created = read.review_dates.created;
+            read.outline.created = created.map_or(i64::MIN, Timestamp::as_millisecond);
+        }
+        if is_allowed {
+            self.read_words(row, &joined, names, &mut read.outline)?;
+            read.sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
+        }
+        Ok(read)
+    }
+
+    /// Reads what an outline says about the text of a memory.
+    fn read_words(
+        self,
+        row: &Row<'_>,
+        joined: &JoinedStatus<'_>,
+        names: &mut ProjectNamePool,
+        outline: &mut Outline,
+    ) -> rusqlite::Result<()> {
+        if joined.decision.is_some_and(|it| it.edit.is_some()) {
+            let memory = record::memory(row, self.source, self.rule)?;
+            outline.matches = matches_in_memory(&memory, self.find_words);
+            outline.tags = hashes_of(&memory.concepts);
+            outline.project = names.intern(&memory.project.unwrap_or_default());
+            outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
+            return Ok(());
+        }
+        outline.project = names.intern(&line(row, Field::Project)?);
+        outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
+        outline.matches = matches(row, self.source, self.find_words)?;
+        if let ValueRef::Text(list) = row.get_ref(Field::Concepts.position())? {
+            outline.tags = hashes_in_list(list);
+        }
+        Ok(())
     }
 }
 

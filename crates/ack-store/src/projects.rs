@@ -61,29 +61,24 @@ impl Snapshot<'_> {
             // Decisions are about single rows.
             let sql = if self.decisions.is_empty() {
                 format!(
-                    "SELECT {columns}, count(*) FROM {} GROUP BY {groups}",
+                    "SELECT {columns}, count(*) AS memories FROM {} GROUP BY {groups}",
                     source.table
                 )
             } else {
-                format!("SELECT {columns}, 1 FROM {}", source.table)
+                format!("SELECT {columns}, 1 AS memories FROM {}", source.table)
             };
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let counted = statement.column_count().saturating_sub(1);
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                if self.map_sqlite(record::status(row, source, self.rule()))? == Status::Rejected {
-                    continue;
+            self.visit_rows(&sql, [], |row| {
+                if record::status(row, source, self.rule())? == Status::Rejected {
+                    return Ok(());
                 }
-                let count: i64 = self.map_sqlite(row.get(counted))?;
+                let count: i64 = row.get("memories")?;
                 for field in [Field::Project, Field::ProjectAlias] {
-                    let (name, _) =
-                        values::text_value(self.map_sqlite(row.get_ref(field.position()))?);
-                    projects.add(
-                        &name.unwrap_or_default(),
-                        u64::try_from(count).unwrap_or_default(),
-                    );
+                    let (name, _) = values::text_value(row.get_ref(field.position())?);
+                    let count = u64::try_from(count).unwrap_or_default();
+                    projects.add(&name.unwrap_or_default(), count);
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(projects)
     }

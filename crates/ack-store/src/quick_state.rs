@@ -80,32 +80,3 @@ impl FileMetadata {
         })
     }
 }
-
-/// Whether a file is on a local file system, whose metadata are never stale.
-#[cfg(target_os = "linux")]
-pub fn is_local(path: &Path) -> bool {
-    use nix::sys::statfs::{
-        BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
-        XFS_SUPER_MAGIC, statfs,
-    };
-    /// OpenZFS calls it `ZFS_SUPER_MAGIC`.
-    const ZFS: nix::libc::__fsword_t = 0x2fc1_2fc1;
-    let local = [
-        BTRFS_SUPER_MAGIC,
-        EXT4_SUPER_MAGIC,
-        F2FS_SUPER_MAGIC,
-        OVERLAYFS_SUPER_MAGIC,
-        TMPFS_MAGIC,
-        XFS_SUPER_MAGIC,
-    ];
-    statfs(path).is_ok_and(|found| {
-        let kind = found.filesystem_type();
-        local.contains(&kind) || kind.0 == ZFS
-    })
-}
-
-/// On other systems every request inspects the files.
-#[cfg(not(target_os = "linux"))]
-pub fn is_local(_path: &Path) -> bool {
-    false
-}

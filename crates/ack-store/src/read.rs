@@ -121,19 +121,15 @@ impl Records for Snapshot<'_> {
                 source.select_list(),
                 source.table
             );
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             for key in wanted.iter().filter(|key| key.source == number) {
-                let mut rows = self.map_sqlite(statement.query([key.rowid]))?;
-                if let Some(row) = self.map_sqlite(rows.next())? {
-                    let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
-                    let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
-                    let fingerprint = self.map_sqlite(fingerprint)?;
-                    found.push(StoredMemory {
+                found.extend(self.read_rows(&sql, [key.rowid], |row| {
+                    let joined = record::joined(row, source, self.rule())?;
+                    Ok(StoredMemory {
                         key: *key,
-                        fingerprint,
-                        memory: self.map_sqlite(record::memory(row, source, self.rule()))?,
-                    });
-                }
+                        fingerprint: record::fingerprint(row, source, joined.decision, &mut bytes)?,
+                        memory: record::memory(row, source, self.rule())?,
+                    })
+                })?);
             }
         }
         Ok(found)
@@ -150,14 +146,6 @@ impl Snapshot<'_> {
     /// The database file.
     pub const fn path(&self) -> &Path {
         self.path
-    }
-
-    pub(super) fn map_sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
-        result.map_err(|error| StoreError::sqlite(self.path, error))
-    }
-
-    pub(super) fn sources(&self) -> impl Iterator<Item = (u8, &MemorySource)> {
-        (0u8..).zip(self.layout.sources.iter())
     }
 
     /// The key, fingerprint and id of every memory that may be served and has a row number, in
@@ -231,20 +219,11 @@ impl Snapshot<'_> {
             let by_row = source
                 .row_number
                 .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
-            let mut statement = by_row
-                .map(|sql| self.map_sqlite(self.connection.prepare_cached(&sql)))
-                .transpose()?;
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
-                let memory = match &mut statement {
-                    Some(statement) => {
-                        let mut rows = self.map_sqlite(statement.query([key.rowid]))?;
-                        match self.map_sqlite(rows.next())? {
-                            Some(row) => {
-                                Some(self.map_sqlite(record::memory(row, source, self.rule()))?)
-                            }
-                            None => None,
-                        }
-                    }
+                let memory = match &by_row {
+                    Some(sql) => self.find_in_rows(sql, [key.rowid], |row| {
+                        record::memory(row, source, self.rule()).map(Some)
+                    })?,
                     None => {
                         let found = self.without_row_number((number, source), id)?;
                         found.map(|(_, memory)| memory)
@@ -267,21 +246,19 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
-        let mut found: Option<(Claim, Memory)> = None;
+        Ok(self.claimed_by_id(id)?.map(|(_, memory)| memory))
+    }
+
+    /// Like [`Snapshot::by_id`], with the claim of its row.
+    pub(super) fn claimed_by_id(&self, id: &str) -> Result<Option<(Claim, Memory)>, StoreError> {
+        let mut found = Vec::new();
         for (number, source) in self.sources() {
-            let here = match source.row_number {
+            found.extend(match source.row_number {
                 Some(_) => self.in_source((number, source), id)?,
                 None => self.without_row_number((number, source), id)?,
-            };
-            let stronger = |here: &(Claim, Memory)| {
-                let known = found.as_ref();
-                known.is_none_or(|known| here.0.beats(known.0))
-            };
-            if let Some(here) = here.filter(stronger) {
-                found = Some(here);
-            }
+            });
         }
-        Ok(found.map(|(_, memory)| memory))
+        Ok(strongest(found.into_iter()))
     }
 
     /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only
@@ -332,20 +309,17 @@ impl Snapshot<'_> {
             source.select_list(),
             source.table
         );
-        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-        let mut rows = self.map_sqlite(statement.query(parameters))?;
-        let mut found: Option<(Claim, Memory)> = None;
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            if !self.map_sqlite(matches(row))? {
-                continue;
+        let rows = self.read_rows(&sql, parameters, |row| {
+            if !matches(row)? {
+                return Ok(None);
             }
-            let memory = self.map_sqlite(record::memory(row, source, self.rule()))?;
-            let claim = Claim::new(memory.status, self.map_sqlite(record::key(row, number))?);
-            if found.as_ref().is_none_or(|known| claim.beats(known.0)) {
-                found = Some((claim, memory));
-            }
-        }
-        Ok(found)
+            let memory = record::memory(row, source, self.rule())?;
+            Ok(Some((
+                Claim::new(memory.status, record::key(row, number)?),
+                memory,
+            )))
+        })?;
+        Ok(strongest(rows.into_iter().flatten()))
     }
 
     /// How many rows have each status.
@@ -367,15 +341,14 @@ impl Snapshot<'_> {
                 exact(column.unwrap_or("NULL")),
                 source.table
             );
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                let value = self.map_sqlite(row.get_ref(0))?;
-                let count: i64 = self.map_sqlite(row.get(1))?;
+            let groups = self.read_rows(&sql, [], |row| {
                 let status = match column {
                     None => Some(self.unreviewed.status()),
-                    Some(_) => values::parse_status(value).ok(),
+                    Some(_) => values::parse_status(row.get_ref(0)?).ok(),
                 };
+                Ok((status, row.get::<_, i64>(1)?))
+            })?;
+            for (status, count) in groups {
                 let slot = match status {
                     Some(Status::Approved) => &mut counts.approved,
                     Some(Status::Promoted) => &mut counts.promoted,
@@ -479,28 +452,30 @@ impl Snapshot<'_> {
             exact(&source.columns[5]),
             exact(source.order)
         );
-        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-        let mut rows = self.map_sqlite(statement.query([id]))?;
-        let mut entries = Vec::new();
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            let text = |position| -> Result<Option<String>, StoreError> {
-                Ok(values::text_value(self.map_sqlite(row.get_ref(position))?)
-                    .0
-                    .map(|value| text::line(&value, 500))
-                    .filter(|value| !value.is_empty()))
+        self.read_rows(&sql, [id], |row| {
+            let text = |position| -> rusqlite::Result<Option<String>> {
+                let (value, _) = values::text_value(row.get_ref(position)?);
+                let line = value.map(|value| text::line(&value, 500));
+                Ok(line.filter(|line| !line.is_empty()))
             };
-            let created_at = values::time_value(self.map_sqlite(row.get_ref(5))?);
-            let created_at = created_at.map(time::to_rfc3339);
-            entries.push(HistoryEntry {
+            Ok(HistoryEntry {
                 into: None,
                 action: text(0)?.unwrap_or_default(),
                 previous_status: text(1)?,
                 new_status: text(2)?,
                 reason: text(3)?,
                 actor: text(4)?,
-                created_at,
-            });
-        }
-        Ok(entries)
+                created_at: values::time_value(row.get_ref(5)?).map(time::to_rfc3339),
+            })
+        })
     }
+}
+
+/// The memory with the strongest claim; of equal ones the first.
+fn strongest(memories: impl Iterator<Item = (Claim, Memory)>) -> Option<(Claim, Memory)> {
+    memories.reduce(
+        |best, other| {
+            if other.0.beats(best.0) { other } else { best }
+        },
+    )
 }

@@ -24,6 +24,8 @@ const NARRATIVE_CAP: usize = 2 << 20;
 const SAVED_BY_HAND: &str = "Manual memory";
 /// The longest title that is the first sentence of a text.
 const SENTENCE_CHARS: usize = 200;
+/// The fields that may say when a memory was written, the most exact first.
+const CREATED: [Field; 3] = [Field::CreatedEpoch, Field::Created, Field::Date];
 /// The title of a memory without a title, a subtitle and a text.
 pub const UNTITLED: &str = "(untitled)";
 
@@ -92,7 +94,7 @@ pub fn review_dates(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Resul
     };
     Ok(ReviewDates {
         status: joined.status,
-        created: first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?,
+        created: first_instant(row, &CREATED)?,
         reviewed,
     })
 }
@@ -148,102 +150,158 @@ pub fn memory(
     source: &MemorySource,
     rule: StatusRule<'_>,
 ) -> rusqlite::Result<Memory> {
-    let mut repaired = Vec::new();
-    let mut one_line =
-        |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
-            let (value, is_lossy) = values::text_value(row.get_ref(field.position())?);
-            if is_lossy {
-                repaired.push(name);
-            }
-            Ok(value
-                .map(|value| text::line(&value, cap))
-                .filter(|value| !value.is_empty()))
-        };
-    let project = one_line(Field::Project, "project", 200)?;
-    let project_alias = one_line(Field::ProjectAlias, "project", 200)?;
-    let session = one_line(Field::Session, "session", 200)?;
-    let session_id = one_line(Field::SessionId, "session_id", 200)?;
-    let date = one_line(Field::Date, "date", 40)?;
-    let kind = one_line(Field::Kind, "type", 100)?.or_else(|| source.kind.map(str::to_owned));
-    let title = one_line(Field::Title, "title", 300)?;
-    let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
-    let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
-    let superseded_by = one_line(Field::SupersededBy, "superseded_by", usize::MAX)?
-        .map(|successor| text::id(&successor));
-    let withdrawn = one_line(Field::AuthorStatus, "author_status", 40)?
-        .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn));
-    let mut lists =
-        |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
-            let (raw, is_lossy) = values::text_value(row.get_ref(field.position())?);
-            let raw = raw.unwrap_or_default();
-            let (entries, guessed) = values::parse_list(&raw, kind);
-            if is_lossy || guessed {
-                repaired.push(name);
-            }
-            Ok(entries)
-        };
-    let facts = lists(Field::Facts, "facts", ListKind::Facts)?;
-    let concepts = lists(Field::Concepts, "concepts", ListKind::Concepts)?;
-    let mut files = lists(Field::Files, "files", ListKind::Files)?;
-    for file in lists(Field::FilesMore, "files", ListKind::Files)? {
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    }
-
-    let narrative = narrative(row, source, &mut repaired)?;
-    let created_at = first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
-    let stated =
-        matches!(row.get_ref(Field::Created.position())?, ValueRef::Text(text) if !text.is_empty());
-    if stated && values::time_value(row.get_ref(Field::Created.position())?).is_none() {
-        repaired.push("created_at");
-    }
-    let is_by_hand = [&title, &subtitle].map(|text| text.as_deref() == Some(SAVED_BY_HAND));
-    let is_by_hand = is_by_hand.contains(&true);
-    let (title, subtitle) = match is_by_hand {
-        true => headings_by_hand(title, subtitle, narrative.as_deref()),
-        false => (title, subtitle),
+    let mut fields = FieldReader {
+        row,
+        repaired: Vec::new(),
     };
-    let title = title.or_else(|| subtitle.clone()).or_else(|| {
-        let first = narrative
-            .as_deref()?
-            .lines()
-            .find(|line| !line.trim().is_empty())?;
-        Some(text::line(first, 120))
-    });
-    repaired.dedup();
     let joined = joined(row, source, rule)?;
     let mut memory = Memory {
         id: id(row)?,
-        project,
-        project_alias,
-        session,
-        session_id,
-        date,
-        kind,
-        title: title.unwrap_or_else(|| UNTITLED.to_owned()),
-        subtitle,
-        facts,
-        concepts,
-        files,
-        narrative,
+        project: fields.line(Field::Project, "project", 200)?,
+        project_alias: fields.line(Field::ProjectAlias, "project", 200)?,
+        session: fields.line(Field::Session, "session", 200)?,
+        session_id: fields.line(Field::SessionId, "session_id", 200)?,
+        date: fields.line(Field::Date, "date", 40)?,
+        kind: fields
+            .line(Field::Kind, "type", 100)?
+            .or_else(|| source.kind.map(str::to_owned)),
+        title: fields.line(Field::Title, "title", 300)?.unwrap_or_default(),
+        subtitle: fields.line(Field::Subtitle, "subtitle", 600)?,
+        reviewed_by: fields.line(Field::ReviewedBy, "reviewed_by", 200)?,
+        superseded_by: fields
+            .line(Field::SupersededBy, "superseded_by", usize::MAX)?
+            .map(|successor| text::id(&successor)),
+        withdrawn: fields
+            .line(Field::AuthorStatus, "author_status", 40)?
+            .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn)),
+        facts: fields.list(Field::Facts, "facts", ListKind::Facts)?,
+        concepts: fields.list(Field::Concepts, "concepts", ListKind::Concepts)?,
+        files: fields.files()?,
+        narrative: fields.narrative(source)?,
         status: joined.status,
         unknown_status: stored_status(row, source)?.err(),
         confidence: values::share_value(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::time_value(row.get_ref(Field::ReviewedAt.position())?),
-        reviewed_by,
-        superseded_by,
-        created_at,
+        created_at: fields.created_at()?,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
         stale_after: day_field(row, Field::StaleAfter)?,
         kept_despite: None,
-        withdrawn,
-        repaired,
+        repaired: fields.repaired,
     };
+    memory.repaired.dedup();
+    set_headings(&mut memory);
     if let Some(decision) = joined.decision {
         apply(decision, &mut memory);
     }
     Ok(memory)
+}
+
+/// Reads the fields of a row.
+struct FieldReader<'a> {
+    row: &'a Row<'a>,
+    /// The names of the fields that could not be read as they are stored.
+    repaired: Vec<&'static str>,
+}
+
+impl FieldReader<'_> {
+    /// A field as one line; `None` if it is empty.
+    fn line(
+        &mut self,
+        field: Field,
+        name: &'static str,
+        cap: usize,
+    ) -> rusqlite::Result<Option<String>> {
+        let (value, is_lossy) = values::text_value(self.row.get_ref(field.position())?);
+        if is_lossy {
+            self.repaired.push(name);
+        }
+        let line = value.map(|value| text::line(&value, cap));
+        Ok(line.filter(|line| !line.is_empty()))
+    }
+
+    fn list(
+        &mut self,
+        field: Field,
+        name: &'static str,
+        kind: ListKind,
+    ) -> rusqlite::Result<Vec<String>> {
+        let (raw, is_lossy) = values::text_value(self.row.get_ref(field.position())?);
+        let (entries, is_guessed) = values::parse_list(&raw.unwrap_or_default(), kind);
+        if is_lossy || is_guessed {
+            self.repaired.push(name);
+        }
+        Ok(entries)
+    }
+
+    /// Both lists of files as one.
+    fn files(&mut self) -> rusqlite::Result<Vec<String>> {
+        let mut files = self.list(Field::Files, "files", ListKind::Files)?;
+        for file in self.list(Field::FilesMore, "files", ListKind::Files)? {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        Ok(files)
+    }
+
+    fn narrative(&mut self, source: &MemorySource) -> rusqlite::Result<Option<String>> {
+        let mut text = String::new();
+        for (offset, (label, _)) in source.narrative.iter().enumerate() {
+            let column = 2 + Field::ALL.len() + offset;
+            let (value, is_lossy) = values::text_value(self.row.get_ref(column)?);
+            let value = value.unwrap_or_default();
+            let (prefix, is_cut) = text::cut(&value, NARRATIVE_CAP);
+            if is_lossy || is_cut {
+                self.repaired.push("narrative");
+            }
+            let part = text::block(&prefix);
+            // Two columns of one row often contain the same text.
+            if part.is_empty() || text.contains(&part) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            if !label.is_empty() {
+                text.push_str(label);
+                text.push_str(": ");
+            }
+            text.push_str(&part);
+        }
+        Ok((!text.is_empty()).then_some(text))
+    }
+
+    fn created_at(&mut self) -> rusqlite::Result<Option<jiff::Timestamp>> {
+        let written = self.row.get_ref(Field::Created.position())?;
+        let is_written = matches!(written, ValueRef::Text(text) if !text.is_empty());
+        if is_written && values::time_value(written).is_none() {
+            self.repaired.push("created_at");
+        }
+        first_instant(self.row, &CREATED)
+    }
+}
+
+/// Gives a memory a title if it has none of its own: the subtitle, or the beginning of its text.
+fn set_headings(memory: &mut Memory) {
+    let narrative = memory.narrative.as_deref();
+    let title = Some(std::mem::take(&mut memory.title)).filter(|title| !title.is_empty());
+    let subtitle = memory.subtitle.take();
+    let is_by_hand = [&title, &subtitle].map(|text| text.as_deref() == Some(SAVED_BY_HAND));
+    let (title, subtitle) = if is_by_hand.contains(&true) {
+        headings_by_hand(title, subtitle, narrative)
+    } else {
+        (title, subtitle)
+    };
+    let first_line = || {
+        let mut lines = narrative?.lines();
+        let first = lines.find(|line| !line.trim().is_empty())?;
+        Some(text::line(first, 120))
+    };
+    memory.title = title
+        .or_else(|| subtitle.clone())
+        .or_else(first_line)
+        .unwrap_or_else(|| UNTITLED.to_owned());
+    memory.subtitle = subtitle;
 }
 
 /// The title and the subtitle of a memory that a person saved: the first sentence of its text
@@ -391,39 +449,6 @@ pub fn fingerprint(
     }
     // Hashing everything at once is several times faster than piece by piece.
     Ok(xxh3_64(bytes))
-}
-
-fn narrative(
-    row: &Row<'_>,
-    source: &MemorySource,
-    repaired: &mut Vec<&'static str>,
-) -> rusqlite::Result<Option<String>> {
-    let mut text = String::new();
-    for (offset, (label, _)) in source.narrative.iter().enumerate() {
-        let (value, is_lossy) = values::text_value(row.get_ref(2 + Field::ALL.len() + offset)?);
-        if is_lossy {
-            repaired.push("narrative");
-        }
-        let Some(value) = value else { continue };
-        let (prefix, shortened) = text::cut(&value, NARRATIVE_CAP);
-        if shortened {
-            repaired.push("narrative");
-        }
-        let part = text::block(&prefix);
-        // Two columns of one row often contain the same text.
-        if part.is_empty() || text.contains(&part) {
-            continue;
-        }
-        if !text.is_empty() {
-            text.push_str("\n\n");
-        }
-        if !label.is_empty() {
-            text.push_str(label);
-            text.push_str(": ");
-        }
-        text.push_str(&part);
-    }
-    Ok((!text.is_empty()).then_some(text))
 }
 
 /// The time in the first of some fields that has one.

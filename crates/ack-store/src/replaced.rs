@@ -48,14 +48,11 @@ impl Snapshot<'_> {
         let columns = source.select_only(&[Field::SupersededBy]);
         let table = &source.table;
         let sql = format!("SELECT {columns} FROM {table} WHERE {column} <> ''");
-        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-        let mut rows = self.map_sqlite(statement.query([]))?;
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            let successor = self.map_sqlite(record::successor(row))?;
-            if newer.contains(successor.as_str()) {
-                older.insert(self.map_sqlite(record::id(row))?);
-            }
-        }
+        let ids = self.read_rows(&sql, [], |row| {
+            let is_wanted = newer.contains(record::successor(row)?.as_str());
+            is_wanted.then(|| record::id(row)).transpose()
+        })?;
+        older.extend(ids.into_iter().flatten());
         Ok(())
     }
 
@@ -67,11 +64,7 @@ impl Snapshot<'_> {
         let mut ids = Vec::new();
         for (_, source) in self.sources() {
             let sql = format!("SELECT {} FROM {}", source.select_only(&[]), source.table);
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let read = self.map_sqlite(statement.query_map([], record::id))?;
-            for id in read {
-                ids.push(self.map_sqlite(id)?);
-            }
+            ids.extend(self.read_rows(&sql, [], record::id)?);
         }
         Ok(ids)
     }

@@ -42,20 +42,19 @@ impl Snapshot<'_> {
         for source in &self.layout.sources {
             let columns = self.rule().select_list(source, &[Field::Status]);
             let sql = format!("SELECT {columns} FROM {} LIMIT {}", source.table, rest + 1);
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
+            let is_decided = self.find_in_rows(&sql, [], |row| {
                 if rest == 0 {
                     counts.is_partial = true;
-                    return Ok(counts);
+                    return Ok(Some(()));
                 }
                 rest -= 1;
-                let status = self.map_sqlite(record::status(row, source, self.rule()))?;
-                if StatusFilter::Approved.allows(status) {
-                    counts.has_approved = true;
-                    return Ok(counts);
-                }
+                let status = record::status(row, source, self.rule())?;
+                counts.has_approved = StatusFilter::Approved.allows(status);
                 counts.waiting += u64::from(status == Status::Staging);
+                Ok(counts.has_approved.then_some(()))
+            })?;
+            if is_decided.is_some() {
+                break;
             }
         }
         Ok(counts)
@@ -71,13 +70,12 @@ impl Snapshot<'_> {
         for source in &self.layout.sources {
             let columns = self.rule().select_list(source, &DATES);
             let sql = format!("SELECT {columns} FROM {}", source.table);
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
-                let dated = self.map_sqlite(record::review_dates(row, &joined))?;
+            self.visit_rows(&sql, [], |row| {
+                let joined = record::joined(row, source, self.rule())?;
+                let dated = record::review_dates(row, &joined)?;
                 flow.count(dated.status, dated.created, dated.reviewed, began);
-            }
+                Ok(())
+            })?;
         }
         Ok(flow)
     }

@@ -168,13 +168,12 @@ impl Snapshot<'_> {
                     source.table,
                     condition.join(" OR ")
                 );
-                let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-                let mut rows = self.map_sqlite(statement.query([name]))?;
-                if let Some(row) = self.map_sqlite(rows.next())?
-                    && let (Some(title), _) = values::text_value(self.map_sqlite(row.get_ref(0))?)
-                    && let Some(title) = readable_title(&title)
-                {
-                    return Ok(Some(title));
+                let title = self.find_in_rows(&sql, [name], |row| {
+                    let (title, _) = values::text_value(row.get_ref(0)?);
+                    Ok(title.as_deref().and_then(readable_title))
+                })?;
+                if title.is_some() {
+                    return Ok(title);
                 }
             }
         }
@@ -236,14 +235,10 @@ impl Snapshot<'_> {
             source.table,
             exact(&started)
         );
-        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-        let mut rows = self.map_sqlite(statement.query([]))?;
         let mut sessions = Vec::new();
-        while sessions.len() < MAX_PROJECT_SESSIONS
-            && let Some(row) = self.map_sqlite(rows.next())?
-        {
-            let string = |position| -> Result<Option<String>, StoreError> {
-                Ok(values::text_value(self.map_sqlite(row.get_ref(position))?).0)
+        self.find_in_rows(&sql, [], |row| {
+            let string = |position| -> rusqlite::Result<Option<String>> {
+                Ok(values::text_value(row.get_ref(position)?).0)
             };
             let project = string(1)?;
             let parent = string(3)?;
@@ -252,23 +247,19 @@ impl Snapshot<'_> {
                 names.any(|name| wanted.projects.contains(&fold_name(name)))
             });
             if !mine {
-                continue;
+                return Ok(None);
             }
-            let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
-            for position in 4..4 + source.keys.len() {
-                // In the same way in which a memory's session is read.
-                let name = string(position)?
-                    .map(|name| text::line(&name, 200))
-                    .filter(|name| !name.is_empty());
-                names.extend(name.filter(|name| !names.contains(name)));
-            }
+            let mut names = names_of_session(row, 4)?;
+            let mut known = HashSet::new();
+            names.retain(|name| known.insert(name.clone()));
             sessions.push(SessionRow {
                 names,
                 title: string(0)?.as_deref().and_then(readable_title),
                 project,
-                started: values::time_value(self.map_sqlite(row.get_ref(2))?),
+                started: values::time_value(row.get_ref(2)?),
             });
-        }
+            Ok((sessions.len() == MAX_PROJECT_SESSIONS).then_some(()))
+        })?;
         Ok(sessions)
     }
 
@@ -405,26 +396,24 @@ impl Snapshot<'_> {
         text: &mut dyn FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<Option<String>>,
         visit: &mut dyn FnMut(&[String], &str),
     ) -> Result<(), StoreError> {
-        let mut statement = self.map_sqlite(self.connection.prepare(sql))?;
-        let columns = statement.column_count();
-        let mut rows = self.map_sqlite(statement.query([]))?;
-        let mut names: Vec<String> = Vec::new();
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            let Some(text) = self.map_sqlite(text(row))? else {
-                continue;
-            };
-            names.clear();
-            for position in first..columns {
-                let (name, _) = values::text_value(self.map_sqlite(row.get_ref(position))?);
-                names.extend(
-                    name.map(|name| text::line(&name, 200))
-                        .filter(|name| !name.is_empty()),
-                );
+        self.visit_rows(sql, [], |row| {
+            if let Some(text) = text(row)? {
+                visit(&names_of_session(row, first)?, &text);
             }
-            visit(&names, &text);
-        }
-        Ok(())
+            Ok(())
+        })
     }
+}
+
+/// The names of a session in the columns from `first` on, read as a memory's session is.
+fn names_of_session(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for column in first..row.as_ref().column_count() {
+        let (name, _) = values::text_value(row.get_ref(column)?);
+        let name = name.map(|name| text::line(&name, 200));
+        names.extend(name.filter(|name| !name.is_empty()));
+    }
+    Ok(names)
 }
 
 /// A title, unless it is empty.

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ack_api::memory::{Overviews, Unreviewed};
-use rusqlite::Connection;
+use rusqlite::{Connection, Params, Row};
 
+use crate::StoreError;
 use crate::decisions::{Decisions, StatusRule};
-use crate::layout::Layout;
+use crate::layout::{Layout, MemorySource};
 use crate::open::{FileState, Opening};
 
 /// One state of a store, open for reading.
@@ -43,5 +44,59 @@ impl Snapshot<'_> {
             decisions: &self.decisions,
             are_notes: self.layout.profile.is_notes(),
         }
+    }
+
+    /// The tables of memories with their numbers.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (u8, &MemorySource)> {
+        (0u8..).zip(self.layout.sources.iter())
+    }
+
+    pub(crate) fn map_sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| StoreError::sqlite(self.path, error))
+    }
+
+    /// What `read` makes of each row of a query.
+    pub(crate) fn read_rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_map(parameters, read)?.collect()
+        };
+        self.map_sqlite(rows())
+    }
+
+    /// Passes each row of a query to `visit`.
+    pub(crate) fn visit_rows(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let all = self.find_in_rows(sql, parameters, |row| visit(row).map(|()| None::<()>));
+        all.map(drop)
+    }
+
+    /// The first thing that `find` finds in the rows of a query. The rows after it are not read.
+    pub(crate) fn find_in_rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut find: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+    ) -> Result<Option<T>, StoreError> {
+        let first = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(parameters)?;
+            while let Some(row) = rows.next()? {
+                if let Some(found) = find(row)? {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        };
+        self.map_sqlite(first())
     }
 }

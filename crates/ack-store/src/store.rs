@@ -17,14 +17,14 @@ use crate::database::Database;
 use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
-use crate::folder::Notes;
+use crate::folder::{Notes, NotesReport};
 use crate::layout::{self, Layout, Profile};
 use crate::mutex::lock;
 use crate::open::{FileState, Opening};
 use crate::origin::{Access, Origin, ReadResult};
 use crate::profiles;
 use crate::source::Source;
-use crate::{NamedBy, Snapshot, StoreError, parallel_scan};
+use crate::{NamedBy, Snapshot, StoreError, StoreProblem, parallel_scan};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
@@ -212,26 +212,9 @@ impl Store {
         Ok(state)
     }
 
-    /// Why it is not known which notes are approved, in a few words and without a path, as of the
-    /// last read. Then every note waits for review.
-    pub fn unknown_reference(&self) -> Option<&'static str> {
-        self.notes.unknown_reference()
-    }
-
-    /// Files of notes that were left out or are damaged, as of the last read.
-    pub fn problems(&self) -> Vec<String> {
-        self.notes.problems()
-    }
-
-    /// Existing notes that could not be read, as of the last read.
-    pub fn hidden(&self) -> Vec<String> {
-        self.notes.hidden()
-    }
-
-    /// Existing notes that are not served, or not completely, for whatever reason, as of the last
-    /// read.
-    pub fn unserved_notes(&self) -> Vec<String> {
-        self.notes.unserved()
+    /// What is wrong with the files of notes, as of the last read.
+    pub fn notes_report(&self) -> NotesReport {
+        self.notes.report()
     }
 
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
@@ -386,10 +369,9 @@ impl Store {
     ) -> Result<Layout, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let tables = layout::tables(connection).map_err(sqlite)?;
-        let mut layout = profiles::recognise(&tables).ok_or_else(|| StoreError::Foreign {
-            path: self.path.clone(),
-            tables: tables.into_iter().map(|table| table.name).collect(),
-            named: self.named.clone(),
+        let mut layout = profiles::recognise(&tables).ok_or_else(|| {
+            let names = tables.into_iter().map(|table| table.name).collect();
+            StoreProblem::Foreign(names).at(&self.path)
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
         Ok(if self.truncate_values.load(Ordering::Relaxed) {
@@ -402,5 +384,5 @@ impl Store {
 
 /// Whether a value is too large to read whole.
 fn is_too_large(error: &StoreError) -> bool {
-    matches!(error, StoreError::Sqlite { source, .. } if source.sqlite_error_code() == Some(ErrorCode::TooBig))
+    matches!(&error.problem, StoreProblem::Sqlite(source) if source.sqlite_error_code() == Some(ErrorCode::TooBig))
 }

@@ -123,6 +123,16 @@ pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The beginning of a regular file.
+///
+/// # Errors
+/// See [`open`].
+pub fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    open(path)?.take(max_bytes).read_to_end(&mut head)?;
+    Ok(head)
+}
+
 /// The text of a regular file.
 ///
 /// # Errors

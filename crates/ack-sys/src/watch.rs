@@ -141,9 +141,9 @@ mod linux {
 
     use nix::errno::Errno;
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
-    use nix::sys::statfs;
 
     use super::Path;
+    use crate::disk::is_local;
 
     /// How many folders one watch may have. All processes of a user share a limit of some ten
     /// thousand.
@@ -285,19 +285,6 @@ mod linux {
 
     fn lock() -> MutexGuard<'static, Option<Queue>> {
         QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether only this machine changes the folder, so that the kernel sees every change.
-    fn is_local(folder: &Path) -> bool {
-        let local = [
-            statfs::EXT4_SUPER_MAGIC,
-            statfs::XFS_SUPER_MAGIC,
-            statfs::BTRFS_SUPER_MAGIC,
-            statfs::F2FS_SUPER_MAGIC,
-            statfs::TMPFS_MAGIC,
-            statfs::OVERLAYFS_SUPER_MAGIC,
-        ];
-        statfs::statfs(folder).is_ok_and(|found| local.contains(&found.filesystem_type()))
     }
 }
 

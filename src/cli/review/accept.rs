@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use ack_api::decision::Decision;
 use ack_api::text;
-use ack_store::StoreError;
+use ack_store::StoreProblem;
 
 use crate::cli::caller::Caller;
 use crate::cli::curate::print_json;
@@ -60,9 +60,9 @@ fn accepted_text(scopes: &[String]) -> String {
 fn to_accept(scope: &Scope) -> Option<String> {
     match scope.store.decisions() {
         Err(error) => {
-            let is_content = match &error {
-                StoreError::LostDecisions { .. } => true,
-                StoreError::Decisions { source, .. } => source.kind() == ErrorKind::InvalidData,
+            let is_content = match &error.problem {
+                StoreProblem::LostDecisions(_) => true,
+                StoreProblem::Decisions(source) => source.kind() == ErrorKind::InvalidData,
                 _ => false,
             };
             is_content.then(|| format!("scope {}: {error}\n", scope.name))

@@ -19,7 +19,7 @@ use crate::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use crate::text_file;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::text;
-use ack_store::{Store, StoreError};
+use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files::expand_home;
 
 /// A scope to add.
@@ -181,7 +181,7 @@ pub fn describe(
         counts.rest_in_words()
     );
     // Files that were left out are reported when the store is added.
-    for problem in opened.problems() {
+    for problem in opened.notes_report().problems {
         report += &format!("note: {problem}\n");
     }
     if !has_status && unreviewed == Unreviewed::Staging {
@@ -197,8 +197,8 @@ pub fn describe(
 
 /// Names the program that the store belongs to, if it is not ours.
 fn with_program_name(store: &Path, error: StoreError) -> CliError {
-    if let StoreError::Missing { path, .. } = error {
-        return CliError::NoStore { path };
+    if matches!(error.problem, StoreProblem::Missing) {
+        return CliError::NoStore { path: error.path };
     }
     match recogniser::at(store) {
         Some(found) if found.kind.support() == Support::Import => CliError::NotAStore {

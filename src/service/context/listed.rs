@@ -13,7 +13,6 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::uri::Address;
 use ack_store::READ_TIMEOUT;
-use ack_store::folder::note::Standing;
 use ack_store::outline::Outline;
 
 /// How many memories are listed.
@@ -53,7 +52,6 @@ pub fn run(service: &Service) -> Result<Vec<ListedMemory>, Error> {
     let mut places: Vec<(usize, &Outline)> = Vec::new();
     for (number, read) in read.iter().enumerate() {
         let served = read.outlines().served.iter();
-        let served = served.filter(|outline| outline.standing != Standing::Empty);
         let is_listed = |outline: &&Outline| {
             !has_project || outline.status == Status::Promoted || is_own(read, outline)
         };

@@ -12,7 +12,7 @@ use crate::copies::{CopyFiles, PrivateCopy};
 use crate::mutex::lock;
 use crate::open::{self, FileState, Opening, Sidecars};
 use crate::origin::{Access, Origin, ReadResult};
-use crate::{StoreError, idle_connections, image};
+use crate::{StoreError, StoreProblem, idle_connections, image};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
@@ -46,10 +46,8 @@ impl Database {
                 if elapsed > timeout && may_copy {
                     disturbances = MAX_DISTURBED_READS;
                 } else if elapsed > timeout {
-                    return Err(last_error.unwrap_or_else(|| StoreError::Unsteady {
-                        path: self.path.clone(),
-                        attempts,
-                    }));
+                    let unsteady = || StoreProblem::Unsteady(attempts).at(&self.path);
+                    return Err(last_error.unwrap_or_else(unsteady));
                 }
                 std::thread::sleep(Duration::from_millis(u64::from(attempts.min(16))));
             }
@@ -71,19 +69,9 @@ impl Database {
                     }
                     last_error = None;
                 }
-                // It changes faster than it can be read, but copying is faster than reading.
-                Opening::AtRest => {
-                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::None)? {
-                        drop(gate);
-                        self.note_unlocked_read(None);
-                        return self.read_copy(&copy, &state, read);
-                    }
-                }
                 Opening::Locked | Opening::LastCommit => {
                     drop(gate);
-                    last_error = Some(StoreError::Locked {
-                        path: self.path.clone(),
-                    });
+                    last_error = Some(StoreProblem::Locked.at(&self.path));
                     if let Some(result) = self.try_while_locked(&path, opening, &state, read)? {
                         return result;
                     }
@@ -98,10 +86,15 @@ impl Database {
                 },
                 // While a writer opens or closes, its log has no shared memory for a moment.
                 Opening::Copied | Opening::Parsed if attempts < 4 => {}
-                Opening::Copied | Opening::Parsed => {
-                    if let Some(copy) = self.private_copy(&path, &state, Sidecars::LogOrJournal)? {
-                        drop(gate);
-                        self.note_unlocked_read(None);
+                // What is at rest here changes faster than it can be read, but copying is faster.
+                Opening::AtRest | Opening::Copied | Opening::Parsed => {
+                    let sidecars = match opening {
+                        Opening::AtRest => Sidecars::None,
+                        _ => Sidecars::LogOrJournal,
+                    };
+                    let copy = self.private_copy(&path, &state, sidecars)?;
+                    drop(gate);
+                    if let Some(copy) = copy {
                         return self.read_copy(&copy, &state, read);
                     }
                 }
@@ -185,8 +178,19 @@ impl Database {
         Ok(result?.value)
     }
 
-    /// Reads a private copy.
-    pub(super) fn read_copy<T>(
+    /// Reads a private copy. No lock was in the way.
+    fn read_copy<T>(
+        &self,
+        copy: &PrivateCopy,
+        state: &FileState,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.note_unlocked_read(None);
+        self.read_copy_despite_lock(copy, state, read)
+    }
+
+    /// Reads a private copy of a database whose writer holds its lock.
+    pub(super) fn read_copy_despite_lock<T>(
         &self,
         copy: &PrivateCopy,
         state: &FileState,
@@ -238,12 +242,9 @@ fn is_transient(error: &StoreError) -> bool {
         ffi::SQLITE_CANTOPEN,
         ffi::SQLITE_PROTOCOL,
     ];
-    match error {
-        StoreError::Locked { .. } => true,
-        StoreError::Sqlite {
-            source: rusqlite::Error::SqliteFailure(failure, _),
-            ..
-        } => {
+    match &error.problem {
+        StoreProblem::Locked => true,
+        StoreProblem::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {
             TRANSIENT.contains(&failure.extended_code)
                 || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
         }

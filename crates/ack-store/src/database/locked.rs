@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
-use crate::error::StoreError;
 use crate::mutex::lock;
 use crate::open::{FileState, Opening, Sidecars};
 use crate::origin::{Origin, ReadResult};
+use crate::{StoreError, StoreProblem};
 
 /// How long to wait for a lock while the files under it do not change.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
@@ -60,7 +60,7 @@ impl Database {
     /// the caller should wait and try again.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] if nothing happens under the lock and the last commit is unknown.
+    /// [`StoreProblem::Locked`] if nothing happens under the lock and the last commit is unknown.
     pub(super) fn try_while_locked<T>(
         &self,
         path: &Path,
@@ -99,13 +99,11 @@ impl Database {
             let gate = lock(&self.gate);
             let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
             drop(gate);
-            copy.map(|copy| self.read_copy(&copy, state, read))
+            copy.map(|copy| self.read_copy_despite_lock(&copy, state, read))
         } else if since.elapsed() < MAX_LOCK_TIMEOUT {
             None
         } else {
-            return Err(StoreError::Locked {
-                path: self.path.clone(),
-            });
+            return Err(StoreProblem::Locked.at(&self.path));
         };
         if result.is_some() {
             lock(&self.lock).read_while_locked = Some(Timestamp::now());

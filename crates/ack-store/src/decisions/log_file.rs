@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ack_sys::files;
+use ack_sys::{disk, files};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::seal::{DamagedSeal, Seal, seal_path};
 use super::signers::Signers;
 use super::{Decisions, LogProblem, lines_of, version_of};
-use crate::error::StoreError;
 use crate::mutex::lock;
-use crate::quick_state::{self, QuickState};
+use crate::quick_state::QuickState;
+use crate::{StoreError, StoreProblem};
 
 /// The largest log that is read.
 pub const MAX_LOG_BYTES: u64 = 256 << 20;
@@ -80,7 +80,7 @@ impl FileState {
             Self::Missing => true,
             Self::There(state) => {
                 let settled = |state: &QuickState| state.is_settled(SystemTime::now());
-                state.as_ref().is_some_and(settled) && quick_state::is_local(path)
+                state.as_ref().is_some_and(settled) && disk::is_local(path)
             }
         }
     }
@@ -120,13 +120,8 @@ impl DecisionLog {
             FileState::of(&self.path).map_err(|error| self.unreadable(error))?,
             FileState::of(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?,
             match &self.signers {
-                Some(signers) => FileState::of(&signers.path).map_err(|error| {
-                    let path = signers.path.clone();
-                    StoreError::Signers {
-                        path,
-                        source: error,
-                    }
-                })?,
+                Some(signers) => FileState::of(&signers.path)
+                    .map_err(|error| StoreProblem::Signers(error).at(&signers.path))?,
                 None => FileState::Missing,
             },
         ];
@@ -146,10 +141,8 @@ impl DecisionLog {
         }
         // The last seal of a writer follows its log, and an older seal fits a newer log. So the seal
         // is read first.
-        let sealed = Seal::text(&self.seal).map_err(|source| StoreError::Decisions {
-            path: self.seal.clone(),
-            source,
-        })?;
+        let sealed = Seal::text(&self.seal)
+            .map_err(|error| StoreProblem::Decisions(error).at(&self.seal))?;
         let seal_version = sealed.as_deref().map(xxh3_64);
         let parse_seal = || {
             let seal = sealed.as_deref().map(Seal::parse).transpose();
@@ -208,27 +201,18 @@ impl DecisionLog {
             return Ok(None);
         };
         let content = files::read(&file.path, MAX_SIGNERS_BYTES);
-        let content = content.map_err(|source| StoreError::Signers {
-            path: file.path.clone(),
-            source,
-        })?;
+        let content = content.map_err(|error| StoreProblem::Signers(error).at(&file.path))?;
         let signers = Signers::parse(&content, &file.scope);
         let known = known.filter(|known| known.version() == signers.version());
         Ok(Some(known.map_or_else(|| Arc::new(signers), Arc::clone)))
     }
 
     fn unreadable(&self, source: io::Error) -> StoreError {
-        StoreError::Decisions {
-            path: self.path.clone(),
-            source,
-        }
+        StoreProblem::Decisions(source).at(&self.path)
     }
 
     fn lost(&self, problem: LogProblem) -> StoreError {
-        StoreError::LostDecisions {
-            path: self.path.clone(),
-            problem,
-        }
+        StoreProblem::LostDecisions(problem).at(&self.path)
     }
 }
 

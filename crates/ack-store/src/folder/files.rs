@@ -14,7 +14,7 @@ use super::listing::FileEntry;
 use super::note::{self, Note};
 use super::parse;
 use super::rows::Content;
-use crate::StoreError;
+use crate::{StoreError, StoreProblem};
 
 /// The largest note that is read.
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -24,8 +24,9 @@ const MAX_LINES_BYTES: u64 = 64 << 20;
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
 /// How many threads read files.
 const MAX_THREADS: usize = 4;
-/// How much of a session's file is searched for the folder in which it ran.
-const SESSION_HEAD_BYTES: usize = 64 << 10;
+/// How much of a file of JSON lines is read to find out what it holds, or of a session to find the
+/// folder in which it ran.
+const HEAD_BYTES: u64 = 64 << 10;
 
 /// A file that was read.
 #[derive(Debug, Clone)]
@@ -44,8 +45,6 @@ pub struct ReadFile {
     pub partial_problem: Option<String>,
     /// It could not be read.
     pub is_unreadable: bool,
-    /// It is a note whose header names no type.
-    pub is_untyped: bool,
 }
 
 impl ReadFile {
@@ -78,27 +77,22 @@ pub fn read_if_unchanged(
 
 /// Checks that a file of JSON lines is a graph: any program may have written it.
 pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
-    use std::io::Read;
-    let io = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let mut head = Vec::new();
-    let file = files::open(path).map_err(io)?;
-    file.take(SESSION_HEAD_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(io)?;
+    let head =
+        files::read_head(path, HEAD_BYTES).map_err(|source| StoreProblem::Io(source).at(path))?;
     let head = String::from_utf8_lossy(&head);
     let is_graph = head.trim().is_empty()
         || ["\"entityType\"", "\"relationType\""]
             .iter()
             .any(|member| head.contains(member));
-    let path = path.to_owned();
-    match () {
-        () if is_graph => Ok(()),
-        () if lines::are_memories(&head) => Err(StoreError::ImportLines { path }),
-        () => Err(StoreError::NotAGraph { path }),
+    if is_graph {
+        return Ok(());
     }
+    let problem = if lines::are_memories(&head) {
+        StoreProblem::ImportLines
+    } else {
+        StoreProblem::NotAGraph
+    };
+    Err(problem.at(path))
 }
 
 /// How large a file may be, by its name.
@@ -112,13 +106,8 @@ pub fn max_bytes(path: &Path) -> u64 {
 
 /// Whether a file of JSON lines begins with a memory.
 pub fn starts_with_memory(path: &Path) -> bool {
-    use std::io::Read;
-    let mut head = Vec::new();
-    files::open(path).is_ok_and(|file| {
-        file.take(SESSION_HEAD_BYTES as u64)
-            .read_to_end(&mut head)
-            .is_ok()
-    }) && lines::are_memories(&String::from_utf8_lossy(&head))
+    files::read_head(path, HEAD_BYTES)
+        .is_ok_and(|head| lines::are_memories(&String::from_utf8_lossy(&head)))
 }
 
 /// Reads files on a few threads. With `names`, git's names of their contents are computed too.
@@ -178,7 +167,6 @@ fn read_file(
         problem: None,
         partial_problem: None,
         is_unreadable: false,
-        is_untyped: false,
     };
     let max_bytes = max_bytes(&entry.relative);
     if entry.length > max_bytes {
@@ -216,9 +204,8 @@ fn read_file(
         return (file, Vec::new());
     }
     file.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
-    let (notes, partial_problem) = parse::read(dialect, &entry.relative, &content, entry.modified);
-    file.is_untyped = !note::is_json_lines(&entry.relative)
-        && matches!(notes.as_slice(), [note] if note.kind.is_none());
+    let (notes, partial_problem) =
+        parse::memories(dialect, &entry.relative, &content, entry.modified);
     file.partial_problem = partial_problem;
     (file, notes)
 }
@@ -238,12 +225,7 @@ pub fn project_of_sessions(path: &Path) -> Option<String> {
         .collect();
     sessions.sort();
     sessions.iter().rev().take(5).find_map(|(_, path)| {
-        use std::io::Read;
-        let mut head = Vec::new();
-        let file = files::open(path).ok()?;
-        file.take(SESSION_HEAD_BYTES as u64)
-            .read_to_end(&mut head)
-            .ok()?;
+        let head = files::read_head(path, HEAD_BYTES).ok()?;
         let head = String::from_utf8_lossy(&head);
         head.lines().find_map(|line| {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -13,16 +13,9 @@ pub struct Header {
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
-    /// Whether a part of it could not be read.
-    has_odd_lines: bool,
 }
 
 impl Header {
-    /// Whether it is not what its author meant: it is never closed, or a part of it is not YAML.
-    pub const fn is_broken(&self) -> bool {
-        self.is_never_closed || self.has_odd_lines
-    }
-
     /// Whether no line `---` ends it.
     pub const fn is_never_closed(&self) -> bool {
         self.is_never_closed
@@ -153,114 +146,108 @@ struct OpenKey {
 }
 
 fn parse(header: &str) -> Header {
-    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut lists = BTreeSet::new();
-    let mut has_odd_lines = false;
-    let mut open: Vec<OpenKey> = Vec::new();
+    let mut parser = HeaderParser::default();
     let mut lines = header.lines().peekable();
     while let Some(line) = lines.next() {
-        has_odd_lines |= line.starts_with('\t');
         let text = line.trim();
-        let indent = line.len() - line.trim_start().len();
+        let indent = indent_of(line);
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
         if let Some(entry) = text.strip_prefix("- ").or((text == "-").then_some("")) {
-            // A list entry may have the same indentation as its key.
-            open.retain(|open| open.indent <= indent);
-            if let Some(key) = open.last().map(|open| open.key.clone()) {
-                let entry = entry.trim();
-                // A text may go on in a line that begins like an entry.
-                if values.get(&key).is_none_or(Vec::is_empty) {
-                    lists.insert(key.clone());
-                }
-                match split_key(entry) {
-                    // `- {by: human:ana}`.
-                    None if entry.starts_with('{') => inline_table(&key, entry, &mut values),
-                    // A list of tables: `- by: human:ana`.
-                    Some((inner, value)) if !inner.contains(' ') && !is_quoted(entry) => {
-                        let key = format!("{key}.{inner}");
-                        values.entry(key).or_default().push(scalar(value));
-                    }
-                    _ => values.entry(key).or_default().push(scalar(entry)),
-                }
+            parser.read_entry(indent, entry.trim());
+        } else if let Some((key, value)) = split_key(text) {
+            let mut block = Vec::new();
+            if value.starts_with(['|', '>']) {
+                let is_inside = |next: &&str| next.trim().is_empty() || indent_of(next) > indent;
+                block.extend(std::iter::from_fn(|| lines.next_if(is_inside)).map(str::trim));
             }
-            continue;
+            parser.read_key(indent, &key, value, &block);
+        } else {
+            parser.read_continuation(indent, text);
         }
-        let Some((key, value)) = split_key(text) else {
-            // A value may continue on the next line.
-            if let Some(last) = open
-                .last()
-                .filter(|open| indent > open.indent)
-                .and_then(|open| values.get_mut(&open.key))
-                .and_then(|values| values.last_mut())
-            {
-                last.push(' ');
-                last.push_str(text);
-            } else {
-                has_odd_lines = true;
+    }
+    parser.header
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// A header that is read line by line.
+#[derive(Default)]
+struct HeaderParser {
+    header: Header,
+    /// The keys that may get further values, from the outermost on.
+    open: Vec<OpenKey>,
+}
+
+impl HeaderParser {
+    /// An entry of a list. It may have the same indentation as its key.
+    fn read_entry(&mut self, indent: usize, entry: &str) {
+        self.open.retain(|open| open.indent <= indent);
+        let Some(key) = self.open.last().map(|open| open.key.clone()) else {
+            return;
+        };
+        let values = &mut self.header.values;
+        // A text may go on in a line that begins like an entry.
+        if values.get(&key).is_none_or(Vec::is_empty) {
+            self.header.lists.insert(key.clone());
+        }
+        match split_key(entry) {
+            // `- {by: human:ana}`.
+            None if entry.starts_with('{') => inline_table(&key, entry, values),
+            // A list of tables: `- by: human:ana`.
+            Some((inner, value)) if !inner.contains(' ') && !is_quoted(entry) => {
+                let key = format!("{key}.{inner}");
+                values.entry(key).or_default().push(scalar(value));
             }
-            continue;
-        };
-        has_odd_lines |= is_odd(value);
-        open.retain(|open| open.indent < indent);
-        let key = match open.last() {
+            _ => values.entry(key).or_default().push(scalar(entry)),
+        }
+    }
+
+    /// A key with the rest of its line, and with the lines of its block if it has one.
+    fn read_key(&mut self, indent: usize, key: &str, value: &str, block: &[&str]) {
+        self.open.retain(|open| open.indent < indent);
+        let key = match self.open.last() {
             Some(parent) => format!("{}.{key}", parent.key),
-            None => key,
+            None => key.to_owned(),
         };
-        open.push(OpenKey {
+        self.open.push(OpenKey {
             key: key.clone(),
             indent,
         });
+        let Header { values, lists, .. } = &mut self.header;
         lists.remove(&key);
         if value.starts_with('[') {
             lists.insert(key.clone());
         }
         let found = match value.chars().next() {
             None => Vec::new(),
-            Some('{') => {
-                inline_table(&key, value, &mut values);
-                continue;
-            }
+            Some('{') => return inline_table(&key, value, values),
             Some('[') if value.trim_start_matches(['[', ' ']).starts_with('{') => {
                 let inner = value.trim_start_matches('[').trim_end_matches(']');
                 for table in inner.split_inclusive('}') {
-                    inline_table(&key, table.trim_start_matches([',', ' ']), &mut values);
+                    inline_table(&key, table.trim_start_matches([',', ' ']), values);
                 }
-                continue;
+                return;
             }
             Some('[') => inline_list(value),
-            Some('|' | '>') => {
-                let mut block = Vec::new();
-                while let Some(next) = lines.next_if(|next| {
-                    next.trim().is_empty() || next.len() - next.trim_start().len() > indent
-                }) {
-                    block.push(next.trim());
-                }
-                let joint = if value.starts_with('|') { "\n" } else { " " };
-                vec![block.join(joint).trim().to_owned()]
-            }
+            Some('|') => vec![block.join("\n").trim().to_owned()],
+            Some('>') => vec![block.join(" ").trim().to_owned()],
             Some(_) => vec![scalar(value)],
         };
         values.insert(key, found);
     }
-    Header {
-        values,
-        lists,
-        is_never_closed: false,
-        has_odd_lines,
-    }
-}
 
-/// Whether a value is not the text that its author meant: YAML reads a colon in it as another key,
-/// and a quote is not closed.
-fn is_odd(value: &str) -> bool {
-    match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => {
-            value.len() < 2 || !value.ends_with(quote) && !value.contains(" #")
+    /// A value may continue on the next line.
+    fn read_continuation(&mut self, indent: usize, text: &str) {
+        let open = self.open.last().filter(|open| indent > open.indent);
+        let values = open.and_then(|open| self.header.values.get_mut(&open.key));
+        if let Some(last) = values.and_then(|values| values.last_mut()) {
+            last.push(' ');
+            last.push_str(text);
         }
-        Some('[' | '{') => false,
-        _ => value.contains(": "),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The Open Knowledge Format: a folder follows it if its `index.md` says so.
 
-use std::io::Read;
 use std::path::Path;
 
 use ack_sys::files;
@@ -12,13 +11,9 @@ const HEAD_BYTES: u64 = 8 << 10;
 
 /// Whether the index of a folder names a version of the format.
 pub fn is_declared(folder: &Path) -> bool {
-    let mut head = Vec::new();
-    let Ok(index) = files::open(&folder.join("index.md")) else {
+    let Ok(head) = files::read_head(&folder.join("index.md"), HEAD_BYTES) else {
         return false;
     };
-    if index.take(HEAD_BYTES).read_to_end(&mut head).is_err() {
-        return false;
-    }
     let text = String::from_utf8_lossy(&head);
     let text = text.trim_start_matches('\u{feff}');
     split(text).0.text(&["okf_version"]).is_some()

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use ack_sys::files;
 use ack_sys::watch::Watch;
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::instructions::{is_instructions, left_out};
 
@@ -158,88 +158,119 @@ fn too_deep_problem(top: &Path, folder: &Path) -> String {
 /// # Errors
 /// The path cannot be read.
 pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> {
-    let mut listing = Listing::default();
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
         // A named pipe or a device is not a store.
         files::check(path)?;
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        listing.files.push(FileEntry::of(&name, &metadata));
-        return Ok(listing);
+        return Ok(Listing {
+            files: vec![FileEntry::of(&name, &metadata)],
+            ..Listing::default()
+        });
     }
     // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
     std::fs::read_dir(path)?;
-    let mut instructions = Vec::new();
+    let mut visit = FolderVisit {
+        top: path,
+        wanted,
+        listing: Listing::default(),
+        instructions: Vec::new(),
+        unread: Unread::default(),
+    };
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
         .into_iter()
         .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
-    let mut unread = Unread::default();
     for (number, entry) in walk.enumerate() {
         if number > MAX_ENTRIES {
-            listing.is_too_large = true;
-            return Ok(listing);
+            visit.listing.is_too_large = true;
+            return Ok(visit.listing);
         }
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                let problem = unreadable_folder_problem(path, &error);
-                listing.hidden.push(problem.clone());
-                listing.problems.push(problem);
-                continue;
-            }
-        };
-        if entry.file_type().is_dir() {
-            listing.watch.add(entry.path());
-            if entry.depth() == MAX_DEPTH {
-                listing.problems.push(too_deep_problem(path, entry.path()));
-            }
-            continue;
+        match entry {
+            Err(error) => visit.hide(unreadable_folder_problem(path, &error)),
+            Ok(entry) if entry.file_type().is_dir() => visit.folder(&entry),
+            Ok(entry) => visit.file(&entry),
         }
-        let Ok(relative) = entry.path().strip_prefix(path) else {
-            continue;
-        };
-        if entry.file_type().is_file() && is_instructions(relative) {
-            instructions.push(relative.display().to_string());
-        }
-        if entry.file_type().is_symlink() {
-            continue;
-        }
-        if !wanted(relative) {
-            if entry.file_type().is_file() {
-                unread.add(relative);
-            }
-            continue;
-        }
-        if !entry.file_type().is_file() {
-            if let Err(error) = files::check(entry.path()) {
-                let problem = format!(
-                    "`{}` is left out: {error}",
-                    ack_api::text::line(&relative.display().to_string(), 100)
-                );
-                listing.hidden.push(problem.clone());
-                listing.problems.push(problem);
-            }
-            continue;
-        }
-        // A file that has disappeared by now is ignored.
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        if listing.files.len() >= MAX_FILES {
-            let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
-            listing.problems.push(problem.clone());
-            listing.cut = Some(problem);
+        if visit.listing.cut.is_some() {
             break;
         }
-        // It can be written through a hard link in a folder that is not watched.
-        if metadata.nlink() > 1 {
-            listing.watch.stop();
-        }
-        listing.files.push(FileEntry::of(relative, &metadata));
     }
+    let FolderVisit {
+        mut listing,
+        mut instructions,
+        unread,
+        ..
+    } = visit;
     instructions.sort();
     listing.problems.extend(left_out(&instructions));
     listing.problems.extend(unread.problem());
     Ok(listing)
+}
+
+/// The entries of a folder, one after the other.
+struct FolderVisit<'a> {
+    top: &'a Path,
+    wanted: &'a dyn Fn(&Path) -> bool,
+    listing: Listing,
+    instructions: Vec<String>,
+    unread: Unread,
+}
+
+impl FolderVisit<'_> {
+    /// Adds a problem that may hide notes.
+    fn hide(&mut self, problem: String) {
+        self.listing.hidden.push(problem.clone());
+        self.listing.problems.push(problem);
+    }
+
+    fn folder(&mut self, entry: &DirEntry) {
+        self.listing.watch.add(entry.path());
+        if entry.depth() == MAX_DEPTH {
+            let problem = too_deep_problem(self.top, entry.path());
+            self.listing.problems.push(problem);
+        }
+    }
+
+    fn file(&mut self, entry: &DirEntry) {
+        let Ok(relative) = entry.path().strip_prefix(self.top) else {
+            return;
+        };
+        let is_file = entry.file_type().is_file();
+        if is_file && is_instructions(relative) {
+            self.instructions.push(relative.display().to_string());
+        }
+        if entry.file_type().is_symlink() {
+            return;
+        }
+        if !(self.wanted)(relative) {
+            if is_file {
+                self.unread.add(relative);
+            }
+            return;
+        }
+        if !is_file {
+            if let Err(error) = files::check(entry.path()) {
+                self.hide(format!(
+                    "`{}` is left out: {error}",
+                    ack_api::text::line(&relative.display().to_string(), 100)
+                ));
+            }
+            return;
+        }
+        // A file that has disappeared by now is ignored.
+        let Ok(metadata) = entry.metadata() else {
+            return;
+        };
+        if self.listing.files.len() >= MAX_FILES {
+            let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
+            self.listing.problems.push(problem.clone());
+            self.listing.cut = Some(problem);
+            return;
+        }
+        // It can be written through a hard link in a folder that is not watched.
+        if metadata.nlink() > 1 {
+            self.listing.watch.stop();
+        }
+        self.listing.files.push(FileEntry::of(relative, &metadata));
+    }
 }

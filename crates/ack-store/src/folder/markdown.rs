@@ -109,9 +109,6 @@ pub fn without_code(line: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The marks of comments: those of HTML, and those of Obsidian.
-const COMMENT_MARKS: [(&str, &str); 2] = [("<!--", "-->"), ("%%", "%%")];
-
 /// A text without its comments. Text in code is not one, nor is one that is never closed. One that
 /// does not begin a line ends in its paragraph.
 pub fn without_comments(text: &str) -> Cow<'_, str> {
@@ -168,14 +165,15 @@ fn replace_comments(text: &str, replace: impl Fn(&str, bool) -> Replacement) -> 
     Cow::Owned(plain)
 }
 
-/// Where the comments of a text are.
+/// Where the comments of a text are: those of HTML, and those of Obsidian.
 fn comments(text: &str) -> Vec<Range<usize>> {
-    if COMMENT_MARKS.iter().all(|(open, _)| !text.contains(open)) {
+    let mut opens = comment_starts(text).into_iter().peekable();
+    if opens.peek().is_none() {
         return Vec::new();
     }
-    let mut found: Vec<Range<usize>> = Vec::new();
+    let ends = CommentEnds::of(text);
+    let mut found = Vec::new();
     let mut fence = Fence::default();
-    let mut ends = CommentEnds::new(text);
     // Up to where the text has been read.
     let mut at = 0;
     let mut line_start = 0;
@@ -183,141 +181,122 @@ fn comments(text: &str) -> Vec<Range<usize>> {
         let line_end = line_start + line.len();
         // What follows a comment in its last line is no block of code.
         let is_code = at <= line_start && fence.holds(line);
-        if !is_code && line_end > at {
-            let mut code = code_spans(line).into_iter().peekable();
-            at = at.max(line_start);
-            while let Some(open) = next_mark(text, at, line_end) {
-                let inside = open.start - line_start;
-                while code.next_if(|span| span.end <= inside).is_some() {}
-                if let Some(span) = code.next_if(|span| span.start < inside) {
-                    at = line_start + span.end;
-                    continue;
-                }
-                let begins_line = text
-                    .get(line_start..open.start)
-                    .is_some_and(|before| before.trim().is_empty());
-                at = open.end;
-                if let Some(end) = ends.of(&open, begins_line) {
-                    found.push(open.start..end);
-                    at = end;
-                    if end >= line_end {
-                        break;
-                    }
-                }
+        let spans = match opens.peek() {
+            Some(open) if open.start < line_end && !is_code => code_spans(line),
+            _ => Vec::new(),
+        };
+        while let Some(open) = opens.next_if(|open| open.start < line_end) {
+            let inside = open.start - line_start;
+            let span = spans.partition_point(|span| span.end <= inside);
+            let is_in_span = spans.get(span).is_some_and(|span| span.start <= inside);
+            if is_code || is_in_span || open.start < at {
+                continue;
             }
-            at = at.max(line_end);
+            let before = line.get(..inside).unwrap_or_default();
+            if let Some(end) = ends.after(&open, before.chars().all(char::is_whitespace)) {
+                found.push(open.start..end);
+                at = end;
+            }
         }
         line_start = line_end;
     }
     found
 }
 
-/// The mark that opens a comment.
-struct OpenMark {
-    /// Its number in [`COMMENT_MARKS`].
-    kind: usize,
+/// Whose comment it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CommentKind {
+    /// `<!-- … -->`.
+    Html,
+    /// `%% … %%`.
+    Obsidian,
+}
+
+/// A mark that may open a comment.
+struct CommentStart {
+    kind: CommentKind,
     start: usize,
+    /// From where its end is looked for.
     end: usize,
 }
 
-/// The next mark that may open a comment within a line.
-fn next_mark(text: &str, from: usize, line_end: usize) -> Option<OpenMark> {
-    let mut at = from;
-    while at < line_end {
-        let found = at + text.get(at..line_end)?.find(['<', '%'])?;
-        let rest = text.get(found..)?;
-        if rest.starts_with("<!--") {
-            return Some(OpenMark {
-                kind: 0,
-                start: found,
-                end: found + "<!".len(),
-            });
-        }
-        if rest.starts_with('%') {
-            let run = runs(text, b'%', found).next()?;
-            // `100%%` is a number.
-            let before = text.get(..found)?.chars().next_back();
-            if run.len() == 2 && before.is_none_or(|c| !c.is_alphanumeric()) {
-                return Some(OpenMark {
-                    kind: 1,
-                    start: run.start,
-                    end: run.end,
-                });
+/// The marks that may open comments, in order.
+fn comment_starts(text: &str) -> Vec<CommentStart> {
+    let html = text.match_indices("<!--").map(|(start, _)| CommentStart {
+        kind: CommentKind::Html,
+        start,
+        // `<!-->` is a whole comment.
+        end: start + "<!".len(),
+    });
+    let obsidian = runs(text, b'%', 0).filter(|run| {
+        // `100%%` is a number.
+        let before = text
+            .get(..run.start)
+            .and_then(|rest| rest.chars().next_back());
+        run.len() == 2 && before.is_none_or(|c| !c.is_alphanumeric())
+    });
+    let obsidian = obsidian.map(|run| CommentStart {
+        kind: CommentKind::Obsidian,
+        start: run.start,
+        end: run.end,
+    });
+    let mut starts: Vec<CommentStart> = html.chain(obsidian).collect();
+    starts.sort_by_key(|start| start.start);
+    starts
+}
+
+/// Where comments and paragraphs may end. All are found at once, because a text may have very many
+/// marks that open nothing.
+struct CommentEnds {
+    /// The ends of `-->`.
+    html: Vec<usize>,
+    /// The ends of `%%`.
+    obsidian: Vec<usize>,
+    blank_lines: Vec<usize>,
+}
+
+impl CommentEnds {
+    fn of(text: &str) -> Self {
+        let obsidian = runs(text, b'%', 0).filter(|run| {
+            let after = text.get(run.end..).and_then(|rest| rest.chars().next());
+            // `for %%i in (*) do echo %%i` is a command.
+            run.len() == 2 && after.is_none_or(|c| !c.is_alphanumeric())
+        });
+        let mut blank_lines = Vec::new();
+        let mut line_start = 0;
+        for line in text.split_inclusive('\n') {
+            if line.trim().is_empty() {
+                blank_lines.push(line_start);
             }
-            at = run.end;
-        } else {
-            at = found + 1;
+            line_start += line.len();
         }
-    }
-    None
-}
-
-/// Finds the ends of comments. Each is looked up once, however many marks open before it.
-struct CommentEnds<'t> {
-    text: &'t str,
-    /// The last end that was found for each mark, and where the search began.
-    ends: [Option<(usize, Option<usize>)>; COMMENT_MARKS.len()],
-    /// The next empty line, and where the search began.
-    blank: Option<(usize, Option<usize>)>,
-}
-
-impl<'t> CommentEnds<'t> {
-    const fn new(text: &'t str) -> Self {
         Self {
-            text,
-            ends: [None; COMMENT_MARKS.len()],
-            blank: None,
+            html: text
+                .match_indices("-->")
+                .map(|(at, mark)| at + mark.len())
+                .collect(),
+            obsidian: obsidian.map(|run| run.end).collect(),
+            blank_lines,
         }
     }
 
-    /// Where the comment ends that a mark opens; `None` if it opens none.
-    fn of(&mut self, open: &OpenMark, begins_line: bool) -> Option<usize> {
-        let text = self.text;
-        let (_, close) = COMMENT_MARKS.get(open.kind)?;
-        let slot = self.ends.get_mut(open.kind)?;
-        let end = cached(slot, open.end, |from| match open.kind {
-            0 => text.get(from..)?.find(close).map(|at| from + at),
-            _ => runs(text, b'%', from)
-                .find(|run| {
-                    let after = text.get(run.end..).and_then(|rest| rest.chars().next());
-                    // `for %%i in (*) do echo %%i` is a command.
-                    run.len() == close.len() && after.is_none_or(|c| !c.is_alphanumeric())
-                })
-                .map(|run| run.start),
-        })?;
-        if !begins_line {
-            let blank = cached(&mut self.blank, open.end, |from| blank_line(text, from));
-            if blank.is_some_and(|blank| blank < end) {
-                return None;
-            }
-        }
-        Some(end + close.len())
+    /// Where the comment ends that a mark opens; `None` if it opens none. Only one that begins a
+    /// line may go on after an empty line.
+    fn after(&self, open: &CommentStart, begins_line: bool) -> Option<usize> {
+        let (ends, mark) = match open.kind {
+            CommentKind::Html => (&self.html, "-->"),
+            CommentKind::Obsidian => (&self.obsidian, "%%"),
+        };
+        let end = first_from(ends, open.end + mark.len())?;
+        let blank = first_from(&self.blank_lines, open.end).filter(|blank| *blank < end);
+        (begins_line || blank.is_none()).then_some(end)
     }
 }
 
-/// What `find` returns for a position. A position that was found stays the next one until it is
-/// passed.
-fn cached(
-    slot: &mut Option<(usize, Option<usize>)>,
-    from: usize,
-    find: impl FnOnce(usize) -> Option<usize>,
-) -> Option<usize> {
-    match *slot {
-        Some((began, found)) if began <= from && found.is_none_or(|found| found >= from) => found,
-        _ => slot.insert((from, find(from))).1,
-    }
-}
-
-/// The next empty line.
-fn blank_line(text: &str, from: usize) -> Option<usize> {
-    let mut at = from;
-    loop {
-        at += text.get(at..)?.find('\n')? + 1;
-        let line = text.get(at..)?.split('\n').next()?;
-        if line.trim().is_empty() {
-            return Some(at);
-        }
-    }
+/// The first of some positions, in order, that is not before another one.
+fn first_from(positions: &[usize], from: usize) -> Option<usize> {
+    let next = positions.partition_point(|position| *position < from);
+    positions.get(next).copied()
 }
 
 #[cfg(test)]

@@ -50,38 +50,6 @@ impl NoteStatus {
     }
 }
 
-/// Where a note stands among others when only its date speaks for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Like any other.
-    #[default]
-    Normal,
-    /// After the others: it has only a title, its header is broken, or it is in an archive.
-    Last,
-    /// Nowhere: it says nothing.
-    Empty,
-}
-
-impl Standing {
-    /// The number in the column of the in-memory database; `None` for most notes.
-    pub const fn to_column(self) -> Option<i64> {
-        match self {
-            Self::Normal => None,
-            Self::Last => Some(1),
-            Self::Empty => Some(2),
-        }
-    }
-
-    /// The standing in a column.
-    pub const fn from_column(number: i64) -> Self {
-        match number {
-            1 => Self::Last,
-            2 => Self::Empty,
-            _ => Self::Normal,
-        }
-    }
-}
-
 /// A memory as read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
@@ -101,8 +69,8 @@ pub struct Note {
     pub reviewed_at: Option<String>,
     /// Its title.
     pub title: String,
-    /// Where it stands among others.
-    pub standing: Standing,
+    /// Whether it has no title of its own, no text and no facts.
+    pub says_nothing: bool,
     /// Whether the title comes from the file's name.
     pub is_named_by_file: bool,
     /// One line of context.

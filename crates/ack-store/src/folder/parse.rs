@@ -16,7 +16,7 @@ use super::index;
 use super::lines;
 use super::links::resolve_note;
 use super::markdown::without_comments;
-use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, Standing, is_json_lines};
+use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
@@ -25,8 +25,23 @@ const MAX_ID_CHARS: usize = 200;
 /// How many other names a header may give.
 const MAX_ALIASES: usize = 50;
 
-/// The memories in a file, and what is wrong with a part of it. `relative` is its path in the
-/// folder.
+/// The memories in a file, and what is wrong with a part of it. A note that says nothing is none.
+pub fn memories(
+    dialect: Dialect,
+    relative: &Path,
+    content: &[u8],
+    modified: SystemTime,
+) -> (Vec<Note>, Option<String>) {
+    let (mut notes, problem) = read(dialect, relative, content, modified);
+    let count = notes.len();
+    notes.retain(|note| !note.says_nothing);
+    let is_empty = notes.len() < count;
+    let problem =
+        problem.or_else(|| is_empty.then(|| "has no text, so it is no memory".to_owned()));
+    (notes, problem)
+}
+
+/// The notes in a file, and what is wrong with a part of it. `relative` is its path in the folder.
 pub fn read(
     dialect: Dialect,
     relative: &Path,
@@ -97,93 +112,39 @@ fn rollout(relative: &Path, content: &str) -> Note {
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
     let (header, text) = split(content);
     let text = &*without_comments(text);
-    let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
-    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
-    let heading = heading.map(|heading| heading.trim().to_owned());
-    let name = if dialect == Dialect::AutoMemory {
-        // There, `name` repeats the file's name, and the description says what the note is about.
-        header.text(&["title", "description", "name"])
-    } else {
-        header.text(&["title", "name"])
-    };
-    let subtitle = header
-        .text(&["description", "summary"])
-        .filter(|subtitle| name.as_ref() != Some(subtitle));
-    let title = name.or(heading);
-    let is_named_by_file = title.is_none();
-    let title = title.unwrap_or_else(|| title_from_stem(&stem));
-    let body = without_title(text, &title);
-    let (facts, mut links) = statements(&body, relative);
+    let headings = Headings::of(dialect, relative, &header, text);
+    let body = without_title(text, &headings.title);
+    let (mut facts, mut links) = statements(&body, relative);
     links.extend(replacements(&header, relative));
+    facts.extend(findings(&header));
     let aliases = aliases(&header);
-    let facts = facts.into_iter().chain(findings(&header));
-    let known_as = (!aliases.is_empty()).then(|| format!("Also known as: {}", aliases.join(", ")));
-    let facts: Vec<String> = facts.chain(known_as).collect();
+    if !aliases.is_empty() {
+        facts.push(format!("Also known as: {}", aliases.join(", ")));
+    }
     let body = without_facts(&body);
-    let mut tags = Vec::new();
-    for tag in header.list(&["tags", "keywords"]) {
-        let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
-        tags.extend(parts.filter(|tag| !tag.is_empty()).map(str::to_owned));
-    }
-    for key in ["module", "component", "severity"] {
-        tags.extend(header.text(&[key]));
-    }
-    let mut known = HashSet::new();
-    tags.retain(|tag| known.insert(tag.to_lowercase()));
-    let permalink = header.text(&["permalink"]);
-    // basic-memory puts the project's name in front.
-    let in_project = permalink.as_deref().and_then(|link| link.split_once('/'));
-    let in_project = in_project.map(|(_, link)| link.to_owned());
-    let id = id_from_path(relative);
-    let path = Some(id.clone()).filter(|id| id.contains('/'));
-    let names = [
-        Some(stem.to_string()),
-        Some(title.clone()),
-        header.text(&["name"]),
-        path,
-        permalink,
-        in_project,
-    ];
-    let nested_id = header.nested("id");
-    let declared = header.text(&["id"]).filter(|id| {
-        if nested_id.is_some() {
-            return false;
-        }
-        // An id in another form could not be found again.
-        ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX)
-    });
-    let status = header.text(&["status"]);
-    let (mut note_status, mut doubt) = match status.as_deref().map(NoteStatus::parse) {
-        None => (NoteStatus::Plain, None),
-        Some(Some(note_status)) => (note_status, None),
-        Some(None) => (NoteStatus::Draft, status.as_deref().map(unknown_status)),
-    };
-    let says_nothing =
-        is_named_by_file && subtitle.is_none() && facts.is_empty() && body.trim().is_empty();
-    if says_nothing && note_status != NoteStatus::Withdrawn {
-        note_status = NoteStatus::Draft;
-        doubt = Some("has no text, so it waits for review".to_owned());
-    }
-    let problem = nested_id
-        .map(|nested| format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"))
-        .or_else(|| header.is_never_closed().then(|| NEVER_CLOSED.to_owned()));
+    let says_nothing = headings.are_from_file
+        && headings.subtitle.is_none()
+        && facts.is_empty()
+        && body.trim().is_empty();
+    let declared = DeclaredStatus::of(&header);
     let note = Note {
-        id,
-        declared_id: declared,
-        standing: standing(relative, &header, says_nothing, &facts, &body),
-        status: note_status,
-        withdrawn: status.filter(|_| note_status == NoteStatus::Withdrawn),
-        doubt,
+        id: id_from_path(relative),
+        declared_id: declared_id(&header),
+        says_nothing,
+        status: declared.status,
+        withdrawn: declared.withdrawn,
+        doubt: declared.doubt,
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
-        title,
-        is_named_by_file,
-        subtitle,
+        names: names(relative, &header, &headings.title, aliases),
+        title: headings.title,
+        is_named_by_file: headings.are_from_file,
+        subtitle: headings.subtitle,
         kind: header.text(&["type", "metadata.type", "problem_type"]),
         project: header.text(&["project"]),
         session: header.text(&["originsessionid", "metadata.originsessionid"]),
         facts,
-        tags,
+        tags: tags(&header),
         files: header.list(&["files", "resource", "resources"]),
         text: body,
         created: header.text(&["created", "created_at", "date", "generated", "generated.at"]),
@@ -197,33 +158,121 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
             "timestamp",
         ]),
         links,
-        names: names.into_iter().flatten().chain(aliases).collect(),
     };
-    (note, problem)
+    (note, header_problem(&header))
 }
 
-/// Where a note stands among others of the same age.
-fn standing(
-    relative: &Path,
-    header: &Header,
-    says_nothing: bool,
-    facts: &[String],
-    body: &str,
-) -> Standing {
-    let is_archived = relative.parent().into_iter().flatten().any(|folder| {
-        let folder = folder.to_string_lossy().to_lowercase();
-        ARCHIVES.contains(&folder.trim_matches(['_', '.']))
-    });
-    let is_title_only = facts.is_empty() && body.trim().is_empty();
-    match () {
-        () if says_nothing => Standing::Empty,
-        () if is_title_only || is_archived || header.is_broken() => Standing::Last,
-        () => Standing::Normal,
+/// What a note is called.
+struct Headings {
+    title: String,
+    subtitle: Option<String>,
+    /// Whether the title comes from the name of the file.
+    are_from_file: bool,
+}
+
+impl Headings {
+    fn of(dialect: Dialect, relative: &Path, header: &Header, text: &str) -> Self {
+        // In auto-memory, `name` repeats the file's name, and the description says what the note is
+        // about.
+        let name = if dialect == Dialect::AutoMemory {
+            header.text(&["title", "description", "name"])
+        } else {
+            header.text(&["title", "name"])
+        };
+        let subtitle = header
+            .text(&["description", "summary"])
+            .filter(|subtitle| name.as_ref() != Some(subtitle));
+        let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+        let title = name.or_else(|| heading.map(|heading| heading.trim().to_owned()));
+        Self {
+            are_from_file: title.is_none(),
+            title: title.unwrap_or_else(|| title_from_stem(&stem(relative))),
+            subtitle,
+        }
     }
 }
 
-/// Names of folders for notes that are no longer in use.
-const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
+/// What a header says about the status of its note.
+struct DeclaredStatus {
+    status: NoteStatus,
+    /// The word for it, if the note is no longer valid.
+    withdrawn: Option<String>,
+    /// Why it waits for review, as the end of a sentence about the file.
+    doubt: Option<String>,
+}
+
+impl DeclaredStatus {
+    fn of(header: &Header) -> Self {
+        let word = header.text(&["status"]);
+        let (status, doubt) = match word.as_deref().map(|word| (word, NoteStatus::parse(word))) {
+            None => (NoteStatus::Plain, None),
+            Some((_, Some(status))) => (status, None),
+            Some((word, None)) => (NoteStatus::Draft, Some(unknown_status(word))),
+        };
+        Self {
+            status,
+            withdrawn: word.filter(|_| status == NoteStatus::Withdrawn),
+            doubt,
+        }
+    }
+}
+
+/// The id in a header. One in another form could not be found again.
+fn declared_id(header: &Header) -> Option<String> {
+    let is_usable =
+        |id: &String| ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX);
+    match header.nested("id") {
+        Some(_) => None,
+        None => header.text(&["id"]).filter(is_usable),
+    }
+}
+
+/// What is wrong with a header, as the end of a sentence about the file.
+fn header_problem(header: &Header) -> Option<String> {
+    if let Some(nested) = header.nested("id") {
+        return Some(format!(
+            "has {nested} as its `id`, where one text belongs; {UNUSED_ID}"
+        ));
+    }
+    header.is_never_closed().then(|| NEVER_CLOSED.to_owned())
+}
+
+fn tags(header: &Header) -> Vec<String> {
+    let mut tags = Vec::new();
+    for tag in header.list(&["tags", "keywords"]) {
+        let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
+        tags.extend(parts.filter(|tag| !tag.is_empty()).map(str::to_owned));
+    }
+    for key in ["module", "component", "severity"] {
+        tags.extend(header.text(&[key]));
+    }
+    let mut known = HashSet::new();
+    tags.retain(|tag| known.insert(tag.to_lowercase()));
+    tags
+}
+
+/// The names by which other notes link to a note.
+fn names(relative: &Path, header: &Header, title: &str, aliases: Vec<String>) -> Vec<String> {
+    let permalink = header.text(&["permalink"]);
+    // basic-memory puts the project's name in front.
+    let in_project = permalink
+        .as_deref()
+        .and_then(|link| Some(link.split_once('/')?.1.to_owned()));
+    let names = [
+        Some(stem(relative)),
+        Some(title.to_owned()),
+        header.text(&["name"]),
+        Some(id_from_path(relative)).filter(|path| path.contains('/')),
+        permalink,
+        in_project,
+    ];
+    names.into_iter().flatten().chain(aliases).collect()
+}
+
+fn stem(relative: &Path) -> String {
+    let stem = relative.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
 
 /// Other names of a note, as Obsidian keeps them.
 fn aliases(header: &Header) -> Vec<String> {

@@ -1,103 +1,90 @@
 //! What is wrong with the notes of a folder: for their owner, for answers, and for publishing.
 
-use std::ffi::OsString;
 use std::path::Path;
-
-use rustc_hash::FxHashMap;
 
 use super::files::ReadFile;
 use super::listing::Listing;
 use super::reference::Reference;
-use super::rows::{NoteRow, TextOrigin, display_path};
-use super::{Dialect, LoadedNotes, MAX_PROBLEMS, note};
+use super::rows::display_path;
+use super::{Dialect, LoadedNotes, MAX_PROBLEMS, NotesReport, note};
+
+/// What is wrong with a file, as a sentence.
+fn sentence(file: &ReadFile, problem: &str) -> String {
+    format!(
+        "`{}` {problem}",
+        display_path(file.entry.relative.as_os_str())
+    )
+}
 
 impl LoadedNotes {
-    pub(super) fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
-        let has_reference = self.reference.is_some();
-        let reference = self.reference.as_ref().and_then(Reference::problem);
-        let untyped = (self.dialect == Dialect::Knowledge).then(|| untyped_notes(&self.files));
-        let files = self.files.values().filter_map(|file| {
-            let name = display_path(file.entry.relative.as_os_str());
+    /// `rows` are the problems with single notes.
+    pub(super) fn report_of(&self, listing: &Listing, rows: Vec<String>) -> NotesReport {
+        let reference = self.reference.as_ref();
+        let hidden = self.hidden_notes(listing);
+        NotesReport {
+            problems: self.problems(listing, rows),
+            unserved: self.unserved_notes(listing, &hidden),
+            hidden,
+            unknown_reference: reference.and_then(Reference::short_unknown_reason),
+        }
+    }
+
+    fn problems(&self, listing: &Listing, rows: Vec<String>) -> Vec<String> {
+        let mut of_files = rows;
+        for file in self.files.values() {
             let problem = file.problem.as_ref().or(file.partial_problem.as_ref());
-            Some(format!("`{name}` {}", problem?))
-        });
-        let committed = self
-            .partial_problems
-            .iter()
-            .map(|((relative, _), partial_problem)| {
-                format!(
-                    "`{}`, as it is committed: {partial_problem}",
-                    display_path(relative)
-                )
-            });
-        // A reference's tree names files by UTF-8.
-        let unnamed = self.files.values().filter_map(|file| {
-            let relative = file.entry.relative.as_os_str();
-            (has_reference && relative.to_str().is_none()).then(|| {
-                format!(
-                    "`{}` waits for review: its name is not UTF-8, so no reference approves it; \
-                     rename it",
-                    display_path(relative)
-                )
-            })
-        });
-        let doubts = self.rows.doubts();
-        let doubts =
-            doubts.map(|(relative, doubt)| format!("`{}` {doubt}", display_path(relative)));
-        let files = files.chain(committed).chain(unnamed).chain(doubts);
-        let files = files.chain(rows);
-        let mut files: Vec<String> = files.collect();
-        files.sort();
-        files.dedup();
-        let mut problems: Vec<String> = reference
-            .into_iter()
-            .chain(listing.problems.iter().cloned())
-            .chain(untyped.flatten())
-            .chain(files)
-            .collect();
+            of_files.extend(problem.map(|problem| sentence(file, problem)));
+            // A reference's tree names files by UTF-8.
+            if self.reference.is_some() && file.entry.relative.to_str().is_none() {
+                let problem = "waits for review: its name is not UTF-8, so no reference approves \
+                               it; rename it";
+                of_files.push(sentence(file, problem));
+            }
+        }
+        for (relative, problem) in self.rows.problems_in_git() {
+            let name = display_path(relative);
+            of_files.push(format!("`{name}`, as it is committed: {problem}"));
+        }
+        for (relative, doubt) in self.rows.doubts() {
+            of_files.push(format!("`{}` {doubt}", display_path(relative)));
+        }
+        of_files.sort();
+        of_files.dedup();
+        let reference = self.reference.as_ref().and_then(Reference::problem);
+        let mut problems: Vec<String> = reference.into_iter().collect();
+        problems.extend(listing.problems.iter().cloned());
+        problems.extend(of_files);
         if problems.len() > MAX_PROBLEMS {
             let more = problems.len() - MAX_PROBLEMS;
             problems.truncate(MAX_PROBLEMS);
             problems.push(format!("and {more} more"));
         }
-        self.problems = problems;
-        self.hidden.clear();
+        problems
+    }
+
+    fn hidden_notes(&self, listing: &Listing) -> Vec<String> {
         if let Some(reference) = &self.reference {
             // Committed notes are read from git, so only problems with git can hide them.
             let unknown = reference.unknown_reason().map(str::to_owned);
-            self.hidden.extend(unknown);
-            self.hidden.extend(self.missing.iter().cloned());
-        } else {
-            let unread = self.files.values().filter(|file| file.is_unreadable);
-            let unread = unread.map(|file| {
-                let name = display_path(file.entry.relative.as_os_str());
-                format!("`{name}` {}", file.problem.as_deref().unwrap_or_default())
-            });
-            self.hidden
-                .extend(listing.hidden.iter().cloned().chain(unread));
+            return unknown.into_iter().chain(self.missing.clone()).collect();
         }
-        self.unserved = self.unserved_notes(listing);
+        let unread = self.files.values().filter(|file| file.is_unreadable);
+        let unread = unread.filter_map(|file| Some(sentence(file, file.problem.as_deref()?)));
+        listing.hidden.iter().cloned().chain(unread).collect()
     }
 
-    /// Notes that exist and are not served, or not completely: what publishing would remove.
-    fn unserved_notes(&self, listing: &Listing) -> Vec<String> {
-        let mut unserved = self.hidden.clone();
+    fn unserved_notes(&self, listing: &Listing, hidden: &[String]) -> Vec<String> {
+        let mut unserved = hidden.to_vec();
         if self.reference.is_some() {
             unserved.extend(self.unfit.iter().cloned());
         } else {
             unserved.extend(listing.cut.iter().cloned());
-            unserved.extend(self.files.values().filter_map(|file| {
-                let lines = || {
-                    file.partial_problem
-                        .as_ref()
-                        .filter(|_| self.has_lines(&file.entry.relative))
-                };
-                let problem = file.problem.as_ref().or_else(lines)?;
-                Some(format!(
-                    "`{}` {problem}",
-                    display_path(file.entry.relative.as_os_str())
-                ))
-            }));
+            for file in self.files.values() {
+                let lines = file.partial_problem.as_ref();
+                let lines = lines.filter(|_| self.has_lines(&file.entry.relative));
+                let problem = file.problem.as_ref().or(lines);
+                unserved.extend(problem.map(|problem| sentence(file, problem)));
+            }
         }
         unserved.sort();
         unserved.dedup();
@@ -105,23 +92,11 @@ impl LoadedNotes {
     }
 
     /// The committed files of which lines could not be read.
-    pub(super) fn broken_lines(&self, plan: &[NoteRow]) -> Vec<String> {
-        let committed = plan.iter().filter(|note_row| note_row.is_committed);
+    pub(super) fn broken_lines(&self) -> Vec<String> {
+        let committed = self.rows.committed_problems();
+        let committed = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
         committed
-            .filter_map(|note_row| {
-                let relative = &note_row.key.relative;
-                if !self.has_lines(Path::new(relative)) {
-                    return None;
-                }
-                let problem = match note_row.source {
-                    TextOrigin::File => self.files.get(relative)?.partial_problem.as_ref()?,
-                    TextOrigin::Object(_) => {
-                        let key = (relative.clone(), note_row.content);
-                        self.partial_problems.get(&key)?
-                    }
-                };
-                Some(format!("`{}`: {problem}", display_path(relative)))
-            })
+            .map(|(relative, problem)| format!("`{}`: {problem}", display_path(relative)))
             .collect()
     }
 
@@ -129,23 +104,4 @@ impl LoadedNotes {
     fn has_lines(&self, relative: &Path) -> bool {
         self.dialect == Dialect::ServerMemory || note::is_json_lines(relative)
     }
-}
-
-/// Names the notes without the `type` that the format requires; `None` if every note has one.
-fn untyped_notes(files: &FxHashMap<OsString, ReadFile>) -> Option<String> {
-    let mut names: Vec<String> = files
-        .iter()
-        .filter(|(_, file)| file.is_untyped)
-        .map(|(relative, _)| display_path(relative))
-        .collect();
-    names.sort();
-    let first = names.first()?;
-    let (subject, have) = match names.len() {
-        1 => (format!("`{first}`"), "has"),
-        2 => (format!("`{first}` and 1 more note"), "have"),
-        count => (format!("`{first}` and {} more notes", count - 1), "have"),
-    };
-    Some(format!(
-        "{subject} {have} no `type` in the header, which the Open Knowledge Format requires"
-    ))
 }

@@ -41,6 +41,60 @@ struct Problem {
     reason: &'static str,
 }
 
+impl Problem {
+    fn new(name: &str, why: &str, reason: &'static str) -> Self {
+        let name = ack_api::text::line(name, 120);
+        Self {
+            text: format!("`ref = \"{name}\"`: {why}; every note waits for review"),
+            reason,
+        }
+    }
+
+    /// Why a reference does not resolve.
+    fn of(name: &str, why: &ResolveError) -> Self {
+        let several;
+        let (why, reason) = match why {
+            ResolveError::Missing if name == "HEAD" => (
+                "nothing is committed yet",
+                "nothing is committed in its git repository yet",
+            ),
+            ResolveError::NotAName => (
+                "that is not the name of a branch or tag; write one, for instance `origin/main` \
+                 or `refs/heads/main`, or `HEAD`",
+                "its git ref is not the name of a branch or tag",
+            ),
+            ResolveError::Hash => (
+                "that is a commit; write a branch or a tag, for instance `origin/main`",
+                "its git ref is not the name of a branch or tag",
+            ),
+            ResolveError::Missing => (
+                "there is no such branch or tag here; `git fetch` may bring it, and `git branch \
+                 -a` lists what is there",
+                "its git ref is not there",
+            ),
+            ResolveError::Ambiguous(names) => {
+                let names = names.join(" or ");
+                several = format!("it could be {names}; write one of them in full");
+                (several.as_str(), "its git ref could be several")
+            }
+            ResolveError::OtherFormat => (
+                "the repository keeps its references as a reftable, which is not read; `git refs \
+                 migrate --ref-format=files` makes them files",
+                "its git refs are kept in a format that is not read",
+            ),
+            ResolveError::Unreadable(Unknown::OutOfTime) => (
+                "reading git's objects took too long",
+                "reading git's objects took too long",
+            ),
+            ResolveError::Unreadable(_) => (
+                "git's objects cannot be read: they are missing, damaged or of a newer format",
+                "git's objects cannot be read",
+            ),
+        };
+        Self::new(name, why, reason)
+    }
+}
+
 #[derive(Debug)]
 struct ResolvedReference {
     repository: Repository,
@@ -92,31 +146,16 @@ impl Reference {
 
     /// The current state; `None` if it is unchanged.
     fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<ResolvedReference>, Problem> {
-        let name = ack_api::text::line(&self.name, 120);
         let (repository, folder) = committed::locate(path).ok_or_else(|| {
             let why = if committed::is_bare(path) {
                 "the repository is bare; clone it, and name the folder in the clone"
             } else {
                 "the folder is in no git repository"
             };
-            Problem {
-                text: format!("`ref = \"{name}\"`: {why}; every note waits for review"),
-                reason: "its folder is in no git repository with a working tree",
-            }
+            let reason = "its folder is in no git repository with a working tree";
+            Problem::new(&self.name, why, reason)
         })?;
-        let unknown = |why: &ResolveError| {
-            let (why, reason) = match why {
-                ResolveError::Missing if name == "HEAD" => (
-                    "nothing is committed yet; every note waits for review".to_owned(),
-                    "nothing is committed in its git repository yet",
-                ),
-                why => (explain(why), short_reason(why)),
-            };
-            Problem {
-                text: format!("`ref = \"{name}\"`: {why}"),
-                reason,
-            }
-        };
+        let unknown = |why: &ResolveError| Problem::of(&self.name, why);
         let tips = Tips::read(&repository, &self.name).map_err(|why| unknown(&why))?;
         if let Some(resolved) = &self.resolved
             && (&resolved.repository, &resolved.folder, &resolved.tips)
@@ -258,58 +297,6 @@ fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
         is_committed: true,
         committed_as: None,
     }
-}
-
-/// What is wrong, in a few words.
-const fn short_reason(why: &ResolveError) -> &'static str {
-    match why {
-        ResolveError::NotAName | ResolveError::Hash => {
-            "its git ref is not the name of a branch or tag"
-        }
-        ResolveError::Missing => "its git ref is not there",
-        ResolveError::Ambiguous(_) => "its git ref could be several",
-        ResolveError::OtherFormat => "its git refs are kept in a format that is not read",
-        ResolveError::Unreadable(Unknown::OutOfTime) => "reading git's objects took too long",
-        ResolveError::Unreadable(_) => "git's objects cannot be read",
-    }
-}
-
-/// What is wrong, and its consequence.
-fn explain(why: &ResolveError) -> String {
-    let what = match why {
-        ResolveError::NotAName => {
-            "that is not the name of a branch or tag; write one, for instance `origin/main` or \
-             `refs/heads/main`, or `HEAD`"
-                .to_owned()
-        }
-        ResolveError::Hash => {
-            "that is a commit; write a branch or a tag, for instance `origin/main`".to_owned()
-        }
-        ResolveError::Missing => {
-            "there is no such branch or tag here; `git fetch` may bring it, and `git branch -a` \
-             lists what is there"
-                .to_owned()
-        }
-        ResolveError::Ambiguous(names) => {
-            format!(
-                "it could be {}; write one of them in full",
-                names.join(" or ")
-            )
-        }
-        ResolveError::OtherFormat => {
-            "the repository keeps its references as a reftable, which is not read; \
-             `git refs migrate --ref-format=files` makes them files"
-                .to_owned()
-        }
-        ResolveError::Unreadable(Unknown::OutOfTime) => {
-            "reading git's objects took too long".to_owned()
-        }
-        ResolveError::Unreadable(_) => {
-            "git's objects cannot be read: they are missing, damaged or of a newer format"
-                .to_owned()
-        }
-    };
-    format!("{what}; every note waits for review")
 }
 
 /// The folder with every symbolic link resolved, even if it does not exist.

@@ -1,14 +1,14 @@
 //! The rows of the in-memory database: which note is in which row, and under which id.
 
-use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::hash::BuildHasher as _;
 use std::path::Path;
 
 use ack_worktree::committed::ObjectName;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::note::{EDITED_SUFFIX, Note, NoteStatus, holds_several};
+use super::note::{EDITED_SUFFIX, Note, holds_several};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
 /// of one [`RowKey`] have the same `slot`.
@@ -17,7 +17,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  superseded_by TEXT, source_file TEXT, title_from_file INTEGER, author_status TEXT, standing INTEGER);
+  superseded_by TEXT, source_file TEXT, title_from_file INTEGER, author_status TEXT);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -26,8 +26,6 @@ CREATE INDEX note_names_slot ON note_names (slot);
 CREATE TABLE note_links (slot INTEGER, from_id TEXT, kind TEXT, name TEXT);
 CREATE INDEX note_links_from ON note_links (from_id);
 CREATE INDEX note_links_slot ON note_links (slot);
-CREATE TABLE note_dates (slot INTEGER, id TEXT, created TEXT, updated TEXT, modified TEXT);
-CREATE INDEX note_dates_slot ON note_dates (slot);
 CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
 CREATE INDEX memory_links_from ON memory_links (from_id);
 CREATE INDEX memory_links_to ON memory_links (to_id);
@@ -110,8 +108,8 @@ struct StoredFile {
     content: Content,
     is_committed: bool,
     committed_as: Option<ObjectName>,
-    /// The ids that its notes have in their file, and the status that each declares.
-    note_statuses: Box<[(String, NoteStatus)]>,
+    /// A hash of each note's content, by the id that it has in its file.
+    content_hashes: FxHashMap<String, u64>,
     /// Why a reference does not approve its only note.
     doubt: Option<String>,
     /// The id that its file gives it.
@@ -122,6 +120,19 @@ struct StoredFile {
     id: String,
     /// Whether its file holds one note.
     is_single: bool,
+    /// Whether its text comes from git's objects.
+    is_from_git: bool,
+    /// What is wrong with a part of its text.
+    problem: Option<String>,
+}
+
+/// The notes of a file, and what is wrong with a part of it.
+#[derive(Debug)]
+pub struct FileNotes {
+    /// The notes.
+    pub notes: Vec<Note>,
+    /// As the end of a sentence about the file.
+    pub problem: Option<String>,
 }
 
 /// The rows, and the database that holds them.
@@ -157,11 +168,16 @@ impl Rows {
         })
     }
 
-    /// Whether the note exists with this content.
+    /// Whether the note exists with this content and status.
     pub fn is_stored(&self, note_row: &NoteRow) -> bool {
         let row = self.rows.get(&note_row.key);
         row.is_some_and(|row| {
-            row.content == note_row.content && row.committed_as == note_row.committed_as
+            (row.content, row.is_committed, row.committed_as)
+                == (
+                    note_row.content,
+                    note_row.is_committed,
+                    note_row.committed_as,
+                )
         })
     }
 
@@ -174,7 +190,7 @@ impl Rows {
     pub fn update(
         &mut self,
         rows: &[NoteRow],
-        mut notes: impl FnMut(&NoteRow) -> Option<Vec<Note>>,
+        mut notes: impl FnMut(&NoteRow) -> Option<FileNotes>,
         project: Option<&str>,
     ) -> rusqlite::Result<Vec<String>> {
         self.connection
@@ -189,14 +205,16 @@ impl Rows {
         for key in removed {
             self.remove(&key)?;
         }
-        for rows in rows {
-            if self.is_stored(rows) {
-                self.set_committed(rows)?;
+        for row in rows {
+            if self.is_stored(row) {
+                if let Some(stored) = self.rows.get_mut(&row.key) {
+                    stored.is_from_git = row.source != TextOrigin::File;
+                }
                 continue;
             }
-            self.remove(&rows.key)?;
-            if let Some(notes) = notes(rows) {
-                self.insert(rows, &notes, project)?;
+            self.remove(&row.key)?;
+            if let Some(notes) = notes(row) {
+                self.insert(row, notes, project)?;
             }
         }
         let problems = self.assign_ids()?;
@@ -232,74 +250,46 @@ impl Rows {
         committed.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.doubt.as_deref()?)))
     }
 
+    /// What is wrong with a part of the texts that were read from git's objects, by file.
+    pub fn problems_in_git(&self) -> impl Iterator<Item = (&OsStr, &str)> {
+        let from_git = self.rows.iter().filter(|(_, row)| row.is_from_git);
+        from_git.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.problem.as_deref()?)))
+    }
+
+    /// What is wrong with a part of the texts that the reference has, by file.
+    pub fn committed_problems(&self) -> impl Iterator<Item = (&OsStr, &str)> {
+        let committed = self.rows.iter().filter(|(_, row)| row.is_committed);
+        committed.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.problem.as_deref()?)))
+    }
+
     fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
         let Some(row) = self.rows.remove(key) else {
             return Ok(());
         };
-        for table in ["memories", "note_names", "note_links", "note_dates"] {
+        for table in ["memories", "note_names", "note_links"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
         }
         Ok(())
     }
 
-    fn set_committed(&mut self, note_row: &NoteRow) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(&note_row.key) else {
-            return Ok(());
-        };
-        if row.is_committed == note_row.is_committed {
-            return Ok(());
-        }
-        row.is_committed = note_row.is_committed;
-        if !self.has_status {
-            return Ok(());
-        }
-        for (id, note_status) in &row.note_statuses {
-            // The only note of a file may have another id by now.
-            let id = if row.is_single { &row.id } else { id };
-            self.connection
-                .prepare_cached("UPDATE memories SET status = ?3 WHERE slot = ?1 AND id = ?2")?
-                .execute(params![row.slot, id, note_status.status(row.is_committed)])?;
-        }
-        let (slot, is_committed) = (row.slot, row.is_committed);
-        self.connection
-            .prepare_cached(
-                "UPDATE memories SET created_at = coalesce(d.created, iif(?2, NULL, d.modified)),
-                   updated_at = coalesce(d.updated, iif(?2, NULL, d.modified))
-                 FROM note_dates d
-                 WHERE memories.slot = ?1 AND d.slot = ?1 AND d.id = memories.id",
-            )?
-            .execute(params![slot, is_committed])?;
-        Ok(())
-    }
-
     fn insert(
         &mut self,
         note_row: &NoteRow,
-        notes: &[Note],
+        FileNotes { notes, problem }: FileNotes,
         project: Option<&str>,
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
         let has_lines = holds_several(Path::new(&note_row.key.relative));
         let notes = if has_lines && note_row.key.is_edited {
-            Cow::Owned(self.edited_lines(note_row, notes)?)
+            self.edited_lines(note_row, notes)
         } else {
-            Cow::Borrowed(notes)
+            notes
         };
-        for note in notes.iter() {
+        for note in &notes {
             add(&self.connection, slot, note_row, note, project)?;
             if self.has_status {
-                // Copies of a commit get their files at different times.
-                self.connection
-                    .prepare_cached("INSERT INTO note_dates VALUES (?1, ?2, ?3, ?4, ?5)")?
-                    .execute(params![
-                        slot,
-                        note.id,
-                        note.created,
-                        note.updated,
-                        note.modified
-                    ])?;
                 self.connection
                     .prepare_cached(
                         "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4
@@ -314,7 +304,7 @@ impl Rows {
                     ])?;
             }
         }
-        let single = match &*notes {
+        let single = match notes.as_slice() {
             [only] if !has_lines => Some(only),
             _ => None,
         };
@@ -323,15 +313,17 @@ impl Rows {
             content: note_row.content,
             is_committed: note_row.is_committed,
             committed_as: note_row.committed_as,
-            note_statuses: notes
+            content_hashes: notes
                 .iter()
-                .map(|note| (note.id.clone(), note.status))
+                .map(|note| (note.id.clone(), content_hash(note)))
                 .collect(),
             doubt: single.and_then(|note| note.doubt.clone()),
             declared_id: single.and_then(|note| note.declared_id.clone()),
             path_id: single.map(|note| note.id.clone()).unwrap_or_default(),
             id: single.map(|note| note.id.clone()).unwrap_or_default(),
             is_single: single.is_some(),
+            is_from_git: note_row.source != TextOrigin::File,
+            problem,
         };
         self.rows.insert(note_row.key.clone(), row);
         Ok(())
@@ -339,49 +331,26 @@ impl Rows {
 
     /// The lines of an edited file that the reference lacks or has with other content. The latter
     /// get an id of their own.
-    fn edited_lines(&self, note_row: &NoteRow, notes: &[Note]) -> rusqlite::Result<Vec<Note>> {
+    fn edited_lines(&self, note_row: &NoteRow, notes: Vec<Note>) -> Vec<Note> {
         let committed = self.rows.get(&RowKey {
             is_edited: false,
             ..note_row.key.clone()
         });
         let Some(committed) = committed else {
-            return Ok(notes.to_vec());
+            return notes;
         };
-        let mut find = self.connection.prepare_cached(
-            "SELECT title, subtitle, type, session_id, facts, concepts, files, narrative, project
-             FROM memories WHERE slot = ?1 AND id = ?2",
-        )?;
-        let mut edited = Vec::new();
-        for note in notes {
-            let texts = |row: &rusqlite::Row<'_>| {
-                (0..9)
-                    .map(|column| row.get(column))
-                    .collect::<Result<Vec<Option<String>>, _>>()
-            };
-            let committed_text = find
-                .query_row(params![committed.slot, note.id], texts)
-                .optional()?;
-            let here = [
-                Some(note.title.clone()),
-                note.subtitle.clone(),
-                note.kind.clone(),
-                note.session.clone(),
-                Some(json_list(&note.facts)),
-                Some(json_list(&note.tags)),
-                Some(json_list(&note.files)),
-                Some(note.text.clone()),
-                note.project.clone(),
-            ];
-            match committed_text {
-                Some(committed_text) if committed_text == here => {}
-                Some(_) => edited.push(Note {
-                    id: format!("{}{EDITED_SUFFIX}", note.id),
-                    ..note.clone()
-                }),
-                None => edited.push(note.clone()),
-            }
-        }
-        Ok(edited)
+        let edited =
+            notes
+                .into_iter()
+                .filter_map(|note| match committed.content_hashes.get(&note.id) {
+                    Some(hash) if *hash == content_hash(&note) => None,
+                    Some(_) => Some(Note {
+                        id: format!("{}{EDITED_SUFFIX}", note.id),
+                        ..note
+                    }),
+                    None => Some(note),
+                });
+        edited.collect()
     }
 
     /// Gives each note the id that its file declares, if no other note has it, or else the one that
@@ -459,7 +428,6 @@ impl Rows {
             ("memories", "id"),
             ("note_names", "id"),
             ("note_links", "from_id"),
-            ("note_dates", "id"),
         ] {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
             self.connection
@@ -476,6 +444,15 @@ pub fn display_path(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }
 
+/// A hash of what a memory says: two with the same hash are one memory.
+fn content_hash(note: &Note) -> u64 {
+    rustc_hash::FxBuildHasher.hash_one((
+        (&note.title, &note.subtitle, &note.text),
+        (&note.facts, &note.tags, &note.files),
+        (&note.kind, &note.session, &note.project),
+    ))
+}
+
 fn json_list(values: &[String]) -> String {
     serde_json::to_string(values).unwrap_or_default()
 }
@@ -488,14 +465,15 @@ fn add(
     project: Option<&str>,
 ) -> rusqlite::Result<()> {
     let relative = &note_row.key.relative;
+    // Copies of a commit get their files at different times.
     let modified = note.modified.as_ref().filter(|_| !note_row.is_committed);
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
                concepts, files, narrative, created_at, updated_at, stale_after, source_file,
-               title_from_file, author_status, standing)
+               title_from_file, author_status)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-               nullif(?16, 0), ?17, ?18)",
+               nullif(?16, 0), ?17)",
         )?
         .execute(params![
             slot,
@@ -515,7 +493,6 @@ fn add(
             relative.to_string_lossy(),
             note.is_named_by_file,
             note.withdrawn,
-            note.standing.to_column(),
         ])?;
     for name in &note.names {
         connection

@@ -29,28 +29,10 @@ const REPLACEMENTS: [(&str, &str); 6] = [
     ("superseded by", SUPERSEDED_BY),
     ("superceded by", SUPERSEDED_BY),
 ];
-/// Words before such a phrase with which it is still about the note: `Status: superseded by`,
-/// `This rule replaces`.
-const ABOUT_THE_NOTE: [&str; 15] = [
-    "adr", "been", "decision", "document", "has", "is", "memory", "note", "now", "page", "record",
-    "rule", "status", "this", "was",
-];
-/// Sections that are about the note as a whole.
-const SECTIONS_ABOUT_THE_NOTE: [&str; 8] = [
-    "history",
-    "links",
-    "metadata",
-    "notes",
-    "references",
-    "related",
-    "relations",
-    "status",
-];
 /// What may stand between such a phrase and its links.
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
-/// How much of a line is read before such a phrase, and of a link after it, in bytes.
-const MAX_WORDS_BYTES: usize = 80;
+/// How much of a link is read, in bytes.
 const MAX_LINK_BYTES: usize = 1_000;
 
 /// The kind of a link and the name of its target, or `/` and the path of its file.
@@ -72,7 +54,8 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
         if line.text.starts_with("##") {
-            is_about_note = is_section_about_note(line.text);
+            let heading = line.text.trim_matches(['#', ' ']);
+            is_about_note = heading.eq_ignore_ascii_case("status");
         }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
@@ -111,14 +94,6 @@ fn names(links: &[NamedLink]) -> impl Iterator<Item = &str> {
     links.iter().map(|(_, name)| name.as_str())
 }
 
-fn is_section_about_note(heading: &str) -> bool {
-    let words = heading.split(|c: char| !c.is_alphanumeric());
-    let mut words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
-    words
-        .next_back()
-        .is_some_and(|word| SECTIONS_ABOUT_THE_NOTE.contains(&&*word))
-}
-
 /// A kind of link; those of a replacement in one spelling.
 fn replacement_kind(kind: String) -> String {
     let words = kind.replace(['_', '-'], " ");
@@ -127,48 +102,41 @@ fn replacement_kind(kind: String) -> String {
 }
 
 /// The notes that a line says it replaces, or is replaced by: the links after such a phrase at the
-/// beginning of the line or of a sentence. In a section about something else, `superseded by` is
-/// about that, and an entry below another one is about that one.
+/// beginning of the line or of a sentence. `superseded by` below a heading is about what the heading
+/// names, unless that is the status, and an entry below another one is about that one.
 fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> {
     let mut found = Vec::new();
     if line.starts_with(char::is_whitespace) || !line.contains('[') {
         return found;
     }
-    // As many bytes as before.
-    let lower = line.to_ascii_lowercase().replace(['_', '-'], " ");
-    for (phrase, kind) in REPLACEMENTS {
-        for (start, _) in lower.match_indices(phrase) {
-            let (before, rest) = line.split_at(start);
-            let is_said = is_about_note || kind == SUPERSEDES;
-            if !is_said || !begins_statement(before, rest) {
-                continue;
-            }
-            let mut rest = rest.get(phrase.len()..).unwrap_or_default();
-            while found.len() < MAX_NOTES
-                && let Some((name, after)) = next_link(rest, note)
-            {
-                found.push((kind.to_owned(), name));
-                rest = after;
-            }
+    for (number, sentence) in line.split(". ").enumerate() {
+        let said = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+        // `e.g. replaced by` is no sentence.
+        if number > 0 && !said.starts_with(char::is_uppercase) {
+            continue;
+        }
+        let said = ["Status: ", "status: "]
+            .iter()
+            .find_map(|status| said.strip_prefix(status))
+            .unwrap_or(said);
+        // As many bytes as before.
+        let lower = said.to_ascii_lowercase().replace(['_', '-'], " ");
+        let phrase = REPLACEMENTS
+            .iter()
+            .find(|(phrase, _)| lower.starts_with(phrase));
+        let Some((phrase, kind)) = phrase.filter(|(_, kind)| is_about_note || *kind == SUPERSEDES)
+        else {
+            continue;
+        };
+        let mut rest = said.get(phrase.len()..).unwrap_or_default();
+        while found.len() < MAX_NOTES
+            && let Some((name, after)) = next_link(rest, note)
+        {
+            found.push(((*kind).to_owned(), name));
+            rest = after;
         }
     }
     found
-}
-
-/// Whether a phrase is what a sentence says about the note. Within a line, a sentence begins with a
-/// capital letter.
-fn begins_statement(before: &str, phrase: &str) -> bool {
-    let near = before.ceil_char_boundary(before.len().saturating_sub(MAX_WORDS_BYTES));
-    let near = before.get(near..).unwrap_or_default();
-    let sentence = near.rsplit(['.', '!', '?']).next().unwrap_or_default();
-    if sentence.len() == near.len() && near.len() < before.len() {
-        return false;
-    }
-    let words = sentence.split(|c: char| !c.is_alphanumeric());
-    let mut words = words.filter(|word| !word.is_empty()).peekable();
-    let first = words.peek().copied().unwrap_or(phrase);
-    (sentence.len() == before.len() || first.starts_with(char::is_uppercase))
-        && words.all(|word| ABOUT_THE_NOTE.contains(&&*word.to_lowercase()))
 }
 
 /// The link that a text begins with, after some marks, and the rest of the text.
@@ -278,8 +246,6 @@ mod tests {
             "_Replaces_ [[old]] since March",
             "- Replaces **[[old]]**",
             "> Supersedes: [[old]]",
-            "This note replaces [[old]], and more.",
-            "Accepted. This supersedes [[old]].",
             "- supersedes [[old]]",
             "- \"replaces\" [[old]] (since 2026)",
             "## Decision\n\nSupersedes [[old]]",
@@ -294,7 +260,6 @@ mod tests {
             "- superseded-by: [[new]]",
             "* Replaced by → [[new]]",
             "## Status\n\nSuperceded by [[new]]",
-            "This rule has been superseded by [[new]].",
         ] {
             check(text, &[(SUPERSEDED_BY, "new")]);
         }

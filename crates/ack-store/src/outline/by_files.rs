@@ -11,22 +11,14 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::{FindWords, Outline, OutlineRow, OutlineScan};
-use crate::layout::{Field, MemorySource};
+use crate::layout::MemorySource;
 use crate::values::{self, ListKind};
-use crate::{Snapshot, StoreError, record};
-use ack_api::memory::{self, MAX_SUCCESSORS, Status, StatusFilter, Successor};
-use ack_api::source::{Claim, RowKey};
-use ack_api::text;
+use crate::{Snapshot, StoreError};
+use ack_api::memory::{self, MAX_SUCCESSORS, Memory, Status, StatusFilter, Successor};
+use ack_api::source::Claim;
 
 /// How many rows one statement reads.
 const ROWS_PER_STATEMENT: usize = 500;
-
-/// A memory in a chain of successors.
-struct SuccessorRow {
-    key: RowKey,
-    status: Status,
-    successor: Option<String>,
-}
 
 impl Snapshot<'_> {
     /// The memories that the filter allows and in whose files `find_words` finds something. A newer
@@ -120,11 +112,7 @@ impl Snapshot<'_> {
             };
             let row = source.row_number.unwrap_or_default();
             let sql = format!("SELECT {row} FROM {} WHERE {condition}", source.table);
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([id]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                found.push(self.map_sqlite(row.get(0))?);
-            }
+            found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
         }
         Ok(found)
     }
@@ -135,74 +123,37 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn is_in_force(&self, outline: &Outline, filter: StatusFilter) -> Result<bool, StoreError> {
-        let mut known: HashMap<String, SuccessorRow> = HashMap::new();
+        let mut known: HashMap<String, (Claim, Memory)> = HashMap::new();
         let mut next = Some(outline.id.clone());
         while let Some(id) = next.take()
             && known.len() <= MAX_SUCCESSORS
             && !known.contains_key(&id)
+            && let Some(found) = self.claimed_by_id(&id)?
         {
-            let Some(found) = self.row_by_id(&id)? else {
-                break;
-            };
-            if found.status != Status::Rejected {
-                next.clone_from(&found.successor);
+            if found.1.status != Status::Rejected {
+                next = successor_of(&found.1).map(str::to_owned);
             }
             known.insert(id, found);
         }
-        let row = known.get(&outline.id);
-        if row.is_some_and(|row| row.key != outline.key) {
+        let own = known.get(&outline.id);
+        if own.is_some_and(|(claim, _)| *claim != Claim::new(outline.status, outline.key)) {
             return Ok(false);
         }
-        let first = row.and_then(|row| row.successor.as_deref());
+        let first = own.and_then(|(_, memory)| successor_of(memory));
         let find = |id: &str| match known.get(id) {
             None => Successor::Missing,
-            Some(known) if known.status == Status::Rejected => Successor::Rejected,
-            Some(known) => Successor::Present {
-                status: known.status,
-                next: known.successor.as_deref(),
+            Some((_, memory)) if memory.status == Status::Rejected => Successor::Rejected,
+            Some((_, memory)) => Successor::Present {
+                status: memory.status,
+                next: successor_of(memory),
             },
         };
         Ok(!memory::is_superseded(&outline.id, first, filter, find))
     }
+}
 
-    /// The chosen row for an id.
-    fn row_by_id(&self, id: &str) -> Result<Option<SuccessorRow>, StoreError> {
-        let mut found: Option<(Claim, SuccessorRow)> = None;
-        for (number, source) in self.sources() {
-            let Some((condition, parameter)) = source.id.condition(id) else {
-                continue;
-            };
-            let sql = format!(
-                "SELECT {} FROM {} WHERE {condition}",
-                self.rule()
-                    .select_list(source, &[Field::Status, Field::SupersededBy]),
-                source.table
-            );
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([parameter]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
-                let (key, status) = (self.map_sqlite(record::key(row, number))?, joined.status);
-                let claim = Claim::new(status, key);
-                if found.as_ref().is_some_and(|known| !claim.beats(known.0)) {
-                    continue;
-                }
-                let decided = joined.decision;
-                let successor = match decided.and_then(|decision| decision.into.as_deref()) {
-                    Some(into) => text::id(into),
-                    None => self.map_sqlite(record::successor(row))?,
-                };
-                let successor = Some(successor).filter(|into| !into.is_empty() && into != id);
-                found = Some((
-                    claim,
-                    SuccessorRow {
-                        key,
-                        status,
-                        successor,
-                    },
-                ));
-            }
-        }
-        Ok(found.map(|(_, known)| known))
-    }
+/// The memory that replaces this one.
+fn successor_of(memory: &Memory) -> Option<&str> {
+    let successor = memory.superseded_by.as_deref();
+    successor.filter(|successor| !successor.is_empty() && *successor != memory.id)
 }

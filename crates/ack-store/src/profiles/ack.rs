@@ -40,7 +40,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::StaleAfter, &["stale_after"]),
             (Field::TitleFromFile, &["title_from_file"]),
             (Field::AuthorStatus, &["author_status"]),
-            (Field::Standing, &["standing"]),
         ],
     );
     source.narrative = memories
@@ -49,9 +48,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         .into_iter()
         .collect();
     Some(Layout {
-        deleted: None,
-        profile: Profile::Ack,
-        sources: vec![source],
         sessions: ["sessions", "streaming_sessions"]
             .iter()
             .filter_map(|name| sessions(find(tables, name)?))
@@ -62,6 +58,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             .collect(),
         links: find(tables, "memory_links").and_then(links),
         log: find(tables, "curation_log").and_then(log),
+        ..Layout::new(Profile::Ack, vec![source])
     })
 }
 
@@ -80,14 +77,14 @@ fn sessions(table: &Table) -> Option<SessionSource> {
     })
 }
 
-fn overviews(table: &Table) -> Option<OverviewSource> {
+pub(super) fn overviews(table: &Table) -> Option<OverviewSource> {
     Some(OverviewSource {
         table: table.quoted(),
         session: table.column(&["session", "session_id"])?,
         project: table.column(&["project"]),
         content: vec![("", table.column(&["content", "overview"])?)],
         order: table
-            .column(&["created_at", "updated_at"])
+            .column(&["created_at_epoch", "created_at", "updated_at"])
             .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
         status: table.column(&["status"]),
         memories: None,

@@ -2,6 +2,7 @@
 //!
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
+use super::ack;
 use crate::layout::{
     Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, exact,
     find,
@@ -16,21 +17,41 @@ const SUMMARY_PARTS: [(&str, &str); 5] = [
     ("Notes", "notes"),
 ];
 
+/// The columns that name the session of a row, in several versions.
+const SESSION: &[&str] = &["memory_session_id", "sdk_session_id", "session_id"];
+
 /// Recognises claude-mem 4 and later: `observations` has an id and a title or a text.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
-    let observations = find(tables, "observations")?;
-    let id = observations.column(&["id"])?;
-    observations.column(&["title", "text", "narrative"])?;
-    let session_column = &["memory_session_id", "sdk_session_id", "session_id"];
+    let mut sources = vec![observations(find(tables, "observations")?)?];
+    let mut overviews = Vec::new();
+    if let Some((source, overview)) = find(tables, "session_summaries").and_then(summaries) {
+        overviews.push(OverviewSource {
+            memories: Some(sources.len()),
+            ..overview
+        });
+        sources.push(source);
+    }
+    let sessions = find(tables, "sdk_sessions")
+        .and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
+    Some(Layout {
+        sessions: sessions.into_iter().collect(),
+        overviews,
+        ..Layout::new(Profile::ClaudeMem, sources)
+    })
+}
+
+fn observations(table: &Table) -> Option<MemorySource> {
+    let id = IdScheme::Prefixed {
+        prefix: "obs-",
+        column: table.column(&["id"])?,
+    };
+    table.column(&["title", "text", "narrative"])?;
     let mut source = MemorySource::new(
-        observations,
-        IdScheme::Prefixed {
-            prefix: "obs-",
-            column: id,
-        },
+        table,
+        id,
         &[
             (Field::Project, &["project"]),
-            (Field::SessionId, session_column),
+            (Field::SessionId, SESSION),
             (Field::Kind, &["type"]),
             (Field::Title, &["title"]),
             (Field::Subtitle, &["subtitle"]),
@@ -43,72 +64,66 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
         ],
     );
-    source.narrative = ["narrative", "text"]
-        .iter()
-        .filter_map(|name| observations.column(&[name]))
-        .map(|column| ("", column))
-        .collect();
-    source.add_parent_project(observations);
-    source.leave_out_empty_rows(observations);
-    let mut sources = vec![source];
-    let mut overviews = Vec::new();
-    if let Some(summaries) = find(tables, "session_summaries")
-        && let (Some(id), Some(session)) =
-            (summaries.column(&["id"]), summaries.column(session_column))
-    {
-        let mut source = MemorySource::new(
-            summaries,
-            IdScheme::Prefixed {
-                prefix: "sum-",
-                column: id,
-            },
-            &[
-                (Field::Project, &["project"]),
-                (Field::SessionId, session_column),
-                (Field::Title, &["request"]),
-                (Field::Files, &["files_edited"]),
-                (Field::FilesMore, &["files_read"]),
-                (Field::Status, &["status"]),
-                (Field::CreatedEpoch, &["created_at_epoch"]),
-                (Field::Created, &["created_at"]),
-            ],
-        );
-        source.kind = Some("session_summary");
-        source.narrative = SUMMARY_PARTS
+    source.narrative = columns(table, &[("", "narrative"), ("", "text")]);
+    source.add_parent_project(table);
+    source.leave_out_empty_rows(table);
+    Some(source)
+}
+
+/// The summaries of sessions, which are memories and overviews.
+fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
+    let id = IdScheme::Prefixed {
+        prefix: "sum-",
+        column: table.column(&["id"])?,
+    };
+    let session = table.column(SESSION)?;
+    let mut source = MemorySource::new(
+        table,
+        id,
+        &[
+            (Field::Project, &["project"]),
+            (Field::SessionId, SESSION),
+            (Field::Title, &["request"]),
+            (Field::Files, &["files_edited"]),
+            (Field::FilesMore, &["files_read"]),
+            (Field::Status, &["status"]),
+            (Field::CreatedEpoch, &["created_at_epoch"]),
+            (Field::Created, &["created_at"]),
+        ],
+    );
+    source.kind = Some("session_summary");
+    source.narrative = columns(table, &SUMMARY_PARTS);
+    source.add_parent_project(table);
+    source.leave_out_empty_rows(table);
+    let overview = OverviewSource {
+        table: source.table.clone(),
+        session,
+        project: table.column(&["project"]),
+        content: source
+            .narrative
             .iter()
-            .filter_map(|(label, name)| Some((*label, summaries.column(&[name])?)))
-            .collect();
-        source.add_parent_project(summaries);
-        source.leave_out_empty_rows(summaries);
-        overviews.push(OverviewSource {
-            table: source.table.clone(),
-            session,
-            project: summaries.column(&["project"]),
-            content: source
-                .narrative
-                .iter()
-                .filter(|(label, _)| ["Learned", "Completed"].contains(label))
-                .cloned()
-                .collect(),
-            order: summaries
-                .column(&["created_at_epoch", "created_at"])
-                .unwrap_or_else(|| source.row_number.unwrap_or("NULL").to_owned()),
-            status: None,
-            memories: Some(sources.len()),
-        });
-        sources.push(source);
-    }
-    let sessions = find(tables, "sdk_sessions")
-        .and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
-    Some(Layout {
-        deleted: None,
-        profile: Profile::ClaudeMem,
-        sources,
-        sessions: sessions.into_iter().collect(),
-        overviews,
-        links: None,
-        log: None,
-    })
+            .filter(|(label, _)| ["Learned", "Completed"].contains(label))
+            .cloned()
+            .collect(),
+        order: newest(table, source.row_number),
+        status: None,
+        memories: None,
+    };
+    Some((source, overview))
+}
+
+/// The columns that exist, with their labels.
+fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    let found = wanted
+        .iter()
+        .filter_map(|(label, name)| Some((*label, table.column(&[name])?)));
+    found.collect()
+}
+
+/// SQL that orders rows by their time.
+fn newest(table: &Table, row_number: Option<&str>) -> String {
+    let time = table.column(&["created_at_epoch", "created_at"]);
+    time.unwrap_or_else(|| row_number.unwrap_or("NULL").to_owned())
 }
 
 /// Recognises claude-mem 3: `memories` has an integer id, a public id in `document_id`, and
@@ -145,34 +160,14 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
         ],
     );
-    source.narrative = ["text", "narrative"]
-        .iter()
-        .filter_map(|name| memories.column(&[name]))
-        .map(|column| ("", column))
-        .collect();
+    source.narrative = columns(memories, &[("", "text"), ("", "narrative")]);
     source.leave_out_empty_rows(memories);
-    let overviews = find(tables, "overviews").and_then(|table| {
-        Some(OverviewSource {
-            table: table.quoted(),
-            session: table.column(&["session_id", "session"])?,
-            project: table.column(&["project"]),
-            content: vec![("", table.column(&["content"])?)],
-            order: table
-                .column(&["created_at_epoch", "created_at"])
-                .unwrap_or_else(|| table.row_number.unwrap_or("NULL").to_owned()),
-            status: table.column(&["status"]),
-            memories: None,
-        })
-    });
+    let overviews = find(tables, "overviews").and_then(ack::overviews);
     let sessions = find(tables, "sessions").and_then(|table| sessions(table, &["session_id"]));
     Some(Layout {
-        deleted: None,
-        profile: Profile::ClaudeMemV3,
-        sources: vec![source],
         sessions: sessions.into_iter().collect(),
         overviews: overviews.into_iter().collect(),
-        links: None,
-        log: None,
+        ..Layout::new(Profile::ClaudeMemV3, vec![source])
     })
 }
 

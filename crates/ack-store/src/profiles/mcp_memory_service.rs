@@ -38,17 +38,12 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         source.row_number = Some(ROW_NUMBER);
     }
     Some(Layout {
-        profile: Profile::McpMemoryService,
-        sources: vec![source],
-        sessions: Vec::new(),
-        overviews: Vec::new(),
-        links: None,
-        log: None,
         deleted: deleted.map(|deleted| {
             format!(
                 "SELECT count(*) FROM {} WHERE {deleted} IS NOT NULL",
                 memories.quoted()
             )
         }),
+        ..Layout::new(Profile::McpMemoryService, vec![source])
     })
 }

@@ -3,7 +3,7 @@
 use super::super::layout::{Field, MemorySource, OverviewSource, exact};
 use super::super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::memory::{Memory, Overviews, Status, StatusFilter};
+use ack_api::memory::{Memory, Overviews, StatusFilter};
 use ack_api::text;
 
 /// The largest overview in bytes.
@@ -93,23 +93,16 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<String>, StoreError> {
         let status = source.status.as_deref();
-        let mut statement = self.map_sqlite(
-            self.connection
-                .prepare(&select(source, status.unwrap_or("NULL"))),
-        )?;
-        let mut rows = self.map_sqlite(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            if status.is_some()
-                && !values::parse_status(self.map_sqlite(row.get_ref(0))?)
-                    .is_ok_and(|status| filter.allows(status))
-            {
-                continue;
+        let sql = select(source, status.unwrap_or("NULL"));
+        self.find_in_rows(&sql, (session.name, session.project), |row| {
+            let is_allowed = status.is_none()
+                || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
+            if is_allowed {
+                content(row, source, 1)
+            } else {
+                Ok(None)
             }
-            if let Some(text) = self.map_sqlite(content(row, source, 1))? {
-                return Ok(Some(text));
-            }
-        }
-        Ok(None)
+        })
     }
 
     /// An overview that is a memory, if its status is allowed.
@@ -120,23 +113,20 @@ impl Snapshot<'_> {
         session: SessionRef<'_>,
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
-        let list = memories.select_list();
-        let mut statement = self.map_sqlite(self.connection.prepare(&select(source, &list)))?;
-        let mut rows = self.map_sqlite(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.map_sqlite(rows.next())? {
-            if !filter.allows(self.map_sqlite(record::status(row, memories, self.rule()))?) {
-                continue;
+        let sql = select(source, &memories.select_list());
+        self.find_in_rows(&sql, (session.name, session.project), |row| {
+            if !filter.allows(record::status(row, memories, self.rule())?) {
+                return Ok(None);
             }
             let first = 2 + Field::ALL.len() + memories.narrative.len();
-            if let Some(text) = self.map_sqlite(content(row, source, first))? {
-                let memory = self.map_sqlite(record::memory(row, memories, self.rule()))?;
-                return Ok(Some(Overview {
-                    text,
-                    memory: Some(memory),
-                }));
-            }
-        }
-        Ok(None)
+            let Some(text) = content(row, source, first)? else {
+                return Ok(None);
+            };
+            Ok(Some(Overview {
+                text,
+                memory: Some(record::memory(row, memories, self.rule())?),
+            }))
+        })
     }
 
     /// Whether overviews that are not memories may be shown: the owner allows it, or has not
@@ -154,37 +144,25 @@ impl Snapshot<'_> {
     }
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {
-        if !self.decisions.is_empty() {
-            return self.is_all_approved_by_decisions();
-        }
         for (_, source) in self.sources() {
+            let columns = self.rule().select_list(source, &[Field::Status]);
             let sql = match source.column(Field::Status) {
-                Some(status) => format!("SELECT DISTINCT {} FROM {}", exact(status), source.table),
-                None if self.unreviewed.status() == Status::Approved => continue,
-                None => format!("SELECT NULL FROM {} LIMIT 1", source.table),
+                _ if !self.decisions.is_empty() => {
+                    format!("SELECT {columns} FROM {}", source.table)
+                }
+                None => format!("SELECT {columns} FROM {} LIMIT 1", source.table),
+                Some(status) => format!(
+                    "SELECT {columns} FROM {} GROUP BY {}",
+                    source.table,
+                    exact(status)
+                ),
             };
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                let status = values::parse_status(self.map_sqlite(row.get_ref(0))?);
-                if !status.is_ok_and(|status| StatusFilter::Approved.allows(status)) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn is_all_approved_by_decisions(&self) -> Result<bool, StoreError> {
-        for (_, source) in self.sources() {
-            let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
-            let mut rows = self.map_sqlite(statement.query([]))?;
-            while let Some(row) = self.map_sqlite(rows.next())? {
-                let status = self.map_sqlite(record::status(row, source, self.rule()))?;
-                if !StatusFilter::Approved.allows(status) {
-                    return Ok(false);
-                }
+            let hidden = self.find_in_rows(&sql, [], |row| {
+                let status = record::status(row, source, self.rule())?;
+                Ok((!StatusFilter::Approved.allows(status)).then_some(()))
+            })?;
+            if hidden.is_some() {
+                return Ok(false);
             }
         }
         Ok(true)
