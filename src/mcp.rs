@@ -8,9 +8,10 @@
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
 //! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
 //! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
-//! whose results are passed on unchanged (`raw_result.rs`).
+//! whose results are passed on.
 
 mod answer;
+mod catching;
 mod client;
 mod handler;
 pub mod http;
@@ -18,7 +19,6 @@ mod markdown;
 mod message;
 mod open_requests;
 mod prompts;
-mod raw_result;
 mod reader;
 mod resources;
 mod roots;
@@ -43,8 +43,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::answer::Answer;
+use self::catching::CatchingServer;
 use self::client::Quirks;
-use self::raw_result::RawResultServer;
 use self::reader::{error_result, protocol_error};
 use self::roots::Roots;
 pub use self::trouble::Start;
@@ -159,7 +159,7 @@ where
     let trouble = server.trouble.clone();
     let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
-        match RawResultServer(server).serve(transport).await {
+        match CatchingServer(server).serve(transport).await {
             Ok(running) => running
                 .waiting()
                 .await

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::client::Quirks;
 use super::trouble::in_words;
-use super::{Server, error_result, prompts, raw_result, resources, tools, until_cancelled};
+use super::{Server, error_result, prompts, resources, tools, until_cancelled};
 use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
@@ -106,7 +106,7 @@ impl ServerHandler for Server {
                 .await?
             }
             None => match server.upstreams.call(&request.name, values, &context).await {
-                Some(Answer::Result(result)) => raw_result::carry(result),
+                Some(Answer::Result(result)) => result,
                 Some(Answer::Refused(error)) => return Err(error),
                 Some(Answer::Arguments(body)) => error_result(&body),
                 Some(Answer::None(error)) => {

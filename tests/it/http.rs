@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use crate::mcp::Server;
 use crate::support::{Root, fingerprint, memory};
 
-const SECRET: &str = "a-secret-of-these-tests";
+/// The token of [`Http::start`].
+pub const SECRET: &str = "a-secret-of-these-tests";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The binary with a home folder of its own and none of the variables that it reads from this
@@ -40,7 +41,7 @@ fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
 pub struct Http {
     child: Child,
     pub url: String,
-    address: SocketAddr,
+    pub address: SocketAddr,
     pub agent: ureq::Agent,
     pub token: Option<String>,
     home: TempDir,
@@ -88,6 +89,11 @@ impl Http {
             token: Some(SECRET.to_owned()),
             home,
         }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a message; the status and the body of the answer.

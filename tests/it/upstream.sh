@@ -59,7 +59,7 @@ while IFS= read -r line; do
         case $line in
         *'"name":"echo"'*)
             echo "$line" >> "$traces/calls"
-            answer "$id" '{"content":[{"type":"text","text":"again","odd":{"kept":[1,2.5,null]}},{"type":"hologram","data":"x"}],"structuredContent":{"said":"again"},"isError":false,"own":"kept","_meta":{"theirs":1}}'
+            answer "$id" '{"content":[{"type":"text","text":"again","annotations":{"priority":1.0}},{"type":"resource_link","uri":"page://one","name":"one"}],"structuredContent":{"said":"again","kept":[1,2.5,null]},"isError":false,"own":"lost","_meta":{"theirs":1}}'
             ;;
         *'"name":"hang"'*) ;;
         *'"name":"stuck"'*) trap '' TERM; sleep 600 ;;

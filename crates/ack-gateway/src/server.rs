@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, ErrorData, ServerResult,
-    Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorData, ResultType,
+    ServerResult, Tool,
 };
 use rmcp::service::{
     Peer, PeerRequestOptions, RequestContext, RequestHandle, RoleClient, RoleServer, ServiceError,
@@ -36,7 +36,7 @@ use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
 use ack_api::text;
 
-/// Longest message of an upstream server, in bytes.
+/// Longest answer of an upstream server, with what it sends before it, in bytes.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 /// Concurrent calls of one server. Further ones wait.
 const MAX_CONCURRENT_CALLS: usize = 8;
@@ -99,7 +99,7 @@ enum State {
 /// The outcome of a call.
 pub enum Answer {
     /// The server's result, marked with its origin.
-    Result(Value),
+    Result(CallToolResult),
     /// The server's protocol error.
     Refused(ErrorData),
     /// The arguments are not valid for the tool.
@@ -383,9 +383,6 @@ impl Link {
         waiting.0 = None;
         match response {
             Ok(Ok(result)) => self.result(result),
-            Ok(Err(ServiceError::McpError(error))) if error.code == process::ANSWER_TOO_LONG => {
-                Answer::None(self.failed(error.message.to_string()))
-            }
             Ok(Err(ServiceError::McpError(error))) => Answer::Refused(error),
             Ok(Err(ServiceError::TransportSend(error))) => {
                 self.unresponsive.notify_one();
@@ -421,40 +418,21 @@ impl Link {
 
     /// The server's result, with its origin in `_meta`.
     fn result(&self, result: ServerResult) -> Answer {
-        let value = match result {
-            ServerResult::CustomResult(CustomResult(Value::String(raw))) => {
-                serde_json::from_str(&raw).unwrap_or_default()
+        let mut result = match result {
+            ServerResult::CallToolResult(result) => result,
+            ServerResult::InputRequiredResult(_) => {
+                return Answer::None(
+                    self.failed("it asked for more input, which is not supported"),
+                );
             }
-            ServerResult::CustomResult(CustomResult(value)) => value,
-            other => serde_json::to_value(other).unwrap_or_default(),
+            _ => return Answer::None(self.failed("its answer is not a tool result")),
         };
-        let Value::Object(mut result) = value else {
-            return Answer::None(self.failed("its answer is not a result"));
-        };
-        match result.get("resultType").and_then(Value::as_str) {
-            None | Some("complete") => {}
-            Some(other) => {
-                return Answer::None(self.failed(format!(
-                    "it asked for more input (`{}`), which is not supported",
-                    text::line(other, 40)
-                )));
-            }
-        }
-        if !result.get("content").is_none_or(Value::is_array)
-            || result.get("content").is_none() && result.get("structuredContent").is_none()
-        {
-            return Answer::None(self.failed("its answer is not a tool result"));
-        }
-        let meta = result
-            .entry("_meta")
-            .or_insert_with(|| Value::Object(Map::new()));
-        if let Some(meta) = meta.as_object_mut() {
-            meta.insert(
-                ORIGIN_META_KEY.to_owned(),
-                Value::from(self.settings.name.as_str()),
-            );
-        }
-        Answer::Result(Value::Object(result))
+        // An older server does not say it.
+        result.result_type = Some(ResultType::COMPLETE);
+        let origin = Value::from(self.settings.name.as_str());
+        let meta = result.meta.get_or_insert_default();
+        meta.0.insert(ORIGIN_META_KEY.to_owned(), origin);
+        Answer::Result(result)
     }
 
     /// After a call timed out: a server that does not even list its tools is considered dead.

@@ -28,7 +28,6 @@ use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
-use crate::mcp::raw_result;
 use crate::peers::{Peer, ReadingGuard};
 
 /// Messages that take more memory than this, in bytes, are large.
@@ -76,8 +75,6 @@ impl ServedSettings {
 /// The view of one kind of client.
 struct View {
     mcp: StreamableHttpService<Server, NeverSessionManager>,
-    /// Whether there are upstream servers, whose results are passed on.
-    has_upstreams: bool,
 }
 
 impl View {
@@ -88,7 +85,6 @@ impl View {
             .with_json_response(true)
             .with_max_request_body_bytes(limits.bytes);
         Arc::new(Self {
-            has_upstreams: !server.upstreams.is_empty(),
             mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
         })
     }
@@ -358,14 +354,7 @@ impl Site {
                 .await
                 .map(Collected::to_bytes)
                 .unwrap_or_default();
-            let raw_body = if view.has_upstreams {
-                raw_result::body(&body)
-            } else {
-                None
-            };
-            let body = raw_body
-                .or_else(|| sanitize_error_body(&body))
-                .map_or(body, Bytes::from);
+            let body = sanitize_error_body(&body).map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
             let answer = Response::from_parts(head, Full::new(body.clone()).boxed());
             (answer, body)

@@ -8,13 +8,16 @@ use super::{Site, listed, names, text, until};
 use crate::mcp::Server;
 
 #[test]
-fn a_result_is_passed_through_unchanged_and_labelled() {
+fn a_result_is_passed_on_and_labelled() {
     let site = Site::new("plain", r#"echo = "page_echo""#, "");
+    // What the protocol does not define is left out.
     let expected = json!({
-        "content": [{ "type": "text", "text": "again", "odd": { "kept": [1, 2.5, null] } }, { "type": "hologram", "data": "x" }],
-        "structuredContent": { "said": "again" },
+        "content": [
+            { "type": "text", "text": "again", "annotations": { "priority": 1.0 } },
+            { "type": "resource_link", "uri": "page://one", "name": "one" },
+        ],
+        "structuredContent": { "said": "again", "kept": [1, 2.5, null] },
         "isError": false,
-        "own": "kept",
         "_meta": { "theirs": 1, "ack-memory/upstream": "page" },
     });
     let mut server = site.serve();
@@ -61,7 +64,7 @@ fn an_error_of_the_server_is_passed_on() {
     );
     let odd = server.fail("page_odd", json!({}));
     assert_eq!(odd.code, "upstream_failed");
-    assert!(odd.message.contains("not a result"), "{odd:?}");
+    assert!(odd.message.contains("not a tool result"), "{odd:?}");
 }
 
 #[test]

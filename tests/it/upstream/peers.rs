@@ -1,66 +1,13 @@
 //! Our own binary as an upstream server, over standard input and output and over HTTP.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{OURS, Site, TIMEOUT, is_alive, names, text, until};
+use super::{OURS, Site, is_alive, names, text, until};
+use crate::http::{Http, SECRET};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
-
-/// Our own binary over HTTP, with a token.
-struct Http {
-    child: Child,
-    url: String,
-}
-
-impl Http {
-    fn start(root: &Path, change: impl FnOnce(&mut Command)) -> Self {
-        let mut command = command(root);
-        command
-            .args(["--http", "127.0.0.1:0"])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
-        change(&mut command);
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        assert!(url.starts_with("http://"), "{url:?}");
-        Self {
-            child,
-            url: url.trim().to_owned(),
-        }
-    }
-
-    fn request(&self, token: &str, method: &str, params: Value) -> Value {
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .build()
-            .into();
-        let mut answer = agent
-            .post(&self.url)
-            .header("Accept", "application/json, text/event-stream")
-            .header("Content-Type", "application/json")
-            .header("Authorization", format!("Bearer {token}"))
-            .send(message.to_string())
-            .unwrap();
-        serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap()
-    }
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const SECRET: &str = "a-secret-of-these-tests";
 
 fn other_root() -> Root {
     let root = Root::new();
@@ -100,9 +47,7 @@ fn another_ack_memory_is_a_source_over_standard_input_and_output() {
 #[test]
 fn another_ack_memory_is_a_source_over_http() {
     let other = other_root();
-    let http = Http::start(other.path(), |command| {
-        command.env("ACK_MEM_TOKEN", SECRET);
-    });
+    let http = Http::start(other.path());
     let site = Site::new("plain", "", "");
     site.configure(&format!(
         "[upstream.team]\nurl = \"{}\"\ntoken_env = \"TEAM_TOKEN\"\ntools = {{ query_memories = \"team_search\" }}\n",
@@ -137,16 +82,9 @@ fn another_ack_memory_is_a_source_over_http() {
 #[test]
 fn an_http_server_is_reconnected() {
     let other = other_root();
-    let first = Http::start(other.path(), |command| {
-        command.args(["--no-token"]);
-    });
-    let address = first
-        .url
-        .strip_prefix("http://")
-        .unwrap()
-        .strip_suffix("/mcp")
-        .unwrap()
-        .to_owned();
+    let arguments = ["--http", "127.0.0.1:0", "--no-token"];
+    let first = Http::with(other.path(), &arguments, |_| {});
+    let address = first.address.to_string();
     let site = Site::new("plain", "", "");
     site.configure(&format!(
         "[upstream.team]\nurl = \"{}\"\ntools = {{ query_memories = \"team_search\" }}\n",
@@ -189,44 +127,30 @@ fn all_clients_over_http_share_one_connection() {
         r#"echo = "page_echo", garbage = "page_garbage""#,
         "",
     );
-    let http = Http::start(site.root.path(), |command| {
-        command.env("ACK_MEM_TOKEN", SECRET);
+    let http = Http::start(site.root.path());
+    let call = |name: &str, arguments: Value| {
+        http.request(
+            "tools/call",
+            json!({ "name": name, "arguments": arguments }),
+        )
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let tools = http.request("tools/list", json!({}));
+                assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 6);
+                let called = call("page_garbage", json!({}));
+                assert_eq!(called["result"]["content"][0]["text"], "after garbage");
+            });
+        }
     });
-    let calls: Vec<_> = (0..4)
-        .map(|_| {
-            let url = http.url.clone();
-            std::thread::spawn(move || {
-                let client = std::mem::ManuallyDrop::new(Http {
-                    child: Command::new("true").spawn().unwrap(),
-                    url,
-                });
-                let tools = client.request(SECRET, "tools/list", json!({}));
-                let called = client.request(
-                    SECRET,
-                    "tools/call",
-                    json!({ "name": "page_garbage", "arguments": {} }),
-                );
-                (
-                    tools["result"]["tools"].as_array().unwrap().len(),
-                    called["result"]["content"][0]["text"].clone(),
-                )
-            })
-        })
-        .collect();
-    for call in calls {
-        assert_eq!(call.join().unwrap(), (6, json!("after garbage")));
-    }
     assert_eq!(site.lines("starts").len(), 1);
-    let raw = http.request(
-        SECRET,
-        "tools/call",
-        json!({ "name": "page_echo", "arguments": { "word": "x" } }),
-    );
-    assert_eq!(raw["result"]["content"][1]["type"], "hologram");
+    let raw = call("page_echo", json!({ "word": "x" }));
+    assert_eq!(raw["result"]["content"][1]["type"], "resource_link");
     assert_eq!(raw["result"]["_meta"]["ack-memory/upstream"], "page");
     let processes = site.processes();
     let status = Command::new("kill")
-        .args(["-TERM", &http.child.id().to_string()])
+        .args(["-TERM", &http.id().to_string()])
         .status()
         .unwrap();
     assert!(status.success());

@@ -20,7 +20,10 @@ fn garbage_is_skipped_and_a_flood_ends_the_connection() {
     );
     let flooded = server.fail("page_flood", json!({}));
     assert_eq!(flooded.code, "upstream_failed");
-    assert!(flooded.message.contains("unsolicited bytes"), "{flooded:?}");
+    assert!(
+        flooded.message.contains("bytes before an answer"),
+        "{flooded:?}"
+    );
     until("it is not started again", || {
         server.call("page_garbage", json!({}))["isError"] != true
     });
@@ -34,14 +37,13 @@ fn an_answer_that_is_too_long_is_an_error_that_names_the_limit() {
     let long = server.fail("page_big", json!({}));
     assert_eq!(long.code, "upstream_failed");
     assert!(
-        long.message.contains("longer than 8388608 bytes"),
+        long.message
+            .contains("more than 8388608 bytes before an answer"),
         "{long:?}"
     );
-    assert_eq!(
-        text(&server.call("page_garbage", json!({}))),
-        "after garbage"
-    );
-    assert_eq!(site.lines("starts").len(), 1, "the connection held");
+    until("it is not started again", || {
+        server.call("page_garbage", json!({}))["isError"] != true
+    });
 }
 
 #[test]
@@ -214,7 +216,7 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
         let reasons = [
             "it does not read the answers",
             "requests and notifications in a minute",
-            "unsolicited bytes",
+            "bytes before an answer",
         ];
         // On a busy machine it may be back before anybody has looked.
         until("the reason is not reported", || {
@@ -242,5 +244,8 @@ fn answers_without_a_request_are_ignored() {
     let mut server = site.serve();
     let garbage = server.fail("page_drivel", json!({}));
     assert_eq!(garbage.code, "upstream_failed");
-    assert!(garbage.message.contains("unsolicited bytes"), "{garbage:?}");
+    assert!(
+        garbage.message.contains("bytes before an answer"),
+        "{garbage:?}"
+    );
 }

@@ -1,27 +1,37 @@
-//! A transport that limits what a server may send. rmcp starts a task for each request of the
-//! server and keeps reading. Without a limit, a server that sends requests faster than it reads
-//! answers would fill this process's memory.
+//! Limits what a server may send. rmcp starts a task for each request of the server and keeps
+//! reading. Without a limit, a server that sends requests faster than it reads answers would fill
+//! this process's memory, and so would a line that does not end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+
+use super::MAX_MESSAGE_BYTES;
 
 /// How many requests of a server may be unanswered at once. Further ones are not read yet.
 const MAX_OPEN_REQUESTS: usize = 32;
 /// How long a server may leave that many answers unread.
 const ANSWER_READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the end of its input may wait for what is being written to it.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 const MAX_MESSAGES_PER_MINUTE: u32 = 20_000;
 
 /// The state that a transport shares with the owner of the connection.
 #[derive(Default)]
 pub struct Gate {
     changed: Notify,
+    /// How many bytes came since the last answer to a request.
+    unanswering: AtomicUsize,
     reason: Mutex<Option<String>>,
 }
 
@@ -44,7 +54,41 @@ impl Gate {
     }
 }
 
-/// The transport.
+/// The output of a server. It ends if too much comes before an answer is complete.
+pub struct Limited<R> {
+    output: R,
+    gate: Arc<Gate>,
+}
+
+impl<R> Limited<R> {
+    /// Wraps the output.
+    pub const fn new(output: R, gate: Arc<Gate>) -> Self {
+        Self { output, gate }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.output).poll_read(context, buffer))?;
+        let read = buffer.filled().len() - before;
+        let total = read + self.gate.unanswering.fetch_add(read, Ordering::Relaxed);
+        if total > MAX_MESSAGE_BYTES {
+            self.gate.shut(format!(
+                "it sent more than {MAX_MESSAGE_BYTES} bytes before an answer was complete"
+            ));
+            // Nothing more is the end of the output.
+            buffer.set_filled(before);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A transport with limits.
 pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
@@ -53,8 +97,10 @@ pub struct Bounded<T> {
     reserved: Option<OwnedSemaphorePermit>,
     /// Since when no permit has been free.
     full_since: Option<Instant>,
-    /// The unanswered requests, each with its permit.
+    /// The server's unanswered requests, each with its permit.
     unanswered: Arc<Mutex<HashMap<RequestId, OwnedSemaphorePermit>>>,
+    /// Our requests that the server has not answered.
+    asked: HashSet<RequestId>,
     /// The start of the current minute, and the number of messages since then.
     minute: (Instant, u32),
 }
@@ -69,6 +115,7 @@ impl<T> Bounded<T> {
             reserved: None,
             full_since: None,
             unanswered: Arc::default(),
+            asked: HashSet::new(),
             minute: (Instant::now(), 0),
         }
     }
@@ -127,6 +174,13 @@ impl<T> Bounded<T> {
         }
         is_new
     }
+
+    /// Records the answer to a request. One that nobody asked for counts as noise.
+    fn answered(&mut self, id: &RequestId) {
+        if self.asked.remove(id) {
+            self.gate.unanswering.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
@@ -137,9 +191,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let answered = match &message {
+            JsonRpcMessage::Request(request) => {
+                self.asked.insert(request.id.clone());
+                None
+            }
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
-            _ => None,
+            JsonRpcMessage::Notification(_) => None,
         };
         let room = answered.and_then(|id| {
             self.unanswered
@@ -161,29 +219,39 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
                 return None;
             }
             let message = self.inner.receive().await?;
-            let goes_on = match &message {
-                JsonRpcMessage::Request(request) => self.count() && self.note(&request.id),
-                JsonRpcMessage::Notification(_) => self.count(),
-                _ => true,
-            };
-            if !goes_on {
-                return None;
-            }
-            match message {
+            match &message {
+                JsonRpcMessage::Request(request) => {
+                    if !self.count() || !self.note(&request.id) {
+                        return None;
+                    }
+                }
                 JsonRpcMessage::Notification(notification) => {
+                    if !self.count() {
+                        return None;
+                    }
                     if matches!(
                         notification.notification,
                         ServerNotification::ToolListChangedNotification(_)
                     ) {
                         self.gate.changed.notify_one();
                     }
+                    continue;
                 }
-                message => return Some(message),
+                JsonRpcMessage::Response(response) => self.answered(&response.id),
+                JsonRpcMessage::Error(error) => {
+                    if let Some(id) = &error.id {
+                        self.answered(id);
+                    }
+                }
             }
+            return Some(message);
         }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+        // A writer may wait forever for a server that does not read.
+        timeout(CLOSE_TIMEOUT, self.inner.close())
+            .await
+            .unwrap_or(Ok(()))
     }
 }

@@ -6,6 +6,7 @@
 //! schemas are not passed on.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -21,8 +22,10 @@ const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
 /// The deepest nesting of a schema.
 const MAX_SCHEMA_DEPTH: usize = 24;
-/// Keywords that hosts refuse at the root of a schema.
-const COMBINATORS: [&str; 7] = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
+/// Keywords that hosts refuse at the root of a schema, and those that name a document.
+const REMOVED: [&str; 9] = [
+    "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id",
+];
 
 /// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,10 +34,6 @@ pub struct OfferedTool {
     pub upstream_name: String,
     /// Its entry in the tool list.
     pub listed: Tool,
-    /// The argument names that agents may use.
-    names: Vec<String>,
-    /// Whether its schema allows other arguments too.
-    is_open: bool,
 }
 
 /// A configured tool that is not offered.
@@ -82,30 +81,14 @@ pub fn offer_tools(
 ) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     for wanted in &upstream.tools {
-        let upstream_name = &wanted.upstream_name;
-        let found = listed_tools
-            .iter()
-            .find(|tool| tool.get("name").and_then(Value::as_str) == Some(upstream_name));
-        let tool = match found {
-            Some(tool) => offer_tool(upstream, wanted, tool),
-            None => {
-                let names = listed_tools
-                    .iter()
-                    .filter_map(|tool| tool.get("name")?.as_str());
-                let near = nearest(upstream_name, names, 1);
-                let near = near.first().map_or_else(String::new, |near| {
-                    format!("; it has `{}`", text::line(near, 80))
-                });
-                Err(not_offered(
-                    format!("it has no such tool{near}"),
-                    UNKNOWN_TOOL_HINT,
-                ))
-            }
-        };
-        match tool {
-            Ok(tool) => tools.push(tool),
+        let upstream_name = wanted.upstream_name.clone();
+        match offer_tool(upstream, wanted, listed_tools) {
+            Ok(listed) => tools.push(OfferedTool {
+                upstream_name,
+                listed,
+            }),
             Err(why) => withheld.push(WithheldTool {
-                upstream_name: upstream_name.clone(),
+                upstream_name,
                 name: wanted.name.clone(),
                 why,
             }),
@@ -114,53 +97,45 @@ pub fn offer_tools(
     (tools, withheld)
 }
 
-/// The description that agents read: the server's, with its origin.
-fn description(upstream: &Upstream, listed_tool: &Value) -> String {
-    let upstream_text = listed_tool
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let upstream_text = text::line(upstream_text, MAX_DESCRIPTION_CHARS);
-    format!(
-        "From the upstream server {}: {upstream_text}",
-        upstream.name
-    )
-    .trim_end_matches([':', ' '])
-    .to_owned()
-}
-
 fn offer_tool(
     upstream: &Upstream,
-    tool: &UpstreamTool,
-    listed_tool: &Value,
-) -> Result<OfferedTool, NotOffered> {
-    let annotations: ToolAnnotations = listed_tool
+    wanted: &UpstreamTool,
+    listed_tools: &[Value],
+) -> Result<Tool, NotOffered> {
+    let upstream_name = wanted.upstream_name.as_str();
+    let name_of =
+        |tool: &'_ Value| -> Option<String> { Some(tool.get("name")?.as_str()?.to_owned()) };
+    let mut tools = listed_tools.iter();
+    let Some(tool) = tools.find(|tool| name_of(tool).as_deref() == Some(upstream_name)) else {
+        let names: Vec<String> = listed_tools.iter().filter_map(name_of).collect();
+        let near = nearest(upstream_name, names.iter().map(String::as_str), 1);
+        let near = near.first().map_or_else(String::new, |near| {
+            format!("; it has `{}`", text::line(near, 80))
+        });
+        let reason = format!("it has no such tool{near}");
+        return Err(not_offered(reason, UNKNOWN_TOOL_HINT));
+    };
+    let mut annotations: ToolAnnotations = tool
         .get("annotations")
         .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
         .unwrap_or_default();
-    check_annotations(&annotations, upstream.trust_unannotated)?;
-    let schema = SafeSchema::of(listed_tool.get("inputSchema"))?;
-    let mut listed = Tool::new(
-        tool.name.clone(),
-        description(upstream, listed_tool),
-        std::sync::Arc::new(schema.schema),
-    );
-    let mut shown_annotations = ToolAnnotations::new();
-    shown_annotations.read_only_hint = annotations.read_only_hint;
-    shown_annotations.destructive_hint = annotations.destructive_hint;
-    shown_annotations.idempotent_hint = annotations.idempotent_hint;
-    shown_annotations.open_world_hint = annotations.open_world_hint;
-    listed.annotations = Some(shown_annotations);
-    Ok(OfferedTool {
-        upstream_name: tool.upstream_name.clone(),
-        listed,
-        names: schema.names,
-        is_open: schema.is_open,
-    })
+    check_read_only(&annotations, upstream.trust_unannotated)?;
+    let schema = safe_schema(tool.get("inputSchema"))?;
+    let theirs = tool.get("description").and_then(Value::as_str);
+    let theirs = text::line(theirs.unwrap_or_default(), MAX_DESCRIPTION_CHARS);
+    let description = format!("From the upstream server {}: {theirs}", upstream.name);
+    let description = description.trim_end_matches([':', ' ']).to_owned();
+    let mut listed = Tool::new(wanted.name.clone(), description, Arc::new(schema));
+    // The title is text of the server's.
+    annotations.title = None;
+    listed.annotations = Some(annotations);
+    Ok(listed)
 }
 
-/// Refuses a tool that writes, or may write.
-fn check_annotations(annotations: &ToolAnnotations, trusted: bool) -> Result<(), NotOffered> {
+fn check_read_only(
+    annotations: &ToolAnnotations,
+    trust_unannotated: bool,
+) -> Result<(), NotOffered> {
     if annotations.destructive_hint == Some(true) {
         return Err(not_offered(
             "it says that it is destructive",
@@ -173,7 +148,7 @@ fn check_annotations(annotations: &ToolAnnotations, trusted: bool) -> Result<(),
             "it says that it is not read-only",
             READ_ONLY_HINT,
         )),
-        None if trusted => Ok(()),
+        None if trust_unannotated => Ok(()),
         None => Err(not_offered(
             "it does not say that it is read-only",
             UNANNOTATED_HINT,
@@ -181,73 +156,49 @@ fn check_annotations(annotations: &ToolAnnotations, trusted: bool) -> Result<(),
     }
 }
 
-/// The schema of a tool's arguments, in a form that every host accepts.
-struct SafeSchema {
-    schema: Map<String, Value>,
-    /// The arguments that it names.
-    names: Vec<String>,
-    /// Whether it allows others too.
-    is_open: bool,
-}
-
-impl SafeSchema {
-    fn of(listed_schema: Option<&Value>) -> Result<Self, NotOffered> {
-        let Some(Value::Object(schema)) = listed_schema else {
-            return Err(not_offered("its schema is not an object", SCHEMA_HINT));
-        };
-        let mut schema = schema.clone();
-        if schema.get("type").and_then(Value::as_str) != Some("object")
-            || depth(listed_schema.unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
-        {
-            return Err(not_offered(
-                "its schema does not describe an object",
-                SCHEMA_HINT,
-            ));
-        }
-        if listed_schema.is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA_BYTES) {
-            return Err(not_offered(
-                format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"),
-                SCHEMA_HINT,
-            ));
-        }
-        for key in COMBINATORS.into_iter().chain(["$schema", "$id"]) {
-            schema.remove(key);
-        }
-        let is_names = |required: &Value| {
-            let names = required.as_array();
-            names.is_some_and(|names| names.iter().all(Value::is_string))
-        };
-        if !schema.get("required").is_none_or(is_names) {
-            return Err(not_offered(
-                "`required` of its schema is not a list of names",
-                SCHEMA_HINT,
-            ));
-        }
-        let is_schema = |property: &Value| property.is_object() || property.is_boolean();
-        let names = match schema.get("properties") {
-            None => Vec::new(),
-            Some(Value::Object(properties)) if properties.values().all(is_schema) => {
-                properties.keys().cloned().collect()
-            }
-            Some(_) => {
-                return Err(not_offered(
-                    "the properties of its schema are not schemas",
-                    SCHEMA_HINT,
-                ));
-            }
-        };
-        schema.entry("properties").or_insert_with(|| json!({}));
-        schema.values_mut().for_each(make_safe);
-        let is_open = is_open(&schema);
-        if !is_open {
-            schema.insert("additionalProperties".to_owned(), json!(false));
-        }
-        Ok(Self {
-            schema,
-            names,
-            is_open,
-        })
+/// The schema of a tool's arguments in a form that hosts accept.
+fn safe_schema(schema: Option<&Value>) -> Result<Map<String, Value>, NotOffered> {
+    let refused = |reason: String| Err(not_offered(reason, SCHEMA_HINT));
+    let Some(value @ Value::Object(schema)) = schema else {
+        return refused("its schema is not an object".to_owned());
+    };
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return refused("its schema does not describe an object".to_owned());
     }
+    if depth(value, 0) > MAX_SCHEMA_DEPTH {
+        return refused(format!(
+            "its schema is nested deeper than {MAX_SCHEMA_DEPTH}"
+        ));
+    }
+    if value.to_string().len() > MAX_SCHEMA_BYTES {
+        return refused(format!(
+            "its schema is longer than {MAX_SCHEMA_BYTES} bytes"
+        ));
+    }
+    let is_schema = |property: &Value| property.is_object() || property.is_boolean();
+    let is_valid = match schema.get("properties") {
+        None => true,
+        Some(Value::Object(properties)) => properties.values().all(is_schema),
+        Some(_) => false,
+    };
+    if !is_valid {
+        return refused("the properties of its schema are not schemas".to_owned());
+    }
+    let required = schema.get("required").map(Value::as_array);
+    if required.is_some_and(|names| !names.is_some_and(|names| names.iter().all(Value::is_string)))
+    {
+        return refused("`required` of its schema is not a list of names".to_owned());
+    }
+    let mut schema = schema.clone();
+    for key in REMOVED {
+        schema.shift_remove(key);
+    }
+    schema.entry("properties").or_insert_with(|| json!({}));
+    if !is_open(&schema) {
+        schema.insert("additionalProperties".to_owned(), json!(false));
+    }
+    clean_texts(&mut schema);
+    Ok(schema)
 }
 
 /// Whether a schema allows arguments that it does not name.
@@ -263,56 +214,59 @@ fn depth(value: &Value, at: usize) -> usize {
     if at > MAX_SCHEMA_DEPTH {
         return at;
     }
-    let deepest = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(|value| depth(value, at + 1)).max().unwrap_or(at)
+    let deepest = match value {
+        Value::Array(entries) => entries.iter().map(|entry| depth(entry, at + 1)).max(),
+        Value::Object(entries) => entries.values().map(|entry| depth(entry, at + 1)).max(),
+        _ => None,
     };
-    match value {
-        Value::Array(entries) => deepest(&mut entries.iter()),
-        Value::Object(entries) => deepest(&mut entries.values()),
-        _ => at,
-    }
+    deepest.unwrap_or(at)
 }
 
 /// Cleans the texts in a schema.
-fn make_safe(schema: &mut Value) {
-    match schema {
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                match value {
-                    Value::String(words)
-                        if ["description", "title", "$comment"].contains(&key.as_str()) =>
-                    {
-                        *words = text::line(words, MAX_DESCRIPTION_CHARS);
-                    }
-                    _ => make_safe(value),
-                }
+fn clean_texts(schema: &mut Map<String, Value>) {
+    for (key, value) in schema {
+        match value {
+            Value::String(words) if ["description", "title", "$comment"].contains(&&**key) => {
+                *words = text::line(words, MAX_DESCRIPTION_CHARS);
             }
+            Value::Object(inner) => clean_texts(inner),
+            Value::Array(entries) => {
+                let objects = entries.iter_mut().filter_map(Value::as_object_mut);
+                objects.for_each(clean_texts);
+            }
+            _ => {}
         }
-        Value::Array(entries) => entries.iter_mut().for_each(make_safe),
-        _ => {}
     }
 }
 
 impl OfferedTool {
-    /// Refuses an argument that the tool does not have.
+    /// Checks the names of the arguments of a call.
     ///
     /// # Errors
     /// An argument is unknown.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
-        let is_unknown = |name: &&String| !self.is_open && !self.names.contains(*name);
-        let Some(unknown) = arguments.keys().find(is_unknown) else {
+        let schema = &self.listed.input_schema;
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let is_known = |name: &String| properties.is_some_and(|known| known.contains_key(name));
+        let mut names = arguments.keys();
+        let Some(unknown) = names.find(|name| !is_open(schema) && !is_known(name)) else {
             return Ok(());
         };
+        let known: Vec<String> = properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .cloned()
+            .collect();
         let argument = text::line(unknown, 100);
         Err(Box::new(ErrorBody {
             code: "unknown_argument".to_owned(),
             message: format!("`{argument}` is not an argument of {}", self.listed.name),
             hint: None,
             path: None,
-            nearest: nearest(&argument, self.names.iter().map(String::as_str), 2),
+            nearest: nearest(&argument, known.iter().map(String::as_str), 2),
             argument: Some(argument),
             value: None,
-            allowed: self.names.clone(),
+            allowed: known,
             example: None,
         }))
     }

@@ -14,6 +14,7 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService,
     RunningServiceCancellationToken, serve_client_with_lifecycle,
 };
+use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -210,71 +211,27 @@ async fn handshake(
     deadline: Instant,
 ) -> Result<Connected, HandshakeError> {
     let gate = Arc::new(Gate::default());
-    let lifecycle = match mode {
-        Mode::Initialize => ClientLifecycleMode::Initialize,
-        Mode::Discover => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
-    };
-    let mut process = None;
-    let serving = match &link.settings.connection {
-        Connection::Http { .. } => {
-            let transport =
-                http::connect(&link.settings.connection).map_err(HandshakeError::Failed)?;
+    let (serving, process) = match &link.settings.connection {
+        connection @ Connection::Http { .. } => {
+            let transport = http::connect(connection).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
-            timeout(
-                time_left(deadline),
-                serve_client_with_lifecycle(Client, transport, lifecycle),
-            )
-            .await
+            (serve(transport, mode, deadline).await, None)
         }
-        _ => {
-            let (started, pipe) =
-                process::start(&link.settings.connection).map_err(HandshakeError::Failed)?;
-            process = Some(started);
-            let pipe = Bounded::new(pipe, Arc::clone(&gate));
-            timeout(
-                time_left(deadline),
-                serve_client_with_lifecycle(Client, pipe, lifecycle),
-            )
-            .await
+        connection => {
+            let (process, pipe) =
+                process::start(connection, &gate).map_err(HandshakeError::Failed)?;
+            let transport = Bounded::new(pipe, Arc::clone(&gate));
+            (serve(transport, mode, deadline).await, Some(process))
         }
     };
-    let late = || {
-        format!(
-            "it did not start within {} ms",
-            link.settings.start_timeout.as_millis()
-        )
-    };
-    let running: RunningService<RoleClient, Client> = match serving {
-        Ok(Ok(running)) => running,
-        Ok(Err(error)) => {
-            let refused = matches!(
-                error,
-                ClientInitializeError::JsonRpcError(_)
-                    | ClientInitializeError::NoCompatibleProtocolVersion { .. }
-                    | ClientInitializeError::ExpectedInitResult(_)
-            );
-            let failure = match &error {
-                ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
-                other => cause(other),
-            };
+    let running = match serving {
+        Some(Ok(running)) => running,
+        Some(Err(error)) => return Err(handshake_failure(&error, process).await),
+        None => {
             let ended = end(process).await;
-            return Err(match ended {
-                _ if refused => {
-                    HandshakeError::Refused(format!("it refused the handshake: {failure}"))
-                }
-                Some(ended) => HandshakeError::Failed(ended),
-                None => HandshakeError::Failed(format!("it cannot be reached: {failure}")),
-            });
-        }
-        Err(_) => {
-            let ended = end(process)
-                .await
-                .filter(|ended| ended.contains("; it said: "));
-            return Err(HandshakeError::Failed(
-                ended.map_or_else(late, |ended| format!("{} ({ended})", late())),
-            ));
+            let said = ended.filter(|ended| ended.contains("; it said: "));
+            let said = said.map_or_else(String::new, |ended| format!(" ({ended})"));
+            return Err(HandshakeError::Failed(format!("{}{said}", late(link))));
         }
     };
     let peer = running.peer().clone();
@@ -307,9 +264,52 @@ async fn handshake(
         }
         Err(_) => {
             connected.end().await;
-            Err(HandshakeError::Failed(late()))
+            Err(HandshakeError::Failed(late(link)))
         }
     }
+}
+
+fn late(link: &Link) -> String {
+    let limit = link.settings.start_timeout.as_millis();
+    format!("it did not start within {limit} ms")
+}
+
+/// Greets the server; `None` if it takes too long.
+async fn serve<T: Transport<RoleClient> + 'static>(
+    transport: T,
+    mode: Mode,
+    deadline: Instant,
+) -> Option<Result<RunningService<RoleClient, Client>, ClientInitializeError>> {
+    let lifecycle = match mode {
+        Mode::Initialize => ClientLifecycleMode::Initialize,
+        Mode::Discover => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let serving = serve_client_with_lifecycle(Client, transport, lifecycle);
+    timeout(time_left(deadline), serving).await.ok()
+}
+
+/// Why the server could not be greeted.
+async fn handshake_failure(
+    error: &ClientInitializeError,
+    process: Option<Process>,
+) -> HandshakeError {
+    let failure = match error {
+        ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
+        other => cause(other),
+    };
+    let ended = end(process).await;
+    let is_refused = matches!(
+        error,
+        ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+            | ClientInitializeError::ExpectedInitResult(_)
+    );
+    if is_refused {
+        return HandshakeError::Refused(format!("it refused the handshake: {failure}"));
+    }
+    HandshakeError::Failed(ended.unwrap_or_else(|| format!("it cannot be reached: {failure}")))
 }
 
 async fn end(process: Option<Process>) -> Option<String> {
@@ -330,7 +330,7 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     text::line(message.split(" for url (").next().unwrap_or(&message), 300)
 }
 
-/// The server's tools, as the JSON that it sent.
+/// The server's tools, as JSON.
 pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
     let mut tools = Vec::new();
     let mut cursor = None;
@@ -343,9 +343,7 @@ pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
             .send_request(ClientRequest::ListToolsRequest(request))
             .await;
         let value = match result.map_err(|error| cause(&error))? {
-            ServerResult::CustomResult(CustomResult(Value::String(raw))) => {
-                serde_json::from_str(&raw).unwrap_or_default()
-            }
+            // A tool in it is not valid; the others may be.
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),
         };
