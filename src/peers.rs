@@ -1,59 +1,167 @@
-//! Tracks the open connections of a server and decides which one to close when another needs its
-//! place, or when its client does not read.
+//! Accepts the connections of a server and reads requests, within limits.
 //!
 //! A connection belongs to a stranger until one of its requests passes the gate and shows the
 //! token. Strangers have limits: in total, per address, and in time. The oldest stranger makes room
 //! for the next one. So clients without a token cannot keep out clients that have one. If every
-//! place is taken, a stranger is closed first, then the connection that has been idle longest, then
-//! the one whose request has been waited for longest.
-
-mod slow_reader;
+//! place is taken, a stranger is closed first, then the connection that has waited longest for a
+//! complete request. A client that does not read its answers is disconnected by the system.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{IpAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hyper::body::{Body, Incoming};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
-use hyper::service::Service;
-use hyper::{Request, Response};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-pub use self::slow_reader::ReadRate;
-use self::slow_reader::SlowReaderGuard;
-
-/// How often to look for an idle connection while every place is taken.
-const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// How often to look for an idle connection while every place is taken, and how long to wait if
+/// none can be accepted.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
-/// A connection with the guard against clients that do not read.
-type Guarded<S> = http1::Connection<TokioIo<SlowReaderGuard<TcpStream>>, S>;
-
-/// How many connections are allowed.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// In total.
+    /// How many there may be.
     pub max_total: usize,
-    /// Of strangers.
+    /// How many of strangers.
     pub max_unknown: usize,
-    /// Of strangers from one address.
+    /// How many of strangers from one address.
     pub max_per_address: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
+    /// How long a client may take to send the head of a request, and how long a connection may be
+    /// idle before it.
+    pub head_timeout: Duration,
+    /// How long a client may read nothing of an answer. Only Linux knows this limit.
+    pub unread_timeout: Duration,
+}
+
+/// Accepts connections until `stop` ends, and answers their requests. Returns what `stop` returns,
+/// and the connections that are still open.
+///
+/// # Errors
+/// The listener cannot be used.
+pub async fn serve<T, A, F, B>(
+    listener: TcpListener,
+    limits: ConnectionLimits,
+    stop: impl Future<Output = T>,
+    answer: A,
+) -> std::io::Result<(T, GracefulShutdown)>
+where
+    A: Fn(Request<Incoming>, Arc<Peer>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let peers = Peers::new(limits);
+    let open = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let next = async {
+            let (stream, address) = listener.accept().await?;
+            Ok::<_, std::io::Error>((stream, peers.place(address.ip()).await))
+        };
+        let accepted = tokio::select! {
+            next = next => next,
+            ended = &mut stop => return Ok((ended, open)),
+        };
+        let Ok((stream, place)) = accepted else {
+            // The process is out of file descriptors, or the client has already gone.
+            sleep(RETRY_INTERVAL).await;
+            continue;
+        };
+        limit_unread(&stream, limits.unread_timeout);
+        let (answer, peer) = (answer.clone(), Arc::clone(&place.peer));
+        let answer = service_fn(move |request| {
+            let answer = answer(request, Arc::clone(&peer));
+            async { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_timeout)
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(TokioIo::new(stream), answer);
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            tokio::select! {
+                // A client that disconnects is not an error.
+                _ = connection => {}
+                () = place.must_close() => {}
+            }
+        });
+        // Let the new connection run before the next one is accepted, which may take its place.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Why the body of a request cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// It has more bytes than this.
+    #[error("the body is longer than {0} bytes")]
+    TooLong(usize),
+    /// The client stopped sending it.
+    #[error("the body was cut off")]
+    CutOff,
+    /// It took longer than this.
+    #[error("the body took longer than {} seconds", .0.as_secs_f32())]
+    TooSlow(Duration),
+}
+
+impl BodyError {
+    /// The status of the answer.
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::CutOff => StatusCode::BAD_REQUEST,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// It is too long, or is not sent in time.
+pub async fn read_body(body: Incoming, bytes: usize, limit: Duration) -> Result<Bytes, BodyError> {
+    if body.size_hint().lower() > bytes as u64 {
+        return Err(BodyError::TooLong(bytes));
+    }
+    let read = timeout(limit, Limited::new(body, bytes).collect()).await;
+    match read.map_err(|_| BodyError::TooSlow(limit))? {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLong(bytes)),
+        Err(_) => Err(BodyError::CutOff),
+    }
+}
+
+/// Lets the system end the connection if its client reads nothing for this long.
+fn limit_unread(stream: &TcpStream, limit: Duration) {
+    let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit));
+    #[cfg(not(target_os = "linux"))]
+    let _ = limit;
 }
 
 /// The open connections.
 #[derive(Debug)]
-pub struct Peers {
-    connection_limits: ConnectionLimits,
+struct Peers {
+    limits: ConnectionLimits,
     open: Mutex<Open>,
     /// Notified when a connection has closed.
     freed: Notify,
@@ -70,28 +178,30 @@ struct Open {
 #[derive(Debug)]
 pub struct Peer {
     address: IpAddr,
-    known: AtomicBool,
     state: Mutex<State>,
     must_close: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Whether a request is being answered.
-    is_answering: bool,
-    /// Since when the server has been waiting for the rest of its request.
-    reading: Option<Instant>,
-    /// Whether an answer is being written.
-    writing: bool,
-    /// When it was last busy.
-    last: Instant,
+    /// Whether it has shown the token.
+    known: bool,
+    /// Since when the server waits for a complete request; `None` while it answers one.
+    idle_since: Option<Instant>,
+}
+
+/// The place of one connection. It is free again when this is dropped.
+#[derive(Debug)]
+struct Place {
+    peers: Arc<Peers>,
+    peer: Arc<Peer>,
+    number: u64,
 }
 
 impl Peers {
-    /// No connections yet.
-    pub fn new(connection_limits: ConnectionLimits) -> Arc<Self> {
+    fn new(limits: ConnectionLimits) -> Arc<Self> {
         Arc::new(Self {
-            connection_limits,
+            limits,
             open: Mutex::default(),
             freed: Notify::new(),
         })
@@ -102,65 +212,68 @@ impl Peers {
     }
 
     /// Waits for a place and takes it.
-    pub async fn wait_for_slot(self: &Arc<Self>, address: IpAddr) -> PeerSlot {
+    async fn place(self: &Arc<Self>, address: IpAddr) -> Place {
         loop {
-            if let Some(peer_slot) = self.admit(address) {
-                return peer_slot;
+            if let Some(place) = self.take_place(address) {
+                return place;
             }
             tokio::select! {
                 () = self.freed.notified() => {}
-                () = sleep(IDLE_CHECK_INTERVAL) => {}
+                () = sleep(RETRY_INTERVAL) => {}
             }
         }
     }
 
     /// Takes a place, and closes another connection if necessary; `None` if every connection is
-    /// busy.
-    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<PeerSlot> {
+    /// being answered.
+    fn take_place(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let mut open = self.open();
-        let strangers = || open.peers.iter().filter(|(_, peer)| !peer.is_known());
-        let oldest = strangers().map(|(number, _)| *number).next();
-        let neighbours = || strangers().filter(|(_, peer)| peer.address == address);
-        let leaves = if neighbours().count() >= self.connection_limits.max_per_address {
-            neighbours().map(|(number, _)| *number).next()
-        } else if strangers().count() >= self.connection_limits.max_unknown {
-            oldest
-        } else if open.peers.len() >= self.connection_limits.max_total {
-            let idle = open
-                .peers
-                .iter()
-                .filter_map(|(number, peer)| Some((peer.idle_since()?, *number)));
-            let incomplete = open
-                .peers
-                .iter()
-                .filter_map(|(number, peer)| Some((peer.state().reading?, *number)));
-            let longest_idle = idle.min().or_else(|| incomplete.min());
-            Some(oldest.or_else(|| longest_idle.map(|(_, number)| number))?)
-        } else {
-            None
-        };
-        if let Some(peer) = leaves.and_then(|number| open.peers.remove(&number)) {
+        if let Some(number) = open.must_leave(&self.limits, address)?
+            && let Some(peer) = open.peers.remove(&number)
+        {
             peer.must_close.notify_one();
         }
         let peer = Arc::new(Peer {
             address,
-            known: AtomicBool::new(false),
             state: Mutex::new(State {
-                is_answering: false,
-                reading: None,
-                writing: false,
-                last: Instant::now(),
+                known: false,
+                idle_since: Some(Instant::now()),
             }),
             must_close: Notify::new(),
         });
         open.next += 1;
         let number = open.next;
         open.peers.insert(number, Arc::clone(&peer));
-        Some(PeerSlot {
+        Some(Place {
             peers: Arc::clone(self),
             peer,
             number,
         })
+    }
+}
+
+impl Open {
+    /// The connection that makes room for another from this address, if one must; `None` if one
+    /// must and all are being answered.
+    fn must_leave(&self, limits: &ConnectionLimits, address: IpAddr) -> Option<Option<u64>> {
+        let strangers = || self.peers.iter().filter(|(_, peer)| !peer.state().known);
+        let oldest = strangers().map(|(number, _)| *number).next();
+        let neighbours = || strangers().filter(|(_, peer)| peer.address == address);
+        if neighbours().count() >= limits.max_per_address {
+            return Some(neighbours().map(|(number, _)| *number).next());
+        }
+        if strangers().count() >= limits.max_unknown {
+            return Some(oldest);
+        }
+        if self.peers.len() < limits.max_total {
+            return Some(None);
+        }
+        let idle = self.peers.iter().filter_map(|(number, peer)| {
+            let since = peer.state().idle_since?;
+            Some((since, *number))
+        });
+        let longest_idle = idle.min().map(|(_, number)| number);
+        oldest.or(longest_idle).map(Some)
     }
 }
 
@@ -176,43 +289,33 @@ impl Peer {
 
     /// Marks that it has shown the token.
     pub fn mark_known(&self) {
-        self.known.store(true, Ordering::Relaxed);
+        self.state().known = true;
     }
 
-    fn is_known(&self) -> bool {
-        self.known.load(Ordering::Relaxed)
-    }
-
-    /// When it became idle; `None` while it is busy.
-    fn idle_since(&self) -> Option<Instant> {
-        let state = self.state();
-        (!state.is_answering && !state.writing).then_some(state.last)
-    }
-
-    /// Sets whether an answer is being written to it.
-    pub fn set_writing(&self, writing: bool) {
-        let mut state = self.state();
-        state.writing = writing;
-        state.last = Instant::now();
+    /// Marks that it has sent a complete request, which is being answered until this is dropped.
+    pub fn answering(&self) -> Answering<'_> {
+        self.state().idle_since = None;
+        Answering(self)
     }
 }
 
-/// The place of one connection. It is free again when this is dropped.
+/// A connection whose request is being answered.
 #[derive(Debug)]
-pub struct PeerSlot {
-    peers: Arc<Peers>,
-    /// The connection that has the place.
-    pub peer: Arc<Peer>,
-    number: u64,
+pub struct Answering<'a>(&'a Peer);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.state().idle_since = Some(Instant::now());
+    }
 }
 
-impl PeerSlot {
+impl Place {
     /// Waits until the connection must be closed: another one needs its place, or it has been a
     /// stranger for too long.
-    pub async fn must_close(&self) {
+    async fn must_close(&self) {
         let too_long = async {
-            sleep(self.peers.connection_limits.unknown_timeout).await;
-            if self.peer.is_known() {
+            sleep(self.peers.limits.unknown_timeout).await;
+            if self.peer.state().known {
                 std::future::pending::<()>().await;
             }
         };
@@ -221,72 +324,12 @@ impl PeerSlot {
             () = too_long => {}
         }
     }
-
-    /// Answers the requests of the connection. A client may take so long to send the head of a
-    /// request, and must read its answers at least so fast.
-    pub fn serve<S, B>(
-        &self,
-        stream: TcpStream,
-        head: Duration,
-        pace: ReadRate,
-        answer: S,
-    ) -> Guarded<S>
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        B: Body + 'static,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let _ = stream.set_nodelay(true);
-        let stream = SlowReaderGuard::new(stream, Arc::clone(&self.peer), pace);
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(head)
-            .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), answer)
-    }
 }
 
-impl Drop for PeerSlot {
+impl Drop for Place {
     fn drop(&mut self) {
         self.peers.open().peers.remove(&self.number);
         self.peers.freed.notify_one();
-    }
-}
-
-/// Marks that the server waits for the body of a connection's request, until this is dropped.
-#[derive(Debug)]
-pub struct ReadingGuard<'a>(&'a Peer);
-
-impl<'a> ReadingGuard<'a> {
-    /// Marks the connection.
-    pub fn new(peer: &'a Peer) -> Self {
-        peer.state().reading = Some(Instant::now());
-        Self(peer)
-    }
-}
-
-impl Drop for ReadingGuard<'_> {
-    fn drop(&mut self) {
-        self.0.state().reading = None;
-    }
-}
-
-/// Marks a connection as being answered until this is dropped.
-#[derive(Debug)]
-pub struct AnsweringGuard<'a>(&'a Peer);
-
-impl<'a> AnsweringGuard<'a> {
-    /// Marks the connection.
-    pub fn new(peer: &'a Peer) -> Self {
-        peer.state().is_answering = true;
-        Self(peer)
-    }
-}
-
-impl Drop for AnsweringGuard<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state();
-        (state.is_answering, state.last) = (false, Instant::now());
     }
 }
 
@@ -294,12 +337,14 @@ impl Drop for AnsweringGuard<'_> {
 mod tests {
     use super::*;
 
-    fn connection_limits() -> ConnectionLimits {
+    fn limits() -> ConnectionLimits {
         ConnectionLimits {
             max_total: 6,
             max_unknown: 4,
             max_per_address: 2,
             unknown_timeout: Duration::from_millis(100),
+            head_timeout: Duration::from_secs(1),
+            unread_timeout: Duration::from_secs(1),
         }
     }
 
@@ -308,90 +353,68 @@ mod tests {
     }
 
     /// Whether the connection must be closed.
-    async fn must_close_now(peer_slot: &PeerSlot) -> bool {
-        tokio::time::timeout(
-            Duration::from_millis(5),
-            peer_slot.peer.must_close.notified(),
-        )
-        .await
-        .is_ok()
+    async fn must_close_now(place: &Place) -> bool {
+        let closes = place.peer.must_close.notified();
+        timeout(Duration::from_millis(5), closes).await.is_ok()
     }
 
     #[tokio::test]
     async fn the_oldest_unknown_connection_of_the_same_address_closes_first() {
-        let peers = Peers::new(connection_limits());
+        let peers = Peers::new(limits());
         let mut guests = Vec::new();
         for address in [1, 1, 2, 3] {
-            guests.push(peers.wait_for_slot(from(address)).await);
+            guests.push(peers.place(from(address)).await);
         }
-        guests.push(peers.wait_for_slot(from(1)).await);
+        guests.push(peers.place(from(1)).await);
         assert!(
             must_close_now(&guests[0]).await,
             "the older one of the same address"
         );
-        guests.push(peers.wait_for_slot(from(4)).await);
+        guests.push(peers.place(from(4)).await);
         assert!(must_close_now(&guests[1]).await, "the oldest of all");
-        for peer_slot in &guests[2..] {
-            assert!(!must_close_now(peer_slot).await);
+        for place in &guests[2..] {
+            assert!(!must_close_now(place).await);
         }
     }
 
     #[tokio::test]
     async fn a_known_client_outlasts_unknown_ones_and_stays_while_answered() {
-        let peers = Peers::new(connection_limits());
+        let peers = Peers::new(limits());
         let mut known = Vec::new();
         for _ in 0..5 {
-            known.push(peers.wait_for_slot(from(1)).await);
+            known.push(peers.place(from(1)).await);
             known.last().unwrap().peer.mark_known();
         }
-        let stranger = peers.wait_for_slot(from(2)).await;
-        known.push(peers.wait_for_slot(from(1)).await);
+        let stranger = peers.place(from(2)).await;
+        known.push(peers.place(from(1)).await);
         known.last().unwrap().peer.mark_known();
         assert!(must_close_now(&stranger).await);
         // Among those that showed a token, the one that has been idle longest is closed.
-        let first = AnsweringGuard::new(&known[0].peer);
-        known[1].peer.set_writing(true);
-        let next = peers.wait_for_slot(from(3)).await;
-        assert!(must_close_now(&known[2]).await);
-        for peer_slot in [&known[0], &known[1], &known[3], &next] {
-            assert!(!must_close_now(peer_slot).await);
+        let first = known[0].peer.answering();
+        let next = peers.place(from(3)).await;
+        assert!(must_close_now(&known[1]).await);
+        for place in [&known[0], &known[2], &next] {
+            assert!(!must_close_now(place).await);
         }
         // While every connection is being answered, the next one waits.
         next.peer.mark_known();
-        let busy: Vec<AnsweringGuard<'_>> = [&known[3], &known[4], &known[5], &next]
-            .map(|peer_slot| AnsweringGuard::new(&peer_slot.peer))
-            .into();
-        assert!(peers.admit(from(4)).is_none());
-        // One whose request is not complete makes room.
-        let reading = [&known[4], &known[3]].map(|peer_slot| ReadingGuard::new(&peer_slot.peer));
-        let more = peers.admit(from(4)).unwrap();
-        more.peer.mark_known();
-        let busy_too = AnsweringGuard::new(&more.peer);
-        assert!(must_close_now(&known[4]).await && !must_close_now(&known[3]).await);
-        drop(reading);
-        assert!(peers.admit(from(4)).is_none());
+        let busy = [&known[2], &known[3], &known[4], &known[5], &next];
+        let busy = busy.map(|place| place.peer.answering());
+        assert!(peers.take_place(from(4)).is_none());
         drop(first);
-        assert!(peers.admit(from(4)).is_some());
-        drop((busy, busy_too));
+        assert!(peers.take_place(from(4)).is_some());
+        drop(busy);
     }
 
     #[tokio::test]
     async fn an_unknown_connection_closes_after_a_while() {
-        let peers = Peers::new(connection_limits());
-        let (stranger, known) = (
-            peers.wait_for_slot(from(1)).await,
-            peers.wait_for_slot(from(1)).await,
-        );
+        let peers = Peers::new(limits());
+        let (stranger, known) = (peers.place(from(1)).await, peers.place(from(1)).await);
         known.peer.mark_known();
-        let timeout = Duration::from_secs(10);
-        tokio::time::timeout(timeout, stranger.must_close())
-            .await
-            .unwrap();
-        assert!(
-            tokio::time::timeout(connection_limits().unknown_timeout * 2, known.must_close())
-                .await
-                .is_err()
-        );
+        let closes = timeout(Duration::from_secs(10), stranger.must_close());
+        closes.await.unwrap();
+        let closes = timeout(limits().unknown_timeout * 2, known.must_close());
+        assert!(closes.await.is_err());
         drop((stranger, known));
         assert!(peers.open().peers.is_empty());
     }

@@ -12,33 +12,29 @@ mod page;
 mod page_access;
 mod site;
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::service::service_fn;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub use self::page_access::PageAccess;
 use self::site::ReviewSite;
 use super::Desk;
-use crate::peers::{AnsweringGuard, ConnectionLimits, Peers, ReadRate};
+use crate::peers::{self, ConnectionLimits, Peer};
 
 /// The limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageLimits {
     /// Concurrent connections. All come from this machine.
     connections: ConnectionLimits,
-    /// The time limit for a request's head, and for its body.
-    request_timeout: Duration,
+    /// The time limit for a request's body.
+    body_timeout: Duration,
     /// The longest body of a request, in bytes.
     bytes: usize,
     /// The time without a request after which the server stops.
     idle: Duration,
-    /// How slowly an answer may be read.
-    pace: ReadRate,
 }
 
 const DEFAULT_LIMITS: PageLimits = PageLimits {
@@ -47,14 +43,12 @@ const DEFAULT_LIMITS: PageLimits = PageLimits {
         max_unknown: 16,
         max_per_address: 16,
         unknown_timeout: Duration::from_secs(5),
+        head_timeout: Duration::from_secs(15),
+        unread_timeout: Duration::from_secs(10),
     },
-    request_timeout: Duration::from_secs(15),
+    body_timeout: Duration::from_secs(15),
     bytes: 1 << 20,
     idle: Duration::from_secs(300),
-    pace: ReadRate {
-        pause: Duration::from_secs(5),
-        rate: 16 << 10,
-    },
 };
 
 /// How long the search for groups waits, to load the first card faster.
@@ -148,48 +142,28 @@ impl Listener {
     }
 
     async fn accept(self, interrupt: &Notify) -> std::io::Result<StopReason> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let limits = self.limits;
-        let peers = Peers::new(limits.connections);
-        loop {
-            let next = async {
-                let (stream, address) = listener.accept().await?;
-                Ok::<_, std::io::Error>((stream, peers.wait_for_slot(address.ip()).await))
-            };
-            let accepted = tokio::select! {
-                next = next => next,
-                () = interrupt.notified() => return Ok(StopReason::Interrupted),
-                () = self.site.finished() => {
-                    // Give the answer time to reach the page.
-                    tokio::time::sleep(SHUTDOWN_GRACE).await;
-                    return Ok(StopReason::Finished);
-                }
-                () = self.site.idle(limits.idle) => return Ok(StopReason::Idle),
-            };
-            let Ok((stream, slot)) = accepted else {
-                // The process is out of file descriptors, or the client has already gone.
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            };
-            let (site, peer) = (Arc::clone(&self.site), Arc::clone(&slot.peer));
-            let answer = service_fn(move |request| {
-                let (site, peer) = (Arc::clone(&site), Arc::clone(&peer));
-                async move {
-                    let _answering = AnsweringGuard::new(&peer);
-                    Ok::<_, Infallible>(site.answer(request, &peer).await)
-                }
-            });
-            let connection = slot.serve(stream, limits.request_timeout, limits.pace, answer);
-            tokio::spawn(async move {
-                tokio::select! {
-                    // Ignore a browser that disconnects.
-                    _ = connection => {}
-                    () = slot.must_close() => {}
-                }
-            });
-            // Let the new connection run before the next one is accepted, which may take its place.
-            tokio::task::yield_now().await;
-        }
+        let Self {
+            listener,
+            site,
+            limits,
+            ..
+        } = self;
+        let stop = async {
+            tokio::select! {
+                () = interrupt.notified() => StopReason::Interrupted,
+                () = site.finished() => StopReason::Finished,
+                () = site.idle(limits.idle) => StopReason::Idle,
+            }
+        };
+        let site = Arc::clone(&site);
+        let answer = move |request, peer: Arc<Peer>| {
+            let site = Arc::clone(&site);
+            async move { site.answer(request, &peer).await }
+        };
+        let (reason, open) = peers::serve(listener, limits.connections, stop, answer).await?;
+        // Give the last answer time to reach the page.
+        let _ = tokio::time::timeout(SHUTDOWN_GRACE, open.shutdown()).await;
+        Ok(reason)
     }
 }
 
@@ -212,12 +186,14 @@ mod tests {
         let desk = Desk::with(Vec::new(), &[], service, jiff::Timestamp::now());
         let limits = PageLimits {
             idle,
-            request_timeout: Duration::from_millis(300),
+            body_timeout: Duration::from_millis(300),
             connections: ConnectionLimits {
                 max_total: 2,
                 max_unknown: 2,
                 max_per_address: 2,
                 unknown_timeout: Duration::from_secs(60),
+                head_timeout: Duration::from_millis(300),
+                ..DEFAULT_LIMITS.connections
             },
             ..DEFAULT_LIMITS
         };

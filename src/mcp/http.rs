@@ -15,13 +15,9 @@ mod site;
 pub mod tokens;
 
 use ack_api::{Diagnostic, ErrorCode, Hint};
-use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
-
-use hyper::service::service_fn;
-use hyper_util::server::graceful::GracefulShutdown;
 
 use self::access_log::AccessLog;
 use self::site::Site;
@@ -30,7 +26,7 @@ use super::signals::EndSignals;
 use super::{Server, runtime};
 use crate::gate::{Gate, Token};
 use crate::offer::Offer;
-use crate::peers::{AnsweringGuard, ConnectionLimits, Peers, ReadRate};
+use crate::peers::{self, ConnectionLimits, Peer};
 use crate::service::Service;
 use ack_gateway::server::{Report, Upstreams};
 
@@ -49,19 +45,14 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 /// The limits of one client, so that there is enough for the others.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// How many connections are allowed.
+    /// Of its connections.
     connection_limits: ConnectionLimits,
-    /// How long a client may take to send the head of a request, and how long a connection may be
-    /// idle before it.
-    head: Duration,
     /// How long a client may take to send the body of a request.
     body: Duration,
     /// Maximum body of a request, in bytes.
     bytes: usize,
     /// How long the server may take to answer.
     answer: Duration,
-    /// How slowly a client may read an answer.
-    pace: ReadRate,
 }
 
 const DEFAULT_LIMITS: Limits = Limits {
@@ -70,15 +61,12 @@ const DEFAULT_LIMITS: Limits = Limits {
         max_unknown: 128,
         max_per_address: 96,
         unknown_timeout: Duration::from_secs(5),
+        head_timeout: Duration::from_secs(30),
+        unread_timeout: Duration::from_secs(10),
     },
-    head: Duration::from_secs(30),
     body: Duration::from_secs(10),
     bytes: 4 << 20,
     answer: Duration::from_secs(120),
-    pace: ReadRate {
-        pause: Duration::from_secs(5),
-        rate: 16 << 10,
-    },
 };
 
 /// Why the server cannot listen.
@@ -263,46 +251,13 @@ impl Listening {
 
     async fn accept(self, server: Server) -> std::io::Result<()> {
         let mut stop = EndSignals::new()?;
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let limits = self.limits;
-        let site = Arc::new(Site::new(server, self.gate, limits, self.extras));
-        let peers = Peers::new(limits.connection_limits);
-        let open = GracefulShutdown::new();
-        loop {
-            let next = async {
-                let (stream, address) = listener.accept().await?;
-                Ok::<_, std::io::Error>((stream, peers.wait_for_slot(address.ip()).await))
-            };
-            let accepted = tokio::select! {
-                next = next => next,
-                _ = stop.wait() => break,
-            };
-            let Ok((stream, peer_slot)) = accepted else {
-                // The process is out of file descriptors, or the client has already gone.
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            };
-            let (site, peer) = (Arc::clone(&site), Arc::clone(&peer_slot.peer));
-            let answer = service_fn(move |request| {
-                let (site, peer) = (Arc::clone(&site), Arc::clone(&peer));
-                async move {
-                    let _asking = AnsweringGuard::new(&peer);
-                    Ok::<_, Infallible>(site.answer(request, &peer).await)
-                }
-            });
-            let connection = peer_slot.serve(stream, limits.head, limits.pace, answer);
-            let connection = open.watch(connection);
-            tokio::spawn(async move {
-                tokio::select! {
-                    // A client that disconnects is not an error.
-                    _ = connection => {}
-                    () = peer_slot.must_close() => {}
-                }
-            });
-            // Let the new connection run before the next one is accepted, which may take its place.
-            tokio::task::yield_now().await;
-        }
-        drop(listener);
+        let limits = self.limits.connection_limits;
+        let site = Arc::new(Site::new(server, self.gate, self.limits, self.extras));
+        let answer = move |request, peer: Arc<Peer>| {
+            let site = Arc::clone(&site);
+            async move { site.answer(request, &peer).await }
+        };
+        let (_, open) = peers::serve(self.listener, limits, stop.wait(), answer).await?;
         tokio::select! {
             () = open.shutdown() => {}
             () = tokio::time::sleep(SHUTDOWN_GRACE) => {}
@@ -364,7 +319,10 @@ mod tests {
 
     fn limits() -> Limits {
         Limits {
-            head: Duration::from_millis(300),
+            connection_limits: ConnectionLimits {
+                head_timeout: Duration::from_millis(300),
+                ..DEFAULT_LIMITS.connection_limits
+            },
             body: Duration::from_millis(300),
             bytes: 1_000,
             ..DEFAULT_LIMITS
@@ -404,14 +362,9 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_give_way_to_others() {
-        let connection_limits = ConnectionLimits {
-            max_total: 2,
-            ..DEFAULT_LIMITS.connection_limits
-        };
-        let (address, server) = server(Limits {
-            connection_limits,
-            ..limits()
-        });
+        let mut limits = limits();
+        limits.connection_limits.max_total = 2;
+        let (address, server) = server(limits);
         let mut idle = Vec::new();
         for _ in 0..8 {
             idle.push(TcpStream::connect(address).await.unwrap());
@@ -428,16 +381,10 @@ mod tests {
 
     #[tokio::test]
     async fn unfinished_requests_keep_no_other_client_out() {
-        let connection_limits = ConnectionLimits {
-            max_total: 4,
-            ..DEFAULT_LIMITS.connection_limits
-        };
-        let body = Duration::from_secs(60);
-        let (address, server) = server(Limits {
-            connection_limits,
-            body,
-            ..DEFAULT_LIMITS
-        });
+        let mut limits = DEFAULT_LIMITS;
+        limits.connection_limits.max_total = 4;
+        limits.body = Duration::from_secs(60);
+        let (address, server) = server(limits);
         let half = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{";
         let mut halves = Vec::new();
         for _ in 0..12 {
@@ -452,6 +399,21 @@ mod tests {
         let answer = timeout(Duration::from_secs(5), exchange(&mut stream, request));
         let answer = answer.await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        server.abort();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_client_that_reads_no_answers_is_disconnected() {
+        let mut limits = DEFAULT_LIMITS;
+        // Only the time for reading is short.
+        limits.connection_limits.unread_timeout = Duration::from_millis(300);
+        limits.connection_limits.unknown_timeout = Duration::from_secs(600);
+        let (address, server) = server(limits);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let requests = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+        let never_read = async { while stream.write_all(&requests).await.is_ok() {} };
+        timeout(Duration::from_secs(60), never_read).await.unwrap();
         server.abort();
     }
 

@@ -19,9 +19,10 @@ impl Server {
             toolset: Arc::clone(&self.surface),
             place,
             // A client on another machine learns no paths of this one.
-            command: match self.is_shared {
-                true => |command| format!("ack-memory {command}"),
-                false => self.service.config.command,
+            command: if self.is_shared {
+                |command| format!("ack-memory {command}")
+            } else {
+                self.service.config.command
             },
         }
     }

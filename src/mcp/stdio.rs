@@ -191,9 +191,10 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         self.ended = true;
         // The end of a single message without a line end comes before the message.
         let is_piped = *self.is_piped.get_or_insert(true);
-        self.closed.send_replace(match is_piped {
-            true => Input::PipedAndEnded,
-            false => Input::Ended,
+        self.closed.send_replace(if is_piped {
+            Input::PipedAndEnded
+        } else {
+            Input::Ended
         });
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::shell::Shell;
 use ack_api::text;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Body, Bytes, Incoming};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::message::{
     Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, Shown, ShownNear,
@@ -36,7 +36,7 @@ use crate::desk::nearest::neighbours;
 use crate::desk::queue::{ItemState, QueueKind};
 use crate::desk::{Desk, groups_of};
 use crate::gate::{Gate, Refusal};
-use crate::peers::{Peer, ReadingGuard};
+use crate::peers::{Peer, read_body};
 
 /// The most other memories of a session.
 const MAX_SESSION: usize = 8;
@@ -192,9 +192,15 @@ impl ReviewSite {
             self.check_token(&request)?;
             self.admit(peer);
         }
-        let reading = ReadingGuard::new(peer);
-        let body = self.body(request).await?;
-        drop(reading);
+        let PageLimits {
+            bytes,
+            body_timeout,
+            ..
+        } = self.limits;
+        let body = read_body(request.into_body(), bytes, body_timeout)
+            .await
+            .map_err(|error| Failure::new(error.status(), error.to_string()))?;
+        let _answering = peer.answering();
         let site = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || site.act(&path, &body));
         let failed = |_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer failed");
@@ -244,35 +250,6 @@ impl ReviewSite {
                            of `ack-memory review` for a new address";
             Failure::new(StatusCode::UNAUTHORIZED, message)
         })
-    }
-
-    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
-        let bytes = self.limits.bytes;
-        let too_long = || {
-            let message = format!("the body is longer than {bytes} bytes");
-            Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-        };
-        let body = request.into_body();
-        if body.size_hint().lower() > bytes as u64 {
-            return Err(too_long());
-        }
-        match timeout(
-            self.limits.request_timeout,
-            Limited::new(body, bytes).collect(),
-        )
-        .await
-        {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
-            Ok(Err(_)) => Err(Failure::new(
-                StatusCode::BAD_REQUEST,
-                "the body was cut off",
-            )),
-            Err(_) => {
-                let message = "the body took too long";
-                Err(Failure::new(StatusCode::REQUEST_TIMEOUT, message))
-            }
-        }
     }
 
     fn document(&self) -> Answer {
@@ -476,9 +453,10 @@ impl ReviewSite {
             let choices = [
                 ('m', Choice::Merge { into: id() }),
                 ('d', Choice::Duplicate { of: id() }),
-                match is_stale {
-                    true => ('u', Choice::Replace { by: id() }),
-                    false => ('u', Choice::Supersede { older: id() }),
+                if is_stale {
+                    ('u', Choice::Replace { by: id() })
+                } else {
+                    ('u', Choice::Supersede { older: id() })
                 },
             ];
             let mut refusal = None;

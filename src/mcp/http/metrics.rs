@@ -1,13 +1,11 @@
-//! The server's metrics, in the two text formats that Prometheus reads: OpenMetrics for whoever asks
-//! for it, else the older one.
+//! The server's metrics as OpenMetrics text.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyper::header::{ACCEPT, HeaderMap};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -24,8 +22,6 @@ use crate::service::Service;
 
 /// The media type of OpenMetrics.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// The media type of the older text format.
-pub const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Upper bounds of the histogram in seconds. A typical answer takes some milliseconds.
 const BOUNDS: [f64; 13] = [
@@ -268,46 +264,6 @@ fn register_scopes(registry: &mut Registry, service: &Service, scopes: &Scopes) 
         "The version of a bucket that a scope serves; 0 if this machine has none yet",
         versions,
     );
-}
-
-/// Whether a client asks for OpenMetrics.
-pub fn accepts_openmetrics(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(ACCEPT).iter();
-    accepted.any(|types| {
-        let types = types.to_str().unwrap_or_default().to_ascii_lowercase();
-        types.contains("application/openmetrics-text")
-    })
-}
-
-/// Turns a text of OpenMetrics into the older format: there, a type and a help text belong to the
-/// name of the sample, an info is a gauge, and there are no units and no end mark.
-pub fn classic(text: &str) -> String {
-    let types: BTreeMap<&str, &str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
-        .collect();
-    let sample = |name: &str| match types.get(name) {
-        Some(&"counter") => format!("{name}_total"),
-        Some(&"info") => format!("{name}_info"),
-        _ => name.to_owned(),
-    };
-    let mut classic = String::with_capacity(text.len());
-    for line in text.lines() {
-        let described = |kind: &str| line.strip_prefix(kind)?.split_once(' ');
-        if let Some((name, help)) = described("# HELP ") {
-            let _ = writeln!(classic, "# HELP {} {help}", sample(name));
-        } else if let Some((name, kind)) = described("# TYPE ") {
-            let kind = match kind {
-                "info" => "gauge",
-                "unknown" => "untyped",
-                kind => kind,
-            };
-            let _ = writeln!(classic, "# TYPE {} {kind}", sample(name));
-        } else if !line.starts_with('#') {
-            let _ = writeln!(classic, "{line}");
-        }
-    }
-    classic
 }
 
 /// A request that is not answered yet.

@@ -1,23 +1,23 @@
 //! What is known about an answered request, for the metrics and the log. It contains no text of a
 //! memory or question.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Instant;
 
 use hyper::StatusCode;
+use rmcp::model::{ClientRequest, JsonRpcMessage};
+use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::toolset::Toolset;
 
 /// The protocol's methods that clients can call.
-const METHODS: [&str; 16] = [
+const METHODS: [&str; 14] = [
     "completion/complete",
     "initialize",
     "logging/setLevel",
-    "notifications/cancelled",
-    "notifications/initialized",
+    NOTIFICATION,
     "ping",
     "prompts/get",
     "prompts/list",
@@ -28,8 +28,9 @@ const METHODS: [&str; 16] = [
     "subscriptions/listen",
     "tools/call",
     "tools/list",
-    "notifications/progress",
 ];
+/// Stands for every notification.
+const NOTIFICATION: &str = "notification";
 /// Replaces any other method or tool, because clients could invent any number of names.
 const OTHER: &str = "other";
 
@@ -76,21 +77,6 @@ impl Outcome {
     }
 }
 
-/// The parts of a message that are read.
-#[derive(Default, Deserialize)]
-struct Message<'a> {
-    #[serde(default, borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    params: Option<Params<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(default, borrow)]
-    name: Option<Cow<'a, str>>,
-}
-
 /// The parts of an answer that are read.
 #[derive(Deserialize)]
 struct Reply {
@@ -122,17 +108,25 @@ impl RequestRecord {
         }
     }
 
-    /// Records the method and the tool of a message.
-    pub fn record_message(&mut self, body: &[u8], offered: &Toolset) {
-        // The parameters of other methods may have another shape.
-        let message: Message<'_> = serde_json::from_slice(body).unwrap_or_default();
-        let method = message.method.unwrap_or_default();
+    /// Records the method and the tool of a message; `None` if it is not valid.
+    pub fn record_message(
+        &mut self,
+        message: Option<&RxJsonRpcMessage<RoleServer>>,
+        offered: &Toolset,
+    ) {
+        let method = match message {
+            Some(JsonRpcMessage::Request(request)) => request.request.method(),
+            Some(JsonRpcMessage::Notification(_)) => NOTIFICATION,
+            _ => OTHER,
+        };
         let known = METHODS.into_iter().find(|known| *known == method);
         self.method = known.unwrap_or(OTHER);
-        if self.method == "tools/call" {
-            let name = message.params.and_then(|params| params.name);
-            let tool = name.and_then(|name| offered.find(&name));
-            self.tool = tool.map_or_else(|| OTHER.to_owned(), |tool| tool.name.clone());
+        if let Some(JsonRpcMessage::Request(request)) = message
+            && let ClientRequest::CallToolRequest(call) = &request.request
+        {
+            let tool = offered.find(&call.params.name);
+            let name = tool.map_or(OTHER, |tool| tool.name.as_str());
+            self.tool = name.to_owned();
         }
     }
 

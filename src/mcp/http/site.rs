@@ -1,9 +1,9 @@
 //! The server's answers: its paths, the limits of a message, and the rejections.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::metrics::{CLASSIC, Metrics, OPENMETRICS, accepts_openmetrics, classic};
+use super::metrics::{Metrics, OPENMETRICS};
 use super::readiness::Readiness;
 use super::reload::Settings;
 use super::request_record::RequestRecord;
@@ -28,7 +28,7 @@ use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
-use crate::peers::{Peer, ReadingGuard};
+use crate::peers::{Peer, read_body};
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
@@ -65,7 +65,7 @@ struct ServedSettings {
 impl ServedSettings {
     fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
-            whole: View::new(server.clone(), gate, limits),
+            whole: view_of(server.clone(), gate, limits),
             limited: Mutex::default(),
             server,
         })
@@ -73,21 +73,16 @@ impl ServedSettings {
 }
 
 /// The view of one kind of client.
-struct View {
-    mcp: StreamableHttpService<Server, NeverSessionManager>,
-}
+type View = StreamableHttpService<Server, NeverSessionManager>;
 
-impl View {
-    fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
-        let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(gate.hosts())
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(limits.bytes);
-        Arc::new(Self {
-            mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
-        })
-    }
+fn view_of(server: Server, gate: &Gate, limits: Limits) -> Arc<View> {
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(gate.hosts())
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(limits.bytes);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config);
+    Arc::new(service)
 }
 
 impl Site {
@@ -252,7 +247,7 @@ impl Site {
             return Arc::clone(view);
         }
         let server = served.server.limited(scopes.as_ref());
-        let view = View::new(server, &self.gate, self.limits);
+        let view = view_of(server, &self.gate, self.limits);
         limited.push((scopes.clone(), Arc::clone(&view)));
         view
     }
@@ -278,14 +273,9 @@ impl Site {
             let service = self.served().server.service;
             self.metrics.text(service, client.as_deref())
         });
-        let (text, kind) = if accepts_openmetrics(request.headers()) {
-            (text, OPENMETRICS)
-        } else {
-            (classic(&text), CLASSIC)
-        };
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
         let headers = answer.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
         answer
     }
 
@@ -297,48 +287,34 @@ impl Site {
         view: &View,
         record: &mut RequestRecord,
     ) -> Answer {
-        let Limits {
-            body: body_timeout,
-            bytes,
-            ..
-        } = self.limits;
         let (mut head, body) = request.into_parts();
         // Nothing after the gate needs the token.
         head.headers.remove(AUTHORIZATION);
-        let too_long = || {
-            let message = format!("the body is longer than {bytes} bytes");
-            close_after(error(StatusCode::PAYLOAD_TOO_LARGE, &message))
+        // A body of unknown length may be large.
+        let length = body.size_hint().upper();
+        let may_be_large = length.is_none_or(|length| length > LARGE_MESSAGE_BYTES as u64);
+        let mut large = self.large_permit(may_be_large).await;
+        let body = match read_body(body, self.limits.bytes, self.limits.body).await {
+            Ok(body) => body,
+            Err(refused) => return close_after(error(refused.status(), &refused.to_string())),
         };
-        if body.size_hint().lower() > bytes as u64 {
-            return too_long();
+        let _answering = peer.answering();
+        if large.is_none() {
+            large = self
+                .large_permit(memory_size(&body) > LARGE_MESSAGE_BYTES)
+                .await;
         }
-        let reading = ReadingGuard::new(peer);
-        let read = timeout(body_timeout, self.body(body)).await;
-        drop(reading);
-        let (body, large) = match read {
-            Ok(Ok(Some(body))) => body,
-            Ok(Ok(None)) => return too_long(),
-            Ok(Err(_)) => {
-                return close_after(error(StatusCode::BAD_REQUEST, "the body was cut off"));
-            }
-            Err(_) => {
-                let message = format!("the body took longer than {}", seconds(body_timeout));
-                return close_after(error(StatusCode::REQUEST_TIMEOUT, &message));
-            }
-        };
-        record.record_message(&body, &self.served().server.surface);
-        let _large = match large {
-            None if memory_size(&body) > LARGE_MESSAGE_BYTES => self.large.acquire().await.ok(),
-            other => other,
-        };
-        let body = match decode_repaired(&body) {
-            Ok((std::borrow::Cow::Owned(decode_repaired), _)) => Bytes::from(decode_repaired),
+        let decoded = decode_repaired(&body);
+        let message = decoded.as_ref().map(|(_, message)| message).ok();
+        record.record_message(message, &self.served().server.surface);
+        let body = match decoded {
+            Ok((Cow::Owned(repaired), _)) => Bytes::from(repaired),
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
             // A notification that cannot be decoded is not answered.
             Err(None) => return empty(StatusCode::ACCEPTED),
         };
-        let answer = view.mcp.handle(Request::from_parts(head, Full::new(body)));
+        let answer = view.handle(Request::from_parts(head, Full::new(body)));
         let answer = async {
             let answer = answer.await;
             let in_json = answer
@@ -359,47 +335,26 @@ impl Site {
             let answer = Response::from_parts(head, Full::new(body.clone()).boxed());
             (answer, body)
         };
-        let body_timeout = self.limits.answer;
-        let Ok((answer, body)) = timeout(body_timeout, answer).await else {
-            let message = format!(
-                "the answer took longer than {}; try again",
-                seconds(body_timeout)
-            );
+        let limit = self.limits.answer;
+        let Ok((answer, body)) = timeout(limit, answer).await else {
+            let seconds = limit.as_secs();
+            let message = format!("the answer took longer than {seconds} seconds; try again");
             return error(StatusCode::SERVICE_UNAVAILABLE, &message);
         };
         record.record_answer(&body);
+        drop(large);
         answer
     }
 }
 
 impl Site {
-    /// Reads a body; `None` if it is too long. A large body takes one of the few permits for large
-    /// messages and keeps it until the message is answered.
-    async fn body(
-        &self,
-        mut body: Incoming,
-    ) -> Result<Option<(Bytes, Option<SemaphorePermit<'_>>)>, hyper::Error> {
-        let mut read = Vec::new();
-        let mut large = None;
-        while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame?.into_data() else {
-                continue;
-            };
-            let length = read.len() + piece.len();
-            if length > self.limits.bytes {
-                return Ok(None);
-            }
-            if length > LARGE_MESSAGE_BYTES && large.is_none() {
-                large = self.large.acquire().await.ok();
-            }
-            read.extend_from_slice(&piece);
+    /// A permit for a large message.
+    async fn large_permit(&self, is_large: bool) -> Option<SemaphorePermit<'_>> {
+        if !is_large {
+            return None;
         }
-        Ok(Some((Bytes::from(read), large)))
+        self.large.acquire().await.ok()
     }
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{} seconds", duration.as_secs_f32())
 }
 
 fn refused(refusal: Refusal, has_names: bool) -> Answer {
