@@ -29,7 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::offered::{OfferedTool, WithheldTool};
+use self::offered::Listing;
 use self::supervisor::{cause, list_tools, supervise};
 use crate::settings::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
@@ -73,10 +73,7 @@ struct Link {
     settings: Upstream,
     started: AtomicBool,
     state: watch::Sender<State>,
-    /// The offered tools, as last listed.
-    tools: RwLock<Vec<OfferedTool>>,
-    /// Configured tools that were not offered when they were last listed.
-    withheld: RwLock<Vec<WithheldTool>>,
+    listing: RwLock<Arc<Listing>>,
     permits: Semaphore,
     /// Signalled when a call finds that the server no longer answers.
     unresponsive: Notify,
@@ -132,11 +129,10 @@ impl Upstreams {
         });
         let links = settings.into_iter().map(|settings| {
             Arc::new(Link {
-                tools: RwLock::default(),
                 settings,
                 started: AtomicBool::new(false),
                 state: watch::channel(State::Connecting).0,
-                withheld: RwLock::default(),
+                listing: RwLock::default(),
                 permits: Semaphore::new(MAX_CONCURRENT_CALLS),
                 unresponsive: Notify::new(),
                 shared: Arc::clone(&shared),
@@ -172,10 +168,9 @@ impl Upstreams {
             let mut state = link.state.subscribe();
             let settled = state.wait_for(|state| !matches!(state, State::Connecting));
             let _ = timeout(LIST_WAIT, settled).await;
-            link.tools()
-                .iter()
-                .map(|tool| tool.listed.clone())
-                .collect::<Vec<_>>()
+            let listing = link.listing();
+            let tools = listing.tools.iter().map(|tool| tool.listed.clone());
+            tools.collect::<Vec<_>>()
         });
         join_all(waiting).await.into_iter().flatten().collect()
     }
@@ -210,16 +205,17 @@ impl Upstreams {
                 Some(State::Down { reason, .. }) => Some(reason.clone()),
                 _ => Some("it did not start in time".to_owned()),
             };
+            let listing = link.listing();
+            let tools = listing
+                .tools
+                .iter()
+                .map(|tool| tool.listed.name.to_string());
             Health {
                 name: link.settings.name.clone(),
                 reached: link.settings.connection.to_string(),
                 down,
-                tools: link
-                    .tools()
-                    .iter()
-                    .map(|tool| tool.listed.name.to_string())
-                    .collect(),
-                problems: link.withheld().iter().map(ToString::to_string).collect(),
+                tools: tools.collect(),
+                problems: listing.withheld.iter().map(ToString::to_string).collect(),
             }
         });
         join_all(pending).await
@@ -244,36 +240,20 @@ impl Upstreams {
 }
 
 impl Link {
-    fn tools(&self) -> Vec<OfferedTool> {
-        self.tools
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn withheld(&self) -> Vec<WithheldTool> {
-        self.withheld
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// The tools, as last listed.
+    fn listing(&self) -> Arc<Listing> {
+        let listing = self.listing.read();
+        Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces the offered tools, and notifies clients if they changed.
-    fn offer(&self, tools: Vec<OfferedTool>, withheld: Vec<WithheldTool>) {
-        for withheld in &withheld {
+    fn offer(&self, listing: Listing) {
+        for withheld in &listing.withheld {
             self.report(&withheld.to_string());
         }
-        *self
-            .withheld
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = withheld;
-        let changed = {
-            let mut offered = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-            let changed = *offered != tools;
-            *offered = tools;
-            changed
-        };
-        if changed {
+        let has_changed = self.listing().tools != listing.tools;
+        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
+        if has_changed {
             self.shared.changes.send_modify(|count| *count += 1);
         }
     }
@@ -293,15 +273,12 @@ impl Link {
 
     /// Why this tool is not offered although the server is connected.
     fn refused(&self, name: &str) -> UpstreamError {
-        match self
-            .withheld()
-            .into_iter()
-            .find(|withheld| withheld.name == name)
-        {
+        let listing = self.listing();
+        match listing.withheld.iter().find(|tool| tool.name == name) {
             Some(withheld) => UpstreamError::Refused {
                 name: self.settings.name.clone(),
                 tool: text::line(&withheld.upstream_name, 80),
-                why: withheld.why,
+                why: withheld.why.clone(),
             },
             None => self.unavailable("it has not listed its tools yet".to_owned()),
         }
@@ -345,8 +322,8 @@ impl Link {
             Ok(peer) => peer,
             Err(error) => return Answer::None(error),
         };
-        let tools = self.tools();
-        let Some(tool) = tools.iter().find(|tool| tool.listed.name == name) else {
+        let listing = self.listing();
+        let Some(tool) = listing.tools.iter().find(|tool| tool.listed.name == name) else {
             return Answer::None(self.refused(name));
         };
         if let Err(body) = tool.check(&values) {

@@ -27,6 +27,15 @@ const REMOVED: [&str; 9] = [
     "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id",
 ];
 
+/// The configured tools of a server, as last listed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Listing {
+    /// Those that are offered.
+    pub tools: Vec<OfferedTool>,
+    /// The others.
+    pub withheld: Vec<WithheldTool>,
+}
+
 /// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
@@ -74,27 +83,26 @@ const UNKNOWN_TOOL_HINT: &str = "correct its name under `tools` in config.toml";
 const SCHEMA_HINT: &str =
     "hosts would refuse the whole list with it; remove it from `tools` in config.toml";
 
-/// Which of the server's tools are offered, and which configured ones are not.
-pub fn offer_tools(
-    upstream: &Upstream,
-    listed_tools: &[Value],
-) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
-    let (mut tools, mut withheld) = (Vec::new(), Vec::new());
-    for wanted in &upstream.tools {
-        let upstream_name = wanted.upstream_name.clone();
-        match offer_tool(upstream, wanted, listed_tools) {
-            Ok(listed) => tools.push(OfferedTool {
-                upstream_name,
-                listed,
-            }),
-            Err(why) => withheld.push(WithheldTool {
-                upstream_name,
-                name: wanted.name.clone(),
-                why,
-            }),
+impl Listing {
+    /// Which of the server's tools are offered, and which configured ones are not.
+    pub fn of(upstream: &Upstream, listed_tools: &[Value]) -> Self {
+        let mut listing = Self::default();
+        for wanted in &upstream.tools {
+            let upstream_name = wanted.upstream_name.clone();
+            match offer_tool(upstream, wanted, listed_tools) {
+                Ok(listed) => listing.tools.push(OfferedTool {
+                    upstream_name,
+                    listed,
+                }),
+                Err(why) => listing.withheld.push(WithheldTool {
+                    upstream_name,
+                    name: wanted.name.clone(),
+                    why,
+                }),
+            }
         }
+        listing
     }
-    (tools, withheld)
 }
 
 fn offer_tool(

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
-use super::offered::offer_tools;
+use super::offered::Listing;
 use super::process::{self, Process};
 use super::{Link, PROBE_TIMEOUT, State, http, time_left};
 use crate::settings::Connection;
@@ -123,7 +123,10 @@ pub async fn supervise(link: Arc<Link>) {
             .min(MAX_BACKOFF);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= FAILURES_BEFORE_UNLISTING {
-            link.offer(Vec::new(), link.withheld());
+            link.offer(Listing {
+                tools: Vec::new(),
+                withheld: link.listing().withheld.clone(),
+            });
         }
         link.state.send_replace(State::Down {
             reason,
@@ -160,8 +163,7 @@ async fn watch_connection(
                 sleep(TOOL_CHANGE_DELAY).await;
                 let listed = timeout(link.settings.start_timeout, list_tools(&connected.peer)).await;
                 if let Ok(Ok(listed_tools)) = listed {
-                    let (tools, withheld) = offer_tools(&link.settings, &listed_tools);
-                    link.offer(tools, withheld);
+                    link.offer(Listing::of(&link.settings, &listed_tools));
                 }
             }
         }
@@ -252,8 +254,7 @@ async fn handshake(
     };
     match listed {
         Ok(Ok(listed_tools)) => {
-            let (tools, withheld) = offer_tools(&link.settings, &listed_tools);
-            link.offer(tools, withheld);
+            link.offer(Listing::of(&link.settings, &listed_tools));
             Ok(connected)
         }
         Ok(Err(reason)) => {
