@@ -1,6 +1,6 @@
 //! Translates a call of a tool: arguments on the way in, names on the way out.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::argument::{Argument, Form, Refusal};
 use super::{OfferedTool, Tool, ToolSchemas as _};

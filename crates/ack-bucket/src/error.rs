@@ -470,7 +470,7 @@ impl Diagnostic for BucketError {
             | Self::Busy { path }
             | Self::NotSuccessor { path, .. }
             | Self::Copy { path } => Some(path),
-            Self::Store(error) => Some(error.path()),
+            Self::Store(error) => Some(&error.path),
             _ => None,
         }
     }
