@@ -27,9 +27,10 @@ const MAX_NAMED: usize = 10;
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
-    let named = match args.all {
-        true => config.pinned.as_ref(),
-        false => config.named_scope(),
+    let named = if args.all {
+        config.pinned.as_ref()
+    } else {
+        config.named_scope()
     };
     let scopes: Vec<Arc<Scope>> = match (named, args.all) {
         (Some(named), false) => {
@@ -191,20 +192,19 @@ fn contextual() -> Result<&'static Contextual, CliError> {
 }
 
 fn report_text(report: &Report, dry_run: bool) -> String {
-    let done = match dry_run {
-        true => "would be",
-        false => verb(report.added as u64, "was", "were"),
+    let (done, was_rebuilt) = if dry_run {
+        ("would be", "the table would be rebuilt")
+    } else {
+        (verb(report.added as u64, "was", "were"), "rebuilt")
     };
-    let rebuilt = report
-        .rebuild_reason
-        .as_ref()
-        .map_or_else(String::new, |why| match dry_run {
-            true => format!("; the table would be rebuilt: {why}"),
-            false => format!("; rebuilt: {why}"),
-        });
-    let encoder = match report.contextual {
-        true => "; contextual vectors",
-        false => "",
+    let rebuilt = match &report.rebuild_reason {
+        Some(why) => format!("; {was_rebuilt}: {why}"),
+        None => String::new(),
+    };
+    let encoder = if report.contextual {
+        "; contextual vectors"
+    } else {
+        ""
     };
     format!(
         "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",

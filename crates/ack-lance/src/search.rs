@@ -219,9 +219,10 @@ impl Searcher {
         let lists = lists.into_iter().zip(limits);
         let mut docs: Vec<DocId> = Vec::new();
         for (list, limit) in lists.chain([(nearest, MAX_VECTOR_HITS)]) {
-            let limits = match complete {
-                true => [usize::MAX; 2],
-                false => [limit, MAX_EXCLUDED_HITS],
+            let limits = if complete {
+                [usize::MAX; 2]
+            } else {
+                [limit, MAX_EXCLUDED_HITS]
             };
             self.admit(list, query, limits, &mut docs);
         }
