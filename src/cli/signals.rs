@@ -45,6 +45,7 @@ pub fn at_exit(act: impl Fn() + Send + 'static) {
 }
 
 /// Ends the process as Ctrl-C does.
+#[cfg(feature = "table")]
 pub fn end_by_interrupt() -> ! {
     exiting();
     end(Signal::SIGINT as i32)

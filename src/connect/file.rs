@@ -122,6 +122,10 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             (after, Backup::Nothing)
         }
     };
+    if after != NewContent::Unchanged {
+        // A link that leads nowhere was read as no file.
+        RealFile::at(&file.path, project).map_err(refused(&file.path))?;
+    }
     Ok(FileChange {
         path: file.path.clone(),
         before,
