@@ -200,9 +200,10 @@ fn session_of(out: &mut String, memory: &MemoryDetail) {
         (Some(name), None) | (None, Some(name)) => name,
         (None, None) => return,
     };
-    let unreviewed = match context.unreviewed {
-        true => ", not reviewed",
-        false => "",
+    let unreviewed = if context.unreviewed {
+        ", not reviewed"
+    } else {
+        ""
     };
     let _ = writeln!(out, "Session: {name}{unreviewed}");
     if let Some(overview) = &context.overview {

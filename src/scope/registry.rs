@@ -338,9 +338,10 @@ impl ScopeFinder {
         watch: &Arc<FolderWatch>,
     ) -> Scope {
         let file = folder.join("scope.toml");
-        let (mut manifest, mut problem) = match contents.has_manifest {
-            true => load(&file),
-            false => (Manifest::default(), None),
+        let (mut manifest, mut problem) = if contents.has_manifest {
+            load(&file)
+        } else {
+            (Manifest::default(), None)
         };
         let remote = if names_command(&manifest) && self.is_outside(&file) {
             Err(foreign_command(&file))
@@ -405,9 +406,10 @@ impl ScopeFinder {
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let file = folder.join("scope.toml");
-        let (mut manifest, mut problem) = match file.exists() {
-            true => load(&file),
-            false => (Manifest::default(), None),
+        let (mut manifest, mut problem) = if file.exists() {
+            load(&file)
+        } else {
+            (Manifest::default(), None)
         };
         if names_command(&manifest) {
             problem = Some(foreign_command(&file));

@@ -266,10 +266,7 @@ pub fn shrink_detail(detail: &mut MemoryDetail, memory: &Memory, budget: usize) 
 }
 
 fn halve_context(detail: &mut MemoryDetail) {
-    let half = |entries: usize, few: usize| match entries > few {
-        true => entries.div_ceil(2),
-        false => entries,
-    };
+    let half = |entries: usize, few: usize| entries.min(few.max(entries.div_ceil(2)));
     let history = &mut detail.history;
     history.drain(..history.len() - half(history.len(), FEW_ENTRIES));
     let links = &mut detail.links;

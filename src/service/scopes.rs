@@ -69,11 +69,12 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         (false, ..=40) => 3,
         (false, _) => 0,
     };
-    let audience = match request.by_agent {
-        true => Audience::Agent {
+    let audience = if request.by_agent {
+        Audience::Agent {
             withholds: service.config.max_status.value.withholds(true),
-        },
-        false => Audience::Owner,
+        }
+    } else {
+        Audience::Owner
     };
     let mut used = FRAME_TOKENS;
     for (place, scope) in scopes.iter().enumerate().skip(start) {
@@ -151,9 +152,10 @@ fn note_current(
 ) {
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
-        let hints = match by_agent {
-            true => without_scopes(),
-            false => error.hints(),
+        let hints = if by_agent {
+            without_scopes()
+        } else {
+            error.hints()
         };
         let message = Message::new(error.to_string()).with_all(hints);
         notes.push(Note::new(NoteKind::NoScopes, message));
@@ -262,10 +264,12 @@ pub fn describe(
         problems: vec![problem],
     };
     if let Some(problem) = &scope.problem {
-        info.health = unavailable(match shows_details {
-            true => problem.to_string().into(),
-            false => unusable_manifest(scope, problem).into(),
-        });
+        let problem = if shows_details {
+            problem.to_string()
+        } else {
+            unusable_manifest(scope, problem)
+        };
+        info.health = unavailable(problem.into());
         return info;
     }
     if !shows_details {
@@ -344,9 +348,10 @@ fn fill_details(
         found.degrades(problem);
     }
     info.health = Health {
-        state: match found.is_degraded {
-            true => HealthState::Degraded,
-            false => HealthState::Ok,
+        state: if found.is_degraded {
+            HealthState::Degraded
+        } else {
+            HealthState::Ok
         },
         opened: Some(opening.describe().to_owned()),
         problems: found.messages,

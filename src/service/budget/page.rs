@@ -229,9 +229,10 @@ impl Fitting<'_> {
         let original = next.hit.clone();
         let has_text = next.memory.narrative.is_some() || !next.memory.facts.is_empty();
         // The memories folded into a result are not cut, but continued on the next page.
-        let max_frame_cost = match original.also.is_empty() {
-            true => room.saturating_sub(MIN_TEXT_TOKENS),
-            false => room / 2,
+        let max_frame_cost = if original.also.is_empty() {
+            room.saturating_sub(MIN_TEXT_TOKENS)
+        } else {
+            room / 2
         };
         if spec.detail != Detail::Full || !has_text || frame_cost(&original) > max_frame_cost {
             return None;

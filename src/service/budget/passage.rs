@@ -62,6 +62,8 @@ pub struct Room<'a> {
 struct Unit {
     range: Range<usize>,
     cost: usize,
+    /// Whether a sentence begins with it.
+    begins: bool,
 }
 
 /// The part of a text that fits into a room: whole sentences, around the one that contains most of
@@ -145,6 +147,7 @@ fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
             units.push(Unit {
                 cost: (room.cost)(rest.get(..length).unwrap_or_default()),
                 range: start..start + length,
+                begins: rest.len() == sentence.len(),
             });
             start += length;
         }
@@ -211,18 +214,29 @@ fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
     nearest.map_or(0, |(number, _)| number)
 }
 
-/// The units around one that fit with it: a third of the room is for what is before it. What one
-/// side does not need, the other takes.
+/// The units around one that fit with it, from the beginning of a sentence if there is room for that.
+/// A third of the rest is for what is before it. What one side does not need, the other takes.
 fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
     let cost = |unit: usize| units.get(unit).map_or(usize::MAX, |unit| unit.cost);
     let (mut start, mut end) = (best, best + 1);
     let mut left = max.saturating_sub(cost(best));
+    let begins = |before: &Before<'_>| before.unit.begins;
+    let is_inside = units.get(best).is_some_and(|unit| !unit.begins);
+    let beginning = reach_back(units, best, left).find(begins);
+    if let Some(before) = beginning.filter(|_| is_inside) {
+        start = before.number;
+        left -= before.cost;
+    }
     for share in [left / 3, left] {
-        let mut before = share.min(left);
-        while start > 0 && cost(start - 1) <= before {
-            start -= 1;
-            before -= cost(start);
-            left -= cost(start);
+        let reached = reach_back(units, start, share.min(left));
+        let reached = if is_inside && start == best {
+            reached.last()
+        } else {
+            reached.filter(begins).last()
+        };
+        if let Some(before) = reached {
+            start = before.number;
+            left -= before.cost;
         }
         while cost(end) <= left {
             left -= cost(end);
@@ -230,6 +244,24 @@ fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
         }
     }
     start..end.min(units.len())
+}
+
+/// A unit before another one, with the cost of it and of all between them.
+struct Before<'a> {
+    number: usize,
+    unit: &'a Unit,
+    cost: usize,
+}
+
+/// The units before one that fit into a room, nearest first.
+fn reach_back(units: &[Unit], from: usize, room: usize) -> impl Iterator<Item = Before<'_>> {
+    let mut cost = 0;
+    let before = units.get(..from).unwrap_or_default().iter().enumerate();
+    let before = before.rev().map(move |(number, unit)| {
+        cost += unit.cost;
+        Before { number, unit, cost }
+    });
+    before.take_while(move |before| before.cost <= room)
 }
 
 /// The length of the longest prefix of whole words that fits.
