@@ -79,14 +79,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         wait_policy: service.wait_policy,
         now: (service.config.clock)(),
     };
-    let ChosenMemories {
-        own,
-        others: cross,
-        sessions,
-        no_others,
-        pending,
-        ..
-    } = if focus.is_empty() {
+    let mut chosen = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
         note_unknown_changes(&signals.changes, &mut notes);
         let cache = Some(&*service.outlines);
@@ -106,15 +99,17 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         }
         notes.push(note);
     }
+    let no_others = chosen.no_others;
     notes.extend(no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
     let mut response = ContextResponse {
         project: project_info(&selection.current),
-        pending,
+        pending: chosen.pending.take(),
         searched: selection.searched(StatusFilter::Approved),
         notes,
         ..ContextResponse::default()
     };
-    let from = |name: &str| own.iter().chain(&cross).any(|hit| hit.scope == name);
+    let shown = || chosen.own.iter().chain(&chosen.others);
+    let from = |name: &str| shown().any(|hit| hit.scope == name);
     frame::limit_notes(&mut response.notes);
     if request.by_agent {
         frame::skip_once(&mut response.searched, &response.notes);
@@ -126,11 +121,6 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
             |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
         response.notes.retain(|note| !is_about_status(note.kind));
     }
-    let chosen = Chosen {
-        own,
-        others: cross,
-        sessions,
-    };
     fill_within_budget(&mut response, chosen, budget);
     Ok(response)
 }
@@ -258,23 +248,10 @@ fn newest_sessions(
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
-/// What was chosen for an answer.
-struct Chosen {
-    own: Vec<MemoryHit>,
-    others: Vec<MemoryHit>,
-    sessions: Vec<SessionEntry>,
-}
-
-impl Chosen {
-    fn len(&self) -> usize {
-        self.own.len() + self.others.len() + self.sessions.len()
-    }
-}
-
 /// Fills the answer within its token limit: own memories first, then those of other projects, then
 /// sessions.
-fn fill_within_budget(response: &mut ContextResponse, mut chosen: Chosen, budget: usize) {
-    let wanted = chosen.len();
+fn fill_within_budget(response: &mut ContextResponse, mut chosen: ChosenMemories, budget: usize) {
+    let wanted = chosen.entries();
     let mut rest = budget.saturating_sub(token_cost(response) + 60);
     let reserve = if chosen.others.is_empty() {
         0
@@ -299,7 +276,7 @@ fn fill_within_budget(response: &mut ContextResponse, mut chosen: Chosen, budget
         let find = Hint::call(Tool::QueryMemories, format!("finds {what}"));
         Note::new(NoteKind::Cut, message).with(find)
     };
-    let left_out = (wanted - chosen.len()) as u64;
+    let left_out = (wanted - chosen.entries()) as u64;
     if left_out > 0 {
         let entries = count(left_out, "entry");
         let are = verb(left_out, "is", "are");

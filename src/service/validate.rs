@@ -172,20 +172,7 @@ impl QuerySpec {
             .max_status
             .value
             .allowed(request.by_agent, requested_status);
-        let fills = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
-        let limit = if fills {
-            config.limit.value.max(FULL_PAGE)
-        } else {
-            config.limit.value
-        };
-        let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), limit)?;
-        let detail = request.detail.unwrap_or_default();
-        let explain = request.explain.unwrap_or_default();
-        let mut tokens = max_tokens(request.max_tokens, config)?;
-        let asks_for_many = request.by_agent && limit > config.limit.value as usize;
-        if asks_for_many && request.max_tokens.is_none() && detail == Detail::Concise && !explain {
-            tokens = tokens.max(limit * RESULT_TOKENS);
-        }
+        let page = page_size(request, config)?;
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -208,11 +195,11 @@ impl QuerySpec {
                 current_project: None,
                 status: allowed.unwrap_or_default(),
             },
-            limit,
-            fills_budget: fills,
-            tokens,
-            detail,
-            explain,
+            limit: page.limit,
+            fills_budget: page.fills_budget,
+            tokens: page.tokens,
+            detail: request.detail.unwrap_or_default(),
+            explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or(Mode::Hybrid),
             min_cosine: like.map(|_| MIN_COSINE),
             like: like.map(|id| Like {
@@ -228,6 +215,37 @@ impl QuerySpec {
             withheld: (allowed != Some(requested_status)).then_some(requested_status),
         })
     }
+}
+
+/// How much a page holds.
+struct PageSize {
+    limit: usize,
+    tokens: usize,
+    fills_budget: bool,
+}
+
+fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
+    let usual = config.limit.value;
+    let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
+    let default = if fills_budget {
+        usual.max(FULL_PAGE)
+    } else {
+        usual
+    };
+    let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
+    let mut tokens = max_tokens(request.max_tokens, config)?;
+    // An agent that asks for many results gets as many, and shorter ones.
+    let is_short = request.detail.unwrap_or_default() == Detail::Concise
+        && !request.explain.unwrap_or_default();
+    let asks_for_many = request.by_agent && limit > usual as usize;
+    if asks_for_many && request.max_tokens.is_none() && is_short {
+        tokens = tokens.max(limit * RESULT_TOKENS);
+    }
+    Ok(PageSize {
+        limit,
+        tokens,
+        fills_budget,
+    })
 }
 
 /// A text without the white space around it, unless nothing is left.

@@ -541,36 +541,6 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
 }
 
 #[test]
-fn a_local_remote_matches_in_every_spelling() {
-    let root = Root::new();
-    let project = folder(&root, "work/clone");
-    let spellings = [
-        r"C:\\Src\\Ledger-Api",
-        "C:/src/ledger-api.git",
-        "file:///C:/src/ledger-api",
-        "file:///c:/Src/ledger-api/",
-    ];
-    for in_repository in spellings {
-        repository(&project, &remote(in_repository));
-        for in_manifest in spellings {
-            let in_manifest = in_manifest.replace(r"\\", r"\");
-            root.store_folder_with("a", &format!("remotes = ['{in_manifest}']"));
-            let found = detect_with(&root, &project, |_| {}).0;
-            assert_eq!(
-                found.as_deref(),
-                Some("a"),
-                "{in_repository} / {in_manifest}"
-            );
-        }
-    }
-    root.store_folder_with(
-        "a",
-        "remotes = ['c/src/ledger-api', 'src/ledger-api', 'D:/src/ledger-api']",
-    );
-    assert_eq!(detect_with(&root, &project, |_| {}).0, None);
-}
-
-#[test]
 fn names_are_equal_whatever_their_case_and_dashes() {
     let root = scopes(&[("Ledger_API", ""), ("other", "projects = ['Kiosk Web']")]);
     for (project, expected) in [

@@ -163,33 +163,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     if parsed.title.trim().is_empty() {
         return Err(NO_TITLE.to_owned());
     }
-    let status = match parsed.status.as_deref() {
-        None => Status::Staging,
-        Some(word) => Status::parse(word)
-            .filter(|status| status.as_str() == word)
-            .ok_or_else(|| {
-                format!(
-                    "`status` is `{}`; allowed are staging, approved, promoted, rejected",
-                    text::line(word, 60)
-                )
-            })?,
-    };
-    if let Some(confidence) = parsed
-        .confidence
-        .filter(|confidence| !(0.0..=1.0).contains(confidence))
-    {
-        return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
-    }
-    if let Some(date) = parsed
-        .date
-        .as_deref()
-        .filter(|date| time::day_bound(date, false).is_none())
-    {
-        return Err(format!(
-            "`date` is `{}`, which is not a real day; write YYYY-MM-DD",
-            text::line(date, 60)
-        ));
-    }
+    let status = checked_status(&parsed)?;
     let has_date = parsed.created_at.is_some() || parsed.date.is_some();
     normalise_instants(&mut parsed)?;
     let content = xxh3_64(
@@ -225,6 +199,38 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         has_status,
         given_fields: given,
     })
+}
+
+/// The status of a line whose status, confidence and day are allowed.
+fn checked_status(line: &ImportLine) -> Result<Status, String> {
+    let status = match line.status.as_deref() {
+        None => Status::Staging,
+        Some(word) => Status::parse(word)
+            .filter(|status| status.as_str() == word)
+            .ok_or_else(|| {
+                format!(
+                    "`status` is `{}`; allowed are staging, approved, promoted, rejected",
+                    text::line(word, 60)
+                )
+            })?,
+    };
+    if let Some(confidence) = line
+        .confidence
+        .filter(|confidence| !(0.0..=1.0).contains(confidence))
+    {
+        return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
+    }
+    if let Some(date) = line
+        .date
+        .as_deref()
+        .filter(|date| time::day_bound(date, false).is_none())
+    {
+        return Err(format!(
+            "`date` is `{}`, which is not a real day; write YYYY-MM-DD",
+            text::line(date, 60)
+        ));
+    }
+    Ok(status)
 }
 
 fn normalise_instants(line: &mut ImportLine) -> Result<(), String> {

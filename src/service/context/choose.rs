@@ -76,6 +76,13 @@ pub(super) struct ChosenMemories {
     pub shared_ids: HashSet<String>,
 }
 
+impl ChosenMemories {
+    /// How many memories and sessions there are.
+    pub const fn entries(&self) -> usize {
+        self.own.len() + self.others.len() + self.sessions.len()
+    }
+}
+
 /// Chooses by the state of the project's files. A scope that cannot be read is removed from the
 /// selection, with a note. If outlines are cached, the queue's flow is as old as the outlines.
 ///
