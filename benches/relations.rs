@@ -57,7 +57,7 @@ fn memories(count: usize) -> Vec<Memory> {
             subtitle: Some(text(&mut random, 10)),
             facts: (0..3).map(|_| text(&mut random, 9)).collect(),
             narrative: Some(text(&mut random, 90)),
-            ..Memory::empty()
+            ..Memory::default()
         };
         if number % 10 == 9 {
             memory = memories[random.below(number)].clone();

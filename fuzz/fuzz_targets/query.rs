@@ -119,7 +119,7 @@ fn analyzed(query: &str) {
         title: query.to_owned(),
         narrative: Some(query.to_owned()),
         status: Status::Approved,
-        ..Memory::empty()
+        ..Memory::default()
     };
     let mut analyzer = Analyzer::default();
     let first = analyzer.analyze(&memory, None);

@@ -565,7 +565,7 @@ fn memory_of_note(note: &Note) -> Memory {
         concepts: note.tags.clone(),
         files: note.files.clone(),
         narrative: Some(note.text.clone()),
-        ..Memory::empty()
+        ..Memory::default()
     }
 }
 
@@ -585,6 +585,6 @@ fn memory_of_line(line: &ImportLine) -> Memory {
         } else {
             Status::Staging
         },
-        ..Memory::empty()
+        ..Memory::default()
     }
 }

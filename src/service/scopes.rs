@@ -248,6 +248,8 @@ pub fn describe(
     let description = scope.manifest.description.as_ref();
     let description = description.filter(|_| shows_details);
     let mut info = ScopeInfo {
+        name: scope.name.clone(),
+        visibility: scope.manifest.visibility,
         path: path(&scope.folder),
         store: match &scope.remote {
             // A manifest that cannot be read may name any store.
@@ -256,7 +258,7 @@ pub fn describe(
             None => path(scope.store.path()),
         },
         description: description.map(|description| text::line(description, 300)),
-        ..ScopeInfo::new(&scope.name, scope.manifest.visibility)
+        ..ScopeInfo::default()
     };
     let unavailable = |problem: Message| Health {
         state: HealthState::Unavailable,

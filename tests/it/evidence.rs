@@ -197,7 +197,7 @@ fn only_names_that_the_history_has_are_lost() {
         let memory = Memory {
             narrative: Some(text.to_owned()),
             created_at: written_at,
-            ..Memory::empty()
+            ..Memory::default()
         };
         let root = Root::new();
         let service = root.service_with(|inputs| {

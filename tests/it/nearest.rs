@@ -32,7 +32,7 @@ fn read(root: &Root, id: &str) -> Memory {
                     facts: facts
                         .map_or_else(Vec::new, |facts| serde_json::from_str(&facts).unwrap()),
                     narrative: row.get(2)?,
-                    ..Memory::empty()
+                    ..Memory::default()
                 })
             },
         )

@@ -140,7 +140,7 @@ pub enum Visibility {
 
 /// One memory of a store, decoded and safe to print. A column that the store lacks is `None` or
 /// empty.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
     pub id: String,
@@ -192,39 +192,6 @@ pub struct Memory {
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
     pub repaired: Vec<&'static str>,
-}
-
-impl Memory {
-    /// An empty memory in `staging`: the base for literals that set only some fields.
-    pub const fn empty() -> Self {
-        Self {
-            id: String::new(),
-            project: None,
-            project_alias: None,
-            session: None,
-            session_id: None,
-            date: None,
-            kind: None,
-            title: String::new(),
-            subtitle: None,
-            facts: Vec::new(),
-            concepts: Vec::new(),
-            files: Vec::new(),
-            narrative: None,
-            status: Status::Staging,
-            confidence: None,
-            reviewed_at: None,
-            reviewed_by: None,
-            superseded_by: None,
-            created_at: None,
-            updated_at: None,
-            stale_after: None,
-            kept_despite: None,
-            withdrawn: None,
-            unknown_status: None,
-            repaired: Vec::new(),
-        }
-    }
 }
 
 /// What a store knows about the memory that a `superseded_by` names.

@@ -81,7 +81,7 @@ mod tests {
         Memory {
             id: title.to_owned(),
             title: title.to_owned(),
-            ..Memory::empty()
+            ..Memory::default()
         }
     }
 

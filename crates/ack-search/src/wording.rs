@@ -313,7 +313,7 @@ mod tests {
         let about = |file: &str| Memory {
             title: "Generated, do not edit".to_owned(),
             files: vec![file.to_owned()],
-            ..Memory::empty()
+            ..Memory::default()
         };
         let (one, other) = (Wording::of(&about("a.rs")), Wording::of(&about("b.rs")));
         assert!(one.contains(&one) && !one.contains(&other));

@@ -257,7 +257,7 @@ mod tests {
         let memory = Memory {
             title: "Title".to_owned(),
             narrative: Some(text.to_owned()),
-            ..Memory::empty()
+            ..Memory::default()
         };
         let found: Vec<String> = sentences_of(&memory).map(cut).collect();
         assert_eq!(found, expected, "{text}");

@@ -85,7 +85,7 @@ pub struct IndexInfo {
 }
 
 /// Whether a scope works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthState {
     /// It works.
@@ -95,11 +95,12 @@ pub enum HealthState {
     /// It does not work.
     Unavailable,
     /// It was not opened: it is private and neither current nor named.
+    #[default]
     NotRead,
 }
 
 /// The condition of a scope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// Whether it works.
     pub state: HealthState,
@@ -112,7 +113,7 @@ pub struct Health {
 }
 
 /// One scope of `list_scopes`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeInfo {
     /// Name to pass as `scope`.
     pub name: String,
@@ -153,32 +154,6 @@ pub struct ScopeInfo {
     pub profile: Option<String>,
     /// The condition of the scope.
     pub health: Health,
-}
-
-impl ScopeInfo {
-    /// A scope of which no more is known than its name.
-    pub fn new(name: &str, visibility: Visibility) -> Self {
-        Self {
-            name: name.to_owned(),
-            visibility,
-            path: None,
-            store: None,
-            memory_count: None,
-            last_updated: None,
-            description: None,
-            counts: None,
-            projects: Vec::new(),
-            tags: Vec::new(),
-            pending: None,
-            index: None,
-            profile: None,
-            health: Health {
-                state: HealthState::NotRead,
-                opened: None,
-                problems: Vec::new(),
-            },
-        }
-    }
 }
 
 /// Answer of `list_scopes`.
