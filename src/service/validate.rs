@@ -49,6 +49,7 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
 }
 
 /// A query after all checks.
+#[derive(Default)]
 pub struct QuerySpec {
     /// The text, if there is one.
     pub text: Option<String>,
@@ -102,30 +103,25 @@ impl QuerySpec {
     /// A query for memories near another one in meaning.
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
-            text: None,
-            meaning: None,
+            like: Some(Like {
+                id: id.to_owned(),
+                scope: Some(scope.to_owned()),
+            }),
+            mode: Mode::Semantic,
+            ..Self::all(status, limit)
+        }
+    }
+
+    /// A query without words that lists every memory, for a caller that sees all of them.
+    fn all(status: StatusFilter, limit: usize) -> Self {
+        Self {
             filters: Filters {
                 status,
                 ..Filters::default()
             },
             limit,
-            fills_budget: false,
             tokens: usize::MAX,
-            detail: Detail::Concise,
-            explain: false,
-            mode: Mode::Semantic,
-            like: Some(Like {
-                id: id.to_owned(),
-                scope: Some(scope.to_owned()),
-            }),
-            expect: None,
-            min_cosine: None,
-            oldest: false,
-            sessions: false,
-            is_proposal: false,
-            by_agent: false,
-            withholds: false,
-            withheld: None,
+            ..Self::default()
         }
     }
 
@@ -133,9 +129,7 @@ impl QuerySpec {
     pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             text: Some(text.to_owned()),
-            mode: Mode::Hybrid,
-            like: None,
-            ..Self::near("", "", status, limit)
+            ..Self::all(status, limit)
         }
     }
 
@@ -182,7 +176,6 @@ impl QuerySpec {
         let project = given(&request.project).map(Filters::fold);
         Ok(Self {
             text: given(&request.query).map(str::to_owned),
-            meaning: None,
             filters: Filters {
                 tags,
                 match_tags: request.match_tags.unwrap_or_default(),
@@ -192,15 +185,15 @@ impl QuerySpec {
                 session: given(&request.session).map(str::to_owned),
                 since,
                 until,
-                current_project: None,
                 status: allowed.unwrap_or_default(),
+                ..Filters::default()
             },
             limit: page.limit,
             fills_budget: page.fills_budget,
             tokens: page.tokens,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
-            mode: request.mode.unwrap_or(Mode::Hybrid),
+            mode: request.mode.unwrap_or_default(),
             min_cosine: like.map(|_| MIN_COSINE),
             like: like.map(|id| Like {
                 id: id.to_owned(),
@@ -209,10 +202,10 @@ impl QuerySpec {
             expect: given(&request.expect).map(str::to_owned),
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
-            is_proposal: false,
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
             withheld: (allowed != Some(requested_status)).then_some(requested_status),
+            ..Self::default()
         })
     }
 }

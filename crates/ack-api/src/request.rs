@@ -111,10 +111,11 @@ pub enum MatchTags {
 }
 
 /// Which retrieval legs to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Words and meaning together.
+    #[default]
     Hybrid,
     /// Meaning only.
     Semantic,
