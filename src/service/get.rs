@@ -345,7 +345,7 @@ fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<Fou
 
 /// What one scope says about an id.
 enum Finding {
-    Found(FoundMemory),
+    Found(Box<FoundMemory>),
     /// It has the memory, and may not show it.
     Refused(Error),
     Absent,
@@ -400,7 +400,7 @@ impl<'a> Lookup<'a> {
                         let (detail, notes) = (&mut found.detail, &mut found.notes);
                         related(self.opened, self.selection, self.spec.filter, detail, notes)?;
                     }
-                    return Ok(found);
+                    return Ok(*found);
                 }
                 Ok(Finding::Refused(error)) => {
                     refused.get_or_insert(error);
@@ -438,7 +438,7 @@ impl<'a> Lookup<'a> {
         if self.spec.allows(memory.status) {
             let scope = (scope, &self.opened.staleness);
             let found = build_detail(snapshot, index, scope, memory, self.spec)?;
-            return Ok(Finding::Found(found));
+            return Ok(Finding::Found(Box::new(found)));
         }
         let withholds = self.spec.withholds;
         let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
