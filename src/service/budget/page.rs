@@ -5,9 +5,7 @@ use super::{Shown, cut_hit, cut_memory, frame, frame_cost, limit_also, shrink, t
 use crate::service::search::{Page, Search};
 use ack_api::number::{count, grouped};
 use ack_api::text;
-use ack_api::{
-    Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Searched, Tool,
-};
+use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool};
 
 /// Average tokens per result of a page for an agent, as structure.
 pub const RESULT_TOKENS: usize = 131;
@@ -113,27 +111,23 @@ pub fn fit(
 
 /// Shortens what surrounds the results until it takes at most `bound` tokens, as far as possible.
 fn shorten_frame(response: &mut QueryResponse, bound: usize) {
-    let limit = |searched: &mut Searched, scopes: usize, skipped: usize| {
-        frame::keep_scopes(searched, scopes, |_| false);
-        frame::keep_skipped(searched, skipped);
-    };
-    if token_cost(response) > bound {
-        limit(&mut response.searched, 5, 3);
-    }
     shrink(
         response,
         bound,
         &[
+            |response| limit_names(response, 5, 3),
             |response| frame::shorten_skipped(&mut response.searched),
             |response| frame::shorten_notes(&mut response.notes),
-            |response| {
-                frame::keep_scopes(&mut response.searched, 1, |_| false);
-                frame::keep_skipped(&mut response.searched, 0);
-            },
+            |response| limit_names(response, 1, 0),
             |response| response.notes.truncate(3),
             |response| response.suggestions.truncate(2),
         ],
     );
+}
+
+fn limit_names(response: &mut QueryResponse, scopes: usize, skipped: usize) {
+    frame::keep_scopes(&mut response.searched, scopes, |_| false);
+    frame::keep_skipped(&mut response.searched, skipped);
 }
 
 /// The last resort for an answer with one result that is too long: drops explanations before the
