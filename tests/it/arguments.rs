@@ -576,434 +576,192 @@ fn check_forms(toolset: &Toolset, law: &str, told: bool, forms: &[Form]) {
     }
 }
 
+/// [`check_forms`] for lines such as `query {"limit": "10"} => {"limit": 10}`.
+fn check_table(law: &str, told: bool, table: &str) {
+    let form = |line: &str| {
+        let json =
+            |text: &str| serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let (form, meant) = line.split_once(" => ").unwrap();
+        let (tool, given) = form.split_once(' ').unwrap();
+        let tool = match tool {
+            "query" => "query_memories",
+            "get" => "get_memory",
+            "context" => "get_context",
+            other => panic!("{other}"),
+        };
+        (tool, json(given), json(meant))
+    };
+    let lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
+    check_forms(
+        &Toolset::default(),
+        law,
+        told,
+        &lines.map(form).collect::<Vec<Form>>(),
+    );
+}
+
 #[test]
 fn what_is_left_out_in_another_way_counts_as_left_out() {
     let four = Toolset::default();
-    let none = json!({});
+    let left_out = |law: &str, told: bool, names: &str, values: &[Value]| {
+        for (name, value) in names
+            .split_whitespace()
+            .flat_map(|name| values.iter().map(move |value| (name, value)))
+        {
+            let form = ("query_memories", json!({ name: value }), json!({}));
+            check_forms(&four, law, told, &[form]);
+        }
+    };
+    let texts = "query scope project type since cursor tags files";
     let usual = [json!(null), json!(""), json!("  ")];
-    let texts = [
-        "query", "scope", "project", "type", "since", "cursor", "tags", "files",
-    ];
-    for (name, value) in texts
-        .iter()
-        .flat_map(|name| usual.iter().map(move |value| (name, value)))
-    {
-        let given = json!({ *name: value });
-        check_forms(
-            &four,
-            "usual",
-            false,
-            &[("query_memories", given, none.clone())],
-        );
-    }
-    check_forms(
-        &four,
+    left_out("usual", false, texts, &usual);
+    let words = "status limit explain match_tags detail order";
+    let empty = ["", "null", "None", "undefined"].map(Value::from);
+    left_out("no value", true, words, &empty);
+    left_out("no value", true, words, &[json!({})]);
+    let names = "scope project session like cursor since type";
+    left_out("a name", true, names, &[json!("null")]);
+    check_table(
         "an empty list",
         false,
-        &[
-            (
-                "query_memories",
-                json!({ "tags": [], "files": ["", null] }),
-                none.clone(),
-            ),
-            (
-                "get_memory",
-                json!({ "id": "a", "ids": [] }),
-                json!({ "id": "a" }),
-            ),
-            (
-                "query_memories",
-                json!({ "status": null, "limit": null }),
-                none.clone(),
-            ),
-        ],
+        r#"
+        query {"tags": [], "files": ["", null]} => {}
+        get {"id": "a", "ids": []} => {"id": "a"}
+        query {"status": null, "limit": null} => {}
+        "#,
     );
-    let empty = [
-        json!(""),
-        json!({}),
-        json!("null"),
-        json!("None"),
-        json!("undefined"),
-    ];
-    for (name, value) in [
-        "status",
-        "limit",
-        "explain",
-        "match_tags",
-        "detail",
-        "order",
-    ]
-    .iter()
-    .flat_map(|name| empty.iter().map(move |value| (name, value)))
-    {
-        let given = json!({ *name: value });
-        check_forms(
-            &four,
-            "no value",
-            true,
-            &[("query_memories", given, none.clone())],
-        );
-    }
-    for name in [
-        "scope", "project", "session", "like", "cursor", "since", "type",
-    ] {
-        let given = json!({ name: "null" });
-        check_forms(
-            &four,
-            "a name",
-            true,
-            &[("query_memories", given, none.clone())],
-        );
-    }
-    check_forms(
-        &four,
+    check_table(
         "zero is the default",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "limit": 0, "max_tokens": 0 }),
-                none.clone(),
-            ),
-            ("query_memories", json!({ "limit": "0" }), none.clone()),
-            ("get_context", json!({ "max_memories": 0.0 }), none.clone()),
-        ],
+        r#"
+        query {"limit": 0, "max_tokens": 0} => {}
+        query {"limit": "0"} => {}
+        context {"max_memories": 0.0} => {}
+        "#,
     );
     // A text to search for may be any word, and zero neighbours are none.
-    for (tool, own) in [
-        ("query_memories", json!({ "query": "null" })),
-        ("query_memories", json!({ "query": "[\"a\"]" })),
-        ("query_memories", json!({ "tags": ["null", "none"] })),
-        ("get_context", json!({ "focus": "undefined" })),
-        ("get_memory", json!({ "id": "a", "before": 0, "after": 0 })),
-    ] {
-        check_forms(&four, "its own form", false, &[(tool, own.clone(), own)]);
-    }
+    check_table(
+        "its own form",
+        false,
+        r#"
+        query {"query": "null"} => {"query": "null"}
+        query {"query": "[\"a\"]"} => {"query": "[\"a\"]"}
+        query {"tags": ["null", "none"]} => {"tags": ["null", "none"]}
+        context {"focus": "undefined"} => {"focus": "undefined"}
+        get {"id": "a", "before": 0, "after": 0} => {"id": "a", "before": 0, "after": 0}
+        "#,
+    );
 }
 
 #[test]
 fn a_value_of_another_type_is_read_if_it_has_one_meaning() {
-    let four = Toolset::default();
-    check_forms(
-        &four,
+    check_table(
         "numbers",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "limit": "10" }),
-                json!({ "limit": 10 }),
-            ),
-            (
-                "query_memories",
-                json!({ "limit": " +10 " }),
-                json!({ "limit": 10 }),
-            ),
-            (
-                "query_memories",
-                json!({ "limit": "10.0" }),
-                json!({ "limit": 10 }),
-            ),
-            (
-                "query_memories",
-                json!({ "limit": [10] }),
-                json!({ "limit": 10 }),
-            ),
-            (
-                "query_memories",
-                json!({ "limit": "\"10\"" }),
-                json!({ "limit": 10 }),
-            ),
-            (
-                "query_memories",
-                json!({ "max_tokens": "500" }),
-                json!({ "max_tokens": 500 }),
-            ),
-            (
-                "get_memory",
-                json!({ "before": "0" }),
-                json!({ "before": 0 }),
-            ),
-        ],
+        r#"
+        query {"limit": "10"} => {"limit": 10}
+        query {"limit": " +10 "} => {"limit": 10}
+        query {"limit": "10.0"} => {"limit": 10}
+        query {"limit": [10]} => {"limit": 10}
+        query {"limit": "\"10\""} => {"limit": 10}
+        query {"max_tokens": "500"} => {"max_tokens": 500}
+        get {"before": "0"} => {"before": 0}
+        "#,
     );
     // A schema that says integer accepts 10.0.
-    let whole = (
-        "query_memories",
-        json!({ "limit": 10.0 }),
-        json!({ "limit": 10 }),
-    );
-    check_forms(&four, "a whole number", false, &[whole]);
-    for (given, meant) in [
-        ("true", true),
-        ("True", true),
-        (" FALSE ", false),
-        ("yes", true),
-        ("off", false),
-        ("1", true),
-    ] {
-        let given = json!({ "include_cross_project": given });
-        let meant = json!({ "include_cross_project": meant });
-        check_forms(&four, "booleans", true, &[("get_context", given, meant)]);
-    }
-    check_forms(
-        &four,
+    let whole = r#"query {"limit": 10.0} => {"limit": 10}"#;
+    check_table("a whole number", false, whole);
+    check_table(
         "booleans",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "explain": 1 }),
-                json!({ "explain": true }),
-            ),
-            (
-                "query_memories",
-                json!({ "explain": [false] }),
-                json!({ "explain": false }),
-            ),
-        ],
+        r#"
+        context {"include_cross_project": "true"} => {"include_cross_project": true}
+        context {"include_cross_project": "True"} => {"include_cross_project": true}
+        context {"include_cross_project": " FALSE "} => {"include_cross_project": false}
+        context {"include_cross_project": "yes"} => {"include_cross_project": true}
+        context {"include_cross_project": "off"} => {"include_cross_project": false}
+        context {"include_cross_project": "1"} => {"include_cross_project": true}
+        query {"explain": 1} => {"explain": true}
+        query {"explain": [false]} => {"explain": false}
+        "#,
     );
-    check_forms(
-        &four,
+    check_table(
         "words",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "status": "APPROVED" }),
-                json!({ "status": "approved" }),
-            ),
-            (
-                "query_memories",
-                json!({ "status": " All " }),
-                json!({ "status": "all" }),
-            ),
-            (
-                "query_memories",
-                json!({ "status": ["staging"] }),
-                json!({ "status": "staging" }),
-            ),
-            (
-                "query_memories",
-                json!({ "order": "\"oldest\"" }),
-                json!({ "order": "oldest" }),
-            ),
-            (
-                "query_memories",
-                json!({ "detail": "[\"full\"]" }),
-                json!({ "detail": "full" }),
-            ),
-        ],
+        r#"
+        query {"status": "APPROVED"} => {"status": "approved"}
+        query {"status": " All "} => {"status": "all"}
+        query {"status": ["staging"]} => {"status": "staging"}
+        query {"order": "\"oldest\""} => {"order": "oldest"}
+        query {"detail": "[\"full\"]"} => {"detail": "full"}
+        "#,
     );
-    check_forms(
-        &four,
+    check_table(
         "texts",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "query": 137 }),
-                json!({ "query": "137" }),
-            ),
-            (
-                "query_memories",
-                json!({ "query": ["lock"] }),
-                json!({ "query": "lock" }),
-            ),
-            (
-                "query_memories",
-                json!({ "project": ["api"] }),
-                json!({ "project": "api" }),
-            ),
-            (
-                "query_memories",
-                json!({ "scope": "[\"api\"]" }),
-                json!({ "scope": "api" }),
-            ),
-            (
-                "query_memories",
-                json!({ "session": 5 }),
-                json!({ "session": "5" }),
-            ),
-            (
-                "query_memories",
-                json!({ "type": ["bugfix", "gotcha"] }),
-                json!({ "type": "bugfix,gotcha" }),
-            ),
-            ("get_memory", json!({ "id": 7 }), json!({ "id": "7" })),
-            (
-                "get_memory",
-                json!({ "id": "\"ack_1\"" }),
-                json!({ "id": "ack_1" }),
-            ),
-            (
-                "get_memory",
-                json!({ "id": ["a", "b"] }),
-                json!({ "ids": ["a", "b"] }),
-            ),
-            (
-                "get_memory",
-                json!({ "id": "[\"a\", \"b\"]" }),
-                json!({ "ids": ["a", "b"] }),
-            ),
-        ],
+        r#"
+        query {"query": 137} => {"query": "137"}
+        query {"query": ["lock"]} => {"query": "lock"}
+        query {"project": ["api"]} => {"project": "api"}
+        query {"scope": "[\"api\"]"} => {"scope": "api"}
+        query {"session": 5} => {"session": "5"}
+        query {"type": ["bugfix", "gotcha"]} => {"type": "bugfix,gotcha"}
+        get {"id": 7} => {"id": "7"}
+        get {"id": "\"ack_1\""} => {"id": "ack_1"}
+        get {"id": ["a", "b"]} => {"ids": ["a", "b"]}
+        get {"id": "[\"a\", \"b\"]"} => {"ids": ["a", "b"]}
+        "#,
     );
-    let lists: Vec<Form> = [
-        json!("[\"a\",\"b\"]"),
-        json!("['a', 'b']"),
-        json!(["[\"a\",\"b\"]"]),
-        json!([["a", "b"]]),
-        json!("a,b"),
-        json!(" a , b, "),
-        json!({ "0": "a", "1": "b" }),
-    ]
-    .into_iter()
-    .map(|given| {
-        (
-            "get_memory",
-            json!({ "ids": given }),
-            json!({ "ids": ["a", "b"] }),
-        )
-    })
-    .collect();
-    check_forms(&four, "lists", true, &lists);
-    check_forms(
-        &four,
+    check_table(
         "lists",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "tags": "a" }),
-                json!({ "tags": ["a"] }),
-            ),
-            (
-                "query_memories",
-                json!({ "tags": "error handling" }),
-                json!({ "tags": ["error handling"] }),
-            ),
-            (
-                "query_memories",
-                json!({ "tags": [1, 2] }),
-                json!({ "tags": ["1", "2"] }),
-            ),
-            (
-                "query_memories",
-                json!({ "tags": 5 }),
-                json!({ "tags": ["5"] }),
-            ),
-            (
-                "query_memories",
-                json!({ "files": "src/{a,b}.rs" }),
-                json!({ "files": ["src/{a,b}.rs"] }),
-            ),
-            (
-                "query_memories",
-                json!({ "files": "src/[ab].rs" }),
-                json!({ "files": ["src/[ab].rs"] }),
-            ),
-            (
-                "get_memory",
-                json!({ "include": "Timeline, links" }),
-                json!({ "include": ["timeline", "links"] }),
-            ),
-            (
-                "get_memory",
-                json!({ "include": [["LINKS"]] }),
-                json!({ "include": ["links"] }),
-            ),
-        ],
+        r#"
+        get {"ids": "[\"a\",\"b\"]"} => {"ids": ["a", "b"]}
+        get {"ids": "['a', 'b']"} => {"ids": ["a", "b"]}
+        get {"ids": ["[\"a\",\"b\"]"]} => {"ids": ["a", "b"]}
+        get {"ids": [["a", "b"]]} => {"ids": ["a", "b"]}
+        get {"ids": "a,b"} => {"ids": ["a", "b"]}
+        get {"ids": " a , b, "} => {"ids": ["a", "b"]}
+        get {"ids": {"0": "a", "1": "b"}} => {"ids": ["a", "b"]}
+        query {"tags": "a"} => {"tags": ["a"]}
+        query {"tags": "error handling"} => {"tags": ["error handling"]}
+        query {"tags": [1, 2]} => {"tags": ["1", "2"]}
+        query {"tags": 5} => {"tags": ["5"]}
+        query {"files": "src/{a,b}.rs"} => {"files": ["src/{a,b}.rs"]}
+        query {"files": "src/[ab].rs"} => {"files": ["src/[ab].rs"]}
+        get {"include": "Timeline, links"} => {"include": ["timeline", "links"]}
+        get {"include": [["LINKS"]]} => {"include": ["links"]}
+        "#,
     );
-}
-
-#[test]
-fn a_time_is_read_as_its_day() {
-    let four = Toolset::default();
-    for (given, day) in [
-        (json!("2026-01-31T10:00:00Z"), "2026-01-31"),
-        (json!("2026-01-31T23:30:00-02:00"), "2026-02-01"),
-        (
-            json!("2026-01-31T23:30:00+02:00[Europe/Helsinki]"),
-            "2026-01-31",
-        ),
-        (json!("2026-01-31T23:30:00.123"), "2026-01-31"),
-        (json!("2026-01-31 23:30"), "2026-01-31"),
-        (json!("Sat, 31 Jan 2026 10:00:00 +0000"), "2026-01-31"),
-        (json!("2026/01/31"), "2026-01-31"),
-        (json!("2026-1-5"), "2026-01-05"),
-        (json!("20260105"), "2026-01-05"),
-        (json!(["2026-01-31"]), "2026-01-31"),
-        (json!("\"2026-01-31\""), "2026-01-31"),
-        (json!(1_767_225_600), "2026-01-01"),
-        (json!("1767225600"), "2026-01-01"),
-        (json!(1_767_225_600_000_i64), "2026-01-01"),
-        (json!(1_767_225_600.5), "2026-01-01"),
-    ] {
-        for name in ["since", "until"] {
-            let form = (
-                "query_memories",
-                json!({ name: given }),
-                json!({ name: day }),
-            );
-            check_forms(&four, "days", true, &[form]);
-        }
-    }
 }
 
 #[test]
 fn names_and_nesting_do_not_hide_an_argument() {
-    let four = Toolset::default();
-    check_forms(
-        &four,
+    check_table(
         "names",
         true,
-        &[
-            (
-                "query_memories",
-                json!({ "maxTokens": 500 }),
-                json!({ "max_tokens": 500 }),
-            ),
-            (
-                "query_memories",
-                json!({ "match-tags": "any" }),
-                json!({ "match_tags": "any" }),
-            ),
-            (
-                "query_memories",
-                json!({ "sessionId": "s" }),
-                json!({ "session": "s" }),
-            ),
-            (
-                "get_context",
-                json!({ "ProjectPath": "/a" }),
-                json!({ "project_path": "/a" }),
-            ),
-            (
-                "query_memories",
-                json!({ "arguments": { "query": "x" } }),
-                json!({ "query": "x" }),
-            ),
-            (
-                "query_memories",
-                json!({ "input": "{\"query\": \"x\"}" }),
-                json!({ "query": "x" }),
-            ),
-        ],
+        r#"
+        query {"maxTokens": 500} => {"max_tokens": 500}
+        query {"match-tags": "any"} => {"match_tags": "any"}
+        query {"sessionId": "s"} => {"session": "s"}
+        context {"ProjectPath": "/a"} => {"project_path": "/a"}
+        query {"arguments": {"query": "x"}} => {"query": "x"}
+        query {"input": "{\"query\": \"x\"}"} => {"query": "x"}
+        "#,
     );
-    let (read, _) = read_by(
-        &four,
-        "query_memories",
-        json!({ "name": "query_memories", "arguments": { "query": "x", "limit": "5" } }),
+    let alias = r#"query {"concepts": ["a"]} => {"tags": ["a"]}"#;
+    check_table("an alias", false, alias);
+    let read = |given: Value| read_by(&Toolset::default(), "query_memories", given).0;
+    let nested = json!({ "query": "x", "limit": "5" });
+    assert_eq!(
+        read(json!({ "name": "query_memories", "arguments": nested })),
+        json!({ "query": "x", "limit": 5 })
     );
-    assert_eq!(read, json!({ "query": "x", "limit": 5 }));
-    let same = (
-        "query_memories",
-        json!({ "concepts": ["a"] }),
-        json!({ "tags": ["a"] }),
-    );
-    check_forms(&four, "an alias", false, &[same]);
     // The same twice is the same.
-    let (read, _) = read_by(&four, "query_memories", json!({ "limit": 5, "Limit": "5" }));
-    assert_eq!(read, json!({ "limit": 5 }));
+    assert_eq!(
+        read(json!({ "limit": 5, "Limit": "5" })),
+        json!({ "limit": 5 })
+    );
 }
 
 #[test]
