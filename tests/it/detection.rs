@@ -214,98 +214,44 @@ fn the_longest_matching_path_wins() {
     let service = folder(&root, "home/code/mono/services/ledger/src");
     folder(&root, "home/code/kiosk-web");
     symlink(root.path().join("home/code"), root.path().join("short")).unwrap();
-    let check = |manifests: &[(&str, &str)], project: &Path, expected: &str| {
-        for (name, text) in manifests {
-            root.store_folder_with(name, &text.replace("ROOT", root.path().to_str().unwrap()));
+    // The patterns of the scopes `a | b | c`, where the project is, and the current scope.
+    let cases = "
+        ROOT/home/code | ROOT/home/code/mono/services | ROOT/home/code/mono -> b
+        ~/code/mono/*/ledger | ~/code/mono/services -> a
+        ~/code/** | ~/code/mono/services -> a
+        ~/code/m?n[opq] | ~/code -> a
+        ~/code/{mono,poly} -> a
+        ~/code/* @ home/code -> none
+        ~/code/kiosk-* @ home/code/kiosk-web -> a
+        ~/code/kiosk @ home/code/kiosk-web -> none
+        ~/code/mono/ -> a
+        ~ | ~/nowhere & ~/code/mono -> b
+        ~ -> a
+        ROOT/short/mono -> a
+        ROOT/short/mono/* -> a
+        ~/code/mono @ short/mono/services -> a
+        ROOT/gone @ gone/deeper -> a
+        EMPTY | [ -> none";
+    for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
+        let (patterns, expected) = case.rsplit_once(" -> ").unwrap();
+        let (patterns, project) = match patterns.split_once(" @ ") {
+            Some((patterns, inside)) => (patterns, root.path().join(inside)),
+            None => (patterns, service.clone()),
+        };
+        let patterns = patterns.replace("EMPTY", "");
+        let patterns = patterns.replace("ROOT", root.path().to_str().unwrap());
+        let names = ["a", "b", "c"].into_iter();
+        let scopes: Vec<(&str, &str)> = names.zip(patterns.split(" | ")).collect();
+        for (name, patterns) in &scopes {
+            let paths = patterns.replace(" & ", "', '");
+            root.store_folder_with(name, &format!("paths = ['{paths}']"));
         }
-        let found = detect_with(&root, project, |inputs| inputs.home = Some(home.clone()));
-        for (name, _) in manifests {
+        let found = detect_with(&root, &project, |inputs| inputs.home = Some(home.clone()));
+        for (name, _) in &scopes {
             std::fs::remove_dir_all(root.scope_folder(name)).unwrap();
         }
-        assert_eq!(
-            found.0.as_deref().unwrap_or("none"),
-            expected,
-            "{manifests:?}"
-        );
-    };
-    check(
-        &[
-            ("a", "paths = ['ROOT/home/code']"),
-            ("b", "paths = ['ROOT/home/code/mono/services']"),
-            ("c", "paths = ['ROOT/home/code/mono']"),
-        ],
-        &service,
-        "b",
-    );
-    check(
-        &[
-            ("a", "paths = ['~/code/mono/*/ledger']"),
-            ("b", "paths = ['~/code/mono/services']"),
-        ],
-        &service,
-        "a",
-    );
-    check(
-        &[
-            ("a", "paths = ['~/code/**']"),
-            ("b", "paths = ['~/code/mono/services']"),
-        ],
-        &service,
-        "a",
-    );
-    check(
-        &[
-            ("a", "paths = ['~/code/m?n[opq]']"),
-            ("b", "paths = ['~/code']"),
-        ],
-        &service,
-        "a",
-    );
-    check(&[("a", "paths = ['~/code/{mono,poly}']")], &service, "a");
-    check(
-        &[("a", "paths = ['~/code/*']")],
-        &root.path().join("home/code"),
-        "none",
-    );
-    check(
-        &[("a", "paths = ['~/code/kiosk-*']")],
-        &root.path().join("home/code/kiosk-web"),
-        "a",
-    );
-    check(
-        &[("a", "paths = ['~/code/kiosk']")],
-        &root.path().join("home/code/kiosk-web"),
-        "none",
-    );
-    check(&[("a", "paths = ['~/code/mono/']")], &service, "a");
-    check(
-        &[
-            ("a", "paths = ['~']"),
-            ("b", "paths = ['~/nowhere', '~/code/mono']"),
-        ],
-        &service,
-        "b",
-    );
-    check(&[("a", "paths = ['~']")], &service, "a");
-    // Through symbolic links, on either side.
-    check(&[("a", "paths = ['ROOT/short/mono']")], &service, "a");
-    check(&[("a", "paths = ['ROOT/short/mono/*']")], &service, "a");
-    check(
-        &[("a", "paths = ['~/code/mono']")],
-        &root.path().join("short/mono/services"),
-        "a",
-    );
-    // A folder that does not exist any more is still known by its path.
-    check(
-        &[("a", "paths = ['ROOT/gone']")],
-        &root.path().join("gone/deeper"),
-        "a",
-    );
-    check(
-        &[("a", "paths = ['']"), ("b", "paths = ['[']")],
-        &service,
-        "none",
-    );
+        assert_eq!(found.0.as_deref().unwrap_or("none"), expected, "{case}");
+    }
 }
 
 /// A scope without memories, for a manifest alone.
@@ -620,87 +566,31 @@ fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
 
 #[test]
 fn an_invalid_manifest_is_reported_with_line_and_key() {
+    let every_key = "description = 'd'\nprojects = ['a']\npaths = ['~/a', '/b/*']\nremotes = ['github.com/a/b']\nvisibility = 'private'\nstore = 'x.db'\nunreviewed = 'approved'\n";
     let valid = [
-        ("empty", ""),
-        ("comment only", "# nothing\n"),
-        (
-            "every key",
-            "description = 'd'\nprojects = ['a']\npaths = ['~/a', '/b/*']\nremotes = ['github.com/a/b']\nvisibility = 'private'\nstore = 'x.db'\nunreviewed = 'approved'\n",
-        ),
-        ("aliases", "[projects]\na = ['b', 'c']\nd = []\n"),
-        (
-            "windows line ends",
-            "description = 'd'\r\nvisibility = 'shared'\r\n",
-        ),
+        "",
+        "# nothing\n",
+        every_key,
+        "[projects]\na = ['b', 'c']\nd = []\n",
+        "description = 'd'\r\nvisibility = 'shared'\r\n",
     ];
+    let lists = "a list of names, or a table";
+    let belong = "folders and remotes of a project belong to `paths`";
     let invalid = [
-        (
-            "unknown key",
-            "description = 'd'\nvisibilty = 'private'\n",
-            2,
-            "visibilty",
-            Some("visibility"),
-        ),
-        (
-            "unknown key after a blank line",
-            "\n\nproject = ['a']\n",
-            3,
-            "project",
-            Some("projects"),
-        ),
-        ("unknown word", "visibility = 'secret'\n", 1, "secret", None),
-        (
-            "word in capitals",
-            "visibility = 'Private'\n",
-            1,
-            "Private",
-            None,
-        ),
-        (
-            "string for a list",
-            "projects = 'a'\n",
-            1,
-            "a list of names, or a table",
-            None,
-        ),
-        (
-            "string for aliases",
-            "[projects]\na = 'b'\n",
-            2,
-            "a list of aliases",
-            None,
-        ),
-        (
-            "table for a project",
-            "[projects.a]\npaths = ['b']\n",
-            1,
-            "folders and remotes of a project belong to `paths`",
-            None,
-        ),
-        (
-            "number for a string",
-            "\ndescription = 5\n",
-            2,
-            "`description`",
-            None,
-        ),
-        (
-            "number in a list",
-            "paths = [\n    'a=b', 5,\n]\n",
-            2,
-            "`paths[1]`",
-            None,
-        ),
-        ("cut off", "projects = ['a'\n", 1, "", None),
-        (
-            "twice",
-            "description = 'a'\ndescription = 'b'\n",
-            2,
-            "description",
-            None,
-        ),
-        ("table", "[limits]\nresults = 5\n", 1, "limits", None),
-        ("not toml", "visibility: private\n", 1, "", None),
+        ("description = 'd'\nvisibilty = 'private'\n", 2, "visibilty"),
+        ("visibilty = 'private'\n", 1, "did you mean `visibility`"),
+        ("\n\nproject = ['a']\n", 3, "did you mean `projects`"),
+        ("visibility = 'secret'\n", 1, "secret"),
+        ("visibility = 'Private'\n", 1, "Private"),
+        ("projects = 'a'\n", 1, lists),
+        ("[projects]\na = 'b'\n", 2, "a list of aliases"),
+        ("[projects.a]\npaths = ['b']\n", 1, belong),
+        ("\ndescription = 5\n", 2, "`description`"),
+        ("paths = [\n    'a=b', 5,\n]\n", 2, "`paths[1]`"),
+        ("projects = ['a'\n", 1, ""),
+        ("description = 'a'\ndescription = 'b'\n", 2, "description"),
+        ("[limits]\nresults = 5\n", 1, "limits"),
+        ("visibility: private\n", 1, ""),
     ];
     let root = Root::new();
     root.store("a", &[memory("x", "Deploy rule", json!({}))]);
@@ -709,49 +599,31 @@ fn an_invalid_manifest_is_reported_with_line_and_key() {
         root.manifest("a", text);
         call(&service, "list_scopes", json!({})).unwrap()["scopes"][0]["health"].clone()
     };
-    for (name, text) in valid {
+    for text in valid {
         let health = problems(text);
-        assert_ne!(
-            (name, &health["state"]),
-            (name, &json!("unavailable")),
-            "{health}"
-        );
+        assert_ne!(health["state"], "unavailable", "{text}: {health}");
         assert!(
-            name == "every key" || health["problems"].as_array().is_none_or(Vec::is_empty),
-            "{name}: {health}"
+            text == every_key || health["problems"].as_array().is_none_or(Vec::is_empty),
+            "{text}: {health}"
         );
     }
     let mut poor = Vec::new();
-    for (name, text, line, key, nearest) in invalid {
+    for (text, line, says) in invalid {
         let health = problems(text);
-        let message = health["problems"][0]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        assert_eq!(health["state"], "unavailable", "{name}");
-        let near = nearest.is_none_or(|nearest| {
-            message
-                .replace("expected one of", "\u{0}")
-                .split('\u{0}')
-                .next()
-                .unwrap()
-                .contains(nearest)
-                || message.contains(&format!("did you mean `{nearest}`"))
-        });
-        if !message.contains(&format!("line {line}:"))
-            || !message.contains(key)
-            || !message.contains("scope.toml")
-            || !near
+        assert_eq!(health["state"], "unavailable", "{text}");
+        let message = health["problems"][0].as_str().unwrap_or_default();
+        let line = format!("line {line}:");
+        if ![&*line, says, "scope.toml"]
+            .iter()
+            .all(|part| message.contains(part))
         {
-            poor.push(format!(
-                "{name} (line {line}, `{key}`, nearest {nearest:?}): {message}"
-            ));
+            poor.push(format!("{text:?} ({line} {says}): {message}"));
         }
         // It is the only scope, so nothing can be searched.
         let error = call(&service, "query_memories", json!({})).unwrap_err();
         assert!(
             error.code() == "scope_unusable" && error.to_string().contains("scope.toml"),
-            "{name}: {error}"
+            "{text}: {error}"
         );
     }
     assert!(poor.is_empty(), "{}", poor.join("\n"));
