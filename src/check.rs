@@ -39,7 +39,6 @@ pub enum Severity {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its severity.
     pub severity: Severity,
     /// Which check found it.
     pub rule: &'static str,

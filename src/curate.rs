@@ -101,7 +101,6 @@ pub enum CurateError {
     /// Several rows have the id.
     #[error("several memories in `{}` have the id `{id}`", path.display())]
     DuplicateId {
-        /// The id.
         id: String,
         /// The store.
         path: PathBuf,
@@ -115,7 +114,6 @@ pub enum CurateError {
     /// The decisions are to be signed, and cannot be.
     #[error("cannot sign decisions about scope `{scope}`: {reason}")]
     Unsigned {
-        /// The scope.
         scope: String,
         /// Why not.
         reason: String,
@@ -136,7 +134,6 @@ pub enum CurateError {
         /// Why the others were not.
         source: Box<CurateError>,
     },
-    /// The decision is invalid.
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
     /// A store or its log cannot be read.
@@ -258,14 +255,12 @@ pub const fn status_in_words(status: Status) -> &'static str {
 /// A memory to decide about.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Its scope.
     pub scope: Arc<Scope>,
     /// The memory as it was read.
     pub curated: CuratedMemory,
 }
 
 impl Candidate {
-    /// The memory.
     pub const fn memory(&self) -> &Memory {
         &self.curated.memory
     }

@@ -118,7 +118,6 @@ pub struct Recent {
     pub key: u64,
     /// The choice as a participle: `approved`.
     pub done: &'static str,
-    /// The reason.
     pub reason: Option<String>,
     /// The memories' numbers.
     pub numbers: Vec<usize>,
@@ -131,9 +130,7 @@ pub struct Recent {
 /// One of several memories with the same choice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Member {
-    /// Its number.
     pub number: usize,
-    /// Its title.
     pub title: String,
 }
 

@@ -22,7 +22,6 @@ use ack_api::Diagnostic;
 const CONFIG_FILE: &str = "config.toml";
 const NEW_FILE_TEXT: &str = "# Keys and values: `ack-memory config schema`\n";
 
-/// Runs `config`.
 pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
     // A broken file also has a path and can be fixed.
     let without = Config::without_file(inputs(global)?)?;

@@ -65,7 +65,6 @@ pub enum CliError {
     /// The arguments are invalid. The message is complete.
     #[error("{message}")]
     Usage {
-        /// The argument.
         argument: String,
         /// What is wrong, and what is allowed.
         message: String,
@@ -83,7 +82,6 @@ pub enum CliError {
     /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
     NoScope {
-        /// The name.
         name: String,
         /// The existing names.
         known: Vec<String>,
@@ -106,7 +104,6 @@ pub enum CliError {
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Index {
-        /// The scope.
         scope: String,
         /// The reason.
         source: ack_lance::build::BuildError,

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
-use super::output::write_out;
+use super::output::{write_json, write_out};
 use super::render::{count, grouped, verb};
 use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
@@ -39,7 +39,7 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     bar.finish_and_clear();
     let report = report?;
     if json {
-        return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
+        return write_json(&report);
     }
     write_out(&render(&report))
 }

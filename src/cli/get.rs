@@ -24,7 +24,6 @@ use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
 use ack_api::{GetRequest, Include, Within};
 
-/// Runs `get`.
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let last = LastQueryStore::of(&config).and_then(|memory| memory.last(Timestamp::now()));

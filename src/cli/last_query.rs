@@ -25,7 +25,6 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct LastQuery {
     /// The time, in seconds since 1970.
     pub at: i64,
-    /// The query.
     pub request: QueryRequest,
     /// Whether each memory was shown in full.
     pub long: bool,

@@ -13,7 +13,6 @@ pub fn runner() -> Option<Runner> {
 
 /// What starts this program: itself, or the package runner that a person used.
 pub struct Program {
-    /// Its path.
     pub path: PathBuf,
     /// The name by which the PATH finds it, if it does.
     pub name: Option<&'static str>,
@@ -22,7 +21,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Finds it.
     pub fn find() -> Result<Self, ConnectError> {
         let running = std::env::current_exe().map_err(|source| ConnectError::Io {
             action: "find",

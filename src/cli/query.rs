@@ -25,7 +25,6 @@ use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest
 /// The token limit for people, for whom tokens do not matter.
 const MAX_TOKENS: i64 = 20_000;
 
-/// Runs `query`.
 pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let memory = LastQueryStore::of(&config);

@@ -77,7 +77,6 @@ pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Sc
     lines.replacen(label, &paint(style, label), 1)
 }
 
-/// An error.
 pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     let message = &body.message;
     let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);

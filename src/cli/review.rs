@@ -42,7 +42,6 @@ const MAX_LISTED: usize = 50;
 const MAX_WITH_NEAREST: usize = 200;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
-/// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
     if args.accept_log {
         return accept::run(caller, args.scope.as_deref());

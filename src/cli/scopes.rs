@@ -1,7 +1,6 @@
 //! The commands under `scopes`. They write manifests, never a store.
 
 pub mod add;
-pub mod discover;
 pub mod found_store;
 pub mod list;
 pub mod remove;
@@ -21,7 +20,6 @@ pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
             let tables = Tables::Changed.unless(args.no_index || !args.yes);
             with_tables(config, tables, || add::run(config, args))
         }
-        ScopesCommand::Discover => discover::run(config, json),
         ScopesCommand::Set(args) => set::set(config, args, json),
         ScopesCommand::Remove(args) => remove::run(config, args, json),
     }

@@ -21,7 +21,6 @@ pub struct Screen {
     pub height: Option<usize>,
     /// The present time.
     pub now: Timestamp,
-    /// The time zone.
     pub zone: TimeZone,
 }
 

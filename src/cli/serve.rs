@@ -38,7 +38,6 @@ const TOKEN_BYTES: usize = 32;
 /// Maximum bytes to read from a token file.
 const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
-/// The source of the token.
 enum TokenSource {
     Nowhere,
     Tokens(PathBuf),
@@ -46,7 +45,6 @@ enum TokenSource {
     File { path: PathBuf, new: bool },
 }
 
-/// Runs `serve`.
 pub fn run(args: &ServeArgs, global: &Global) -> Result<ExitCode, CliError> {
     std::thread::spawn(copies::remove_orphans);
     match settings(args, global) {

@@ -11,8 +11,7 @@ use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, installed, places, unreviewed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
-use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
-use super::scopes::found_store::{self, Answer};
+use super::scopes::found_store::{self, Answer, free_name, store_json, store_line, with_tilde};
 use super::screen::Screen;
 use super::{prompt, user};
 use crate::cli::error::CliError;
@@ -22,7 +21,7 @@ use crate::recogniser::{FoundStore, Support};
 use crate::scope::{KnownScopes, Registry, Scope};
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
-use ack_api::{Diagnostic, QueryRequest};
+use ack_api::{Diagnostic, QueryRequest, hint};
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
@@ -148,6 +147,10 @@ impl Setup<'_> {
                     store_entry.insert("action".to_owned(), json!(action));
                     store_entry.insert("command".to_owned(), json!(command));
                 }
+            } else if store.kind.support() == Support::Import {
+                self.say(&format!("  {}\n", store_line(store, home)))?;
+                let advice = hint::render(&[store.advice()], &SHELL).unwrap_or_default();
+                self.say(&format!("    to use it: {advice}\n"))?;
             }
             entries.push(store_entry);
         }

@@ -280,7 +280,6 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
     log_file::check(&log_path(scope))
 }
 
-/// The log of a scope.
 fn log_path(scope: &Scope) -> PathBuf {
     scope.store.decision_log().map_or_else(
         || scope.folder.join(ack_api::decision::DECISION_LOG),

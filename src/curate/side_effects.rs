@@ -17,11 +17,8 @@ use crate::service::short_id::ShortIds;
 /// A memory, in a form for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct About {
-    /// Its id.
     pub id: String,
-    /// Its scope.
     pub scope: String,
-    /// Its title.
     pub title: String,
 }
 

@@ -14,7 +14,6 @@ use crate::scope::Scope;
 /// The decisions of a batch that still count, by scope, and the steps that undo them.
 #[derive(Debug)]
 pub struct Undo {
-    /// The batch.
     pub batch: String,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
@@ -25,7 +24,6 @@ pub struct Undo {
 /// What to undo in one scope.
 #[derive(Debug)]
 pub struct UndoStep {
-    /// The scope.
     pub scope: Arc<Scope>,
     /// The new decisions.
     pub decisions: Vec<Decision>,

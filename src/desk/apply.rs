@@ -20,7 +20,6 @@ use crate::service::short_id::ShortIds;
 pub struct ListedDecision {
     /// The memory.
     pub id: String,
-    /// Its scope.
     pub scope: Option<String>,
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +35,6 @@ pub struct ListedDecision {
     until: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     edit: Option<Edit>,
-    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

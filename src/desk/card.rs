@@ -14,9 +14,7 @@ use ack_api::Warning;
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
 pub struct Card {
-    /// Its scope.
     pub scope: String,
-    /// Its id.
     pub id: String,
     /// The digest of its content.
     pub digest: String,
@@ -24,13 +22,11 @@ pub struct Card {
     pub status: Status,
     /// Whether it has changed since it was decided about.
     pub changed: bool,
-    /// Its age.
     pub age_days: Option<i64>,
     /// The project it was learned in.
     pub project: Option<String>,
     /// The session it was learned in.
     pub session: Option<String>,
-    /// The title of that session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
     /// The type of memory.
@@ -165,7 +161,6 @@ pub fn age_in_days(memory: &Memory, now: jiff::Timestamp) -> Option<i64> {
     Some((seconds / 86_400).max(0))
 }
 
-/// `1 day`, `2 days`.
 pub fn days(days: i64) -> String {
     if days == 1 {
         "1 day".to_owned()

@@ -174,7 +174,6 @@ impl Choice {
 /// A choice for a memory, with the other memory that it names.
 #[derive(Debug, Clone, Copy)]
 pub struct ChoiceOnMemory<'a> {
-    /// The choice.
     pub choice: &'a Choice,
     /// The memory.
     pub candidate: &'a Candidate,
@@ -370,7 +369,6 @@ impl Preview {
         }
     }
 
-    /// Adds the side effects.
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.summary() {
             self.label.push_str(&format!(", {counted}"));

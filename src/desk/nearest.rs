@@ -19,11 +19,8 @@ const MAX_INLINE_CHARS: usize = 3;
 /// An approved memory near a waiting one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Near {
-    /// Its id.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// Its age.
     pub age_days: Option<i64>,
     /// How the waiting memory relates to it.
     pub relation: RelationKind,

@@ -22,7 +22,6 @@ pub enum ItemState {
 pub struct QueueItem {
     /// The memory as it was read.
     pub candidate: Candidate,
-    /// Its state.
     pub state: ItemState,
     /// For an approved memory, why it may be out of date; a waiting one has none.
     pub stale: Option<String>,
@@ -97,7 +96,6 @@ pub enum Order {
     Newest,
     /// Memories with warnings and changed memories first.
     Risk,
-    /// Project by project.
     Project,
     /// Least confident first.
     Confidence,
@@ -110,9 +108,7 @@ pub struct QueueView {
     /// Words that must all occur. A word may have the prefix `type:`, `project:`, `scope:` or
     /// `tag:`.
     pub filter: String,
-    /// The order.
     pub order: Order,
-    /// The queue.
     pub queue: QueueKind,
 }
 
@@ -180,7 +176,6 @@ pub struct Head {
     pub written: usize,
     /// The median age of the waiting memories.
     pub median_age_days: Option<i64>,
-    /// The age of the oldest.
     pub oldest_age_days: Option<i64>,
     /// All of it in one line.
     pub text: String,

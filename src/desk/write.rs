@@ -31,7 +31,6 @@ pub struct ReviewOutcome {
     pub written: usize,
     /// The ids of memories that have changed since they were read. Nothing was decided about them.
     pub changed: Vec<String>,
-    /// The decisions.
     pub decisions: Vec<Decision>,
     /// The memories that had a choice, and others that were decided about because of one.
     pub about: Vec<About>,
@@ -104,13 +103,15 @@ impl Desk {
         outcome: &mut ReviewOutcome,
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
-        let mut broken = Vec::new();
+        let (mut broken, mut made) = (Vec::new(), 0);
         let outcome_of_write = log::write_with(scope, &ids, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) = choices
                 .iter()
                 .partition(|planned| planned.is_unchanged(now));
             broken = other;
-            decisions(&unchanged, session)
+            let decisions = decisions(&unchanged, session)?;
+            made = decisions.len();
+            Ok(decisions)
         })?;
         for decision in &outcome_of_write.decisions {
             if let Some(newer) = &decision.into {
@@ -120,7 +121,8 @@ impl Desk {
             }
         }
         let about = about(choices, &outcome_of_write.decisions);
-        outcome.written += outcome_of_write.decisions.len();
+        // Without those that only follow from them.
+        outcome.written += made;
         outcome.decisions.extend(outcome_of_write.decisions);
         outcome.side_effects.add(outcome_of_write.side_effects);
         outcome.about.extend(about);

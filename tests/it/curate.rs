@@ -112,7 +112,9 @@ fn decisions_need_a_terminal_or_the_owners_token() {
         let outcome = run(command);
         assert_eq!(outcome.code, Some(1), "{}", outcome.err);
         assert!(
-            outcome.err.contains("nothing was decided"),
+            outcome.err.contains("nothing was decided")
+                && outcome.err.contains("run it in a terminal")
+                && outcome.err.contains("ACK_MEM_CURATOR_TOKEN"),
             "{}",
             outcome.err
         );
@@ -550,22 +552,6 @@ fn decisions_are_applied_from_a_list() {
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     let refused = ack(root.path(), &["review", "--apply", file.to_str().unwrap()]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
-}
-
-#[test]
-fn memories_cannot_replace_each_other_in_a_cycle() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &["a", "b", "c"].map(|id| memory(id, &format!("Lesson {id}"), json!({}))),
-    );
-    decide(root.path(), &["supersede", "a", "--by", "b"]).ok();
-    let direct = decide(root.path(), &["supersede", "b", "--by", "a"]).fails(1);
-    assert!(direct.contains(" already replaces `"), "{direct}");
-    decide(root.path(), &["supersede", "b", "--by", "c"]).ok();
-    let circle = decide(root.path(), &["supersede", "c", "--by", "a"]).fails(1);
-    assert!(circle.contains(", through others"), "{circle}");
-    assert_eq!(log(&root, "alpha").len(), 2);
 }
 
 #[test]

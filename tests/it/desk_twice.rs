@@ -2,13 +2,11 @@
 //! unwritten decisions decides the same.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use nix::sys::signal::Signal;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::cli::ack;
 use crate::curate::{approved, decide, log};
 use crate::desk::Desk;
 use crate::desk_session::{review, saved, waits};
@@ -207,24 +205,6 @@ fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
     assert_eq!(decided["w2"][1], "w1", "{decided:?}");
     assert_eq!(decided["w0"][1], "w1", "{decided:?}");
     assert_eq!(approved(root.path()), ["keep", "old", "w1"]);
-}
-
-#[test]
-fn two_lines_about_one_memory_are_refused() {
-    let root = queue();
-    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
-    let line = |verdict: &str| {
-        let mut entry = listed["waiting"][0].clone();
-        entry["verdict"] = json!(verdict);
-        entry.to_string() + "\n"
-    };
-    let file = root.path().join("decisions.txt");
-    fs::write(&file, line("approve") + &line("reject")).unwrap();
-    let refused = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).fails(2);
-    assert!(
-        refused.contains("line 2: line 1 decides about w0 too; keep one of them"),
-        "{refused}"
-    );
 }
 
 #[test]

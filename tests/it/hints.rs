@@ -49,7 +49,6 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
         &[],
         &["doctor"],
         &["setup"],
-        &["scopes", "discover"],
         &["setup", "--dry-run"],
         &["setup", "--yes"],
         &["setup", "--yes", "--json"],

@@ -6,7 +6,7 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::cli::{ack, binary, run};
+use crate::cli::{binary, run};
 use crate::curate::{decide, log, staged};
 use crate::support::{Root, memory};
 use crate::terminal::{Session, Terminal};
@@ -323,27 +323,6 @@ fn a_blank_reason_is_none() {
     }
 }
 
-#[test]
-fn without_a_terminal_nothing_is_decided_and_the_way_for_scripts_is_named() {
-    let root = lessons();
-    for arguments in [
-        &["approve", "les-0001"][..],
-        &["reject", "--waiting"],
-        &["review", "--tty"],
-        &["undo"],
-    ] {
-        let outcome = ack(root.path(), arguments);
-        assert_eq!(outcome.code, Some(1), "{arguments:?}");
-        let words = [
-            "nothing was decided",
-            "run it in a terminal",
-            "ACK_MEM_CURATOR_TOKEN",
-        ];
-        says(&outcome.err, &words);
-    }
-    assert!(log(&root, "alpha").is_empty());
-}
-
 /// `review --tty` of a person.
 fn review(root: &Root, editor: &str) -> Command {
     let mut command = binary();
@@ -356,31 +335,6 @@ fn review(root: &Root, editor: &str) -> Command {
         .arg(root.path())
         .args(["review", "--tty"]);
     command
-}
-
-#[test]
-fn an_editor_that_fails_changes_nothing_and_the_session_goes_on() {
-    let root = lessons();
-    let mut session = Session::start(review(&root, "false"));
-    session
-        .expect("a approve, r reject, e edit")
-        .expect("? explains all keys")
-        .expect("q ? > ")
-        .press("r 2\n")
-        .expect("q ? > ")
-        .press("e\n")
-        .expect("the editor `false` failed")
-        .expect("set VISUAL or EDITOR")
-        .expect("edit again, with what you wrote? [y/n]")
-        .press("n\n")
-        .expect("nothing was changed")
-        .expect("q ? > ")
-        .press("q\n")
-        .expect("1 decision: write? [y/n]")
-        .press("y\n")
-        .expect("rejected  les-0001");
-    session.end();
-    assert_eq!(log(&root, "alpha").len(), 1);
 }
 
 #[test]

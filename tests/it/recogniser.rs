@@ -307,7 +307,7 @@ fn broken_stores_are_listed_with_the_reason() {
 }
 
 #[test]
-fn discover_lists_stores_with_the_next_step() {
+fn setup_lists_stores_with_the_next_step() {
     let person = Person::new();
     fs::create_dir_all(person.path(".claude-mem")).unwrap();
     drop(claude_mem(&person.path(".claude-mem/claude-mem.db")));
@@ -317,42 +317,43 @@ fn discover_lists_stores_with_the_next_step() {
     let run = |arguments: &[&str]| {
         let home = Home(TempDir::with_prefix_in("x", person.folder.path()).unwrap());
         let mut command = home.prepared(binary());
-        command.env("HOME", person.folder.path());
+        command.env("HOME", person.folder.path()).env("PATH", "");
         run(command.current_dir(person.path("src/shop")).args(arguments))
     };
-    let output = run(&["scopes", "discover"]).ok();
-    let expected = format!(
-        "claude-mem: 1 memory, ~/.claude-mem/claude-mem.db
-  add it (a preview; --yes writes it): ack-memory scopes add claude-mem --store {}
-Serena memories: 1 memory, ~/src/shop/.serena/memories
-  add it (a preview; --yes writes it): ack-memory scopes add serena-shop --store {}
-
-instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
-",
-        person.path(".claude-mem/claude-mem.db").display(),
-        person.path("src/shop/.serena/memories").display()
+    let output = run(&["setup", "--dry-run"]).ok();
+    let [shared, project] = [".claude-mem/claude-mem.db", "src/shop/.serena/memories"];
+    let lines = [
+        format!(
+            "  claude-mem: 1 memory, ~/{shared}\n    would run: ack-memory scopes add claude-mem "
+        ),
+        format!("  Serena memories: 1 memory, ~/{project}\n    would run: ack-memory scopes add "),
+    ];
+    for line in lines {
+        assert!(output.contains(&line), "{line}: {output}");
+    }
+    let store = person.path(shared);
+    let add = [
+        "scopes",
+        "add",
+        "claude-mem",
+        "--store",
+        store.to_str().unwrap(),
+        "--yes",
+    ];
+    run(&add).ok();
+    let output = run(&["setup", "--dry-run"]).ok();
+    assert!(
+        output.contains("already exists as scope `claude-mem`"),
+        "{output}"
     );
-    assert_eq!(output, expected);
-    let added = output
-        .lines()
-        .nth(1)
-        .unwrap()
-        .split_once("ack-memory ")
-        .unwrap()
-        .1;
-    let mut words: Vec<&str> = added.split(' ').collect();
-    words.push("--yes");
-    run(&words).ok();
-    let output = run(&["scopes", "discover"]).ok();
-    assert!(output.contains("served as scope `claude-mem`"), "{output}");
-    let answer = run(&["scopes", "discover", "--json"]).json();
+    let answer = run(&["setup", "--dry-run", "--json"]).json();
     assert_eq!(answer["stores"][0]["scope"], "claude-mem");
     assert_eq!(answer["stores"][0]["memories"], 1);
     assert_eq!(answer["stores"][1]["support"], "served");
     // What cannot be read is listed, and not offered.
     fs::remove_dir_all(person.path(".ack-mem")).unwrap();
-    fs::write(person.path(".claude-mem/claude-mem.db"), "no database").unwrap();
-    let output = run(&["scopes", "discover"]).ok();
+    fs::write(store, "no database").unwrap();
+    let output = run(&["setup", "--dry-run"]).ok();
     assert!(
         output.contains("claude-mem: not counted: it is not an SQLite database"),
         "{output}"

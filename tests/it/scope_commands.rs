@@ -1,4 +1,4 @@
-//! `scopes set`, `remove` and `discover` at a terminal; databases that are scopes without
+//! `scopes set` and `remove` at a terminal; databases that are scopes without
 //! a folder.
 
 use std::fs;
@@ -547,7 +547,7 @@ fn the_error_for_no_scopes_names_the_database_of_claude_mem_and_a_command_that_w
 }
 
 #[test]
-fn discover_adds_with_one_key_and_remove_asks_first() {
+fn remove_asks_first() {
     let home = TempDir::new().unwrap();
     fs::create_dir(home.path().join(".claude-mem")).unwrap();
     drop(claude_mem(&home.path().join(".claude-mem/claude-mem.db")));
@@ -560,42 +560,9 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         command
     };
     let manifest = home.path().join(".ack-mem/scopes/claude-mem/scope.toml");
-    let mut terminal = Session::start(command(&["scopes", "discover"]));
-    terminal
-        .expect("(r)eview first, (t)rust all, (s)kip")
-        .expect("[R/t/s] ");
-    assert!(!manifest.exists());
-    terminal.press("s\n");
-    let (code, screen) = terminal.end();
-    assert_eq!(code, Some(0));
-    assert!(!manifest.exists());
-    assert!(!screen.contains("add it:"), "once is enough: {screen}");
-
-    // If the output goes elsewhere, the question says which store it is about.
-    let output = fs::File::create(home.path().join("said")).unwrap();
-    let mut terminal = Session::with_output(command(&["scopes", "discover"]), output);
-    terminal
-        .expect("~/.claude-mem/claude-mem.db: (r)eview first")
-        .press("s\n");
-    assert_eq!(terminal.end().0, Some(0));
-
-    let mut terminal = Session::start(command(&["scopes", "discover"]));
-    terminal
-        .expect("[R/t/s] ")
-        .press("x\n")
-        .expect("t: trust all");
-    terminal.expect("[R/t/s] ").press("trust\n");
-    terminal.expect("--unreviewed approved --yes");
-    assert_eq!(terminal.end().0, Some(0));
-    let text = fs::read_to_string(&manifest).unwrap();
-    assert!(text.contains("unreviewed = \"approved\""), "{text}");
-    let (code, screen) = Session::start(command(&["scopes", "discover"])).end();
-    assert_eq!(code, Some(0));
-    assert!(
-        screen.contains("served as scope") && !screen.contains("(s)kip"),
-        "{screen}"
-    );
-
+    let store = home.path().join(".claude-mem/claude-mem.db");
+    let add = ["scopes", "add", "claude-mem", "--yes", "--store"];
+    run(command(&add).arg(store)).ok();
     // The question is shown before it is answered, even if the output goes elsewhere.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
@@ -632,13 +599,14 @@ fn a_store_that_keeps_a_review_status_needs_no_trust() {
     let mut command = binary();
     command
         .env("HOME", home.path())
+        .env("PATH", home.path())
         .arg("--root")
-        .arg(root.path());
-    command.args(["scopes", "discover"]);
+        .arg(root.path())
+        .arg("setup");
     let mut terminal = Session::start(command);
     terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
-    terminal.expect("(a)dd, (s)kip [A/s] ").press("\n");
-    terminal.expect("added as scope `music`");
+    terminal.expect("(a)dd, (s)kip").press("\n");
+    terminal.expect("scopes add music");
     assert_eq!(terminal.end().0, Some(0));
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");

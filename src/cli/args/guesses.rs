@@ -1,7 +1,7 @@
 //! What people type because other programs have it, or because this one had it.
 
 /// Words and flags that are none here, some of them below a command, with what to use instead.
-const GUESSES: [(&[&str], &str); 23] = [
+const GUESSES: &[(&[&str], &str)] = &[
     (
         &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
         "to serve MCP, use `ack-memory serve`",
@@ -67,6 +67,11 @@ const GUESSES: [(&[&str], &str); 23] = [
     (
         &["scopes list", "scopes ls", "scopes show"],
         "`ack-memory scopes` lists them, and `ack-memory scopes --scope NAME` shows one",
+    ),
+    (
+        &["scopes discover"],
+        "`ack-memory setup --dry-run` lists the stores on this machine, and `ack-memory setup` adds \
+         them",
     ),
     (
         &["scopes claim"],

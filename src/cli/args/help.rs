@@ -153,7 +153,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ack-memory scopes add notes --store ~/notes --private --yes",
         ],
     ),
-    ("scopes discover", &["ack-memory scopes discover"]),
     (
         "scopes set",
         &[

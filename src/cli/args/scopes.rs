@@ -21,8 +21,6 @@ pub struct ScopesArgs {
 pub enum ScopesCommand {
     /// Write a manifest for an existing store; shows it first, writes it with --yes
     Add(AddArgs),
-    /// List the stores on this machine; at a terminal, add each with an answer
-    Discover,
     /// Set keys of a scope's manifest; prints how to undo it
     Set(SetArgs),
     /// Remove a scope; its store is never touched

@@ -10,7 +10,6 @@ use super::{BOLD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
 use ack_api::{ContextResponse, SessionEntry};
 
-/// `context`.
 pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let project = &answer.project;

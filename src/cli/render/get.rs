@@ -14,7 +14,6 @@ const INDENT: &str = "  ";
 /// The indentation of a list below it.
 const LIST_INDENT: &str = "    ";
 
-/// `get`.
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {
     let listing = Listing {
         long: true,

@@ -12,7 +12,6 @@ use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
 
 use crate::cli::screen::Screen;
 
-/// Text in a style.
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }

@@ -25,7 +25,6 @@ use ack_api::{
 pub struct Listing<'a> {
     /// The layout settings.
     pub screen: &'a Screen,
-    /// The words to mark.
     pub marks: QueryWords,
     /// Whether to show each memory in full.
     pub long: bool,
@@ -61,7 +60,6 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// `query`.
 pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     // The note that nothing answers the question comes first.

@@ -15,7 +15,6 @@ use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
 /// The narrowest screen for a table.
 const TABLE_WIDTH: usize = 60;
 
-/// `scopes`.
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let current = answer.current_scope.as_ref();
     let mut out = match screen.width {
@@ -195,7 +194,6 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     out
 }
 
-/// The vector table.
 pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
     let mut text = format!("vector table: {}", count(table.rows, "row"));
     if let Some(share) = table.coverage {

@@ -1,17 +1,18 @@
-//! Asks what to do with a store that was found, does it, and prints the equivalent
-//! command.
+//! A store that was found on this machine: its line, the question what to do with it, and the
+//! equivalent command.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::add;
-use super::discover::with_tilde;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::{command, prompt};
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::recogniser::FoundStore;
+use crate::recogniser::{FoundStore, StoreKind};
 use crate::scope::KnownScopes;
 use ack_api::memory::Unreviewed;
 
@@ -85,4 +86,68 @@ pub fn add(
     planned.write()?;
     known.add(name, &found.path);
     Ok(())
+}
+
+pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {
+    let mut value = serde_json::to_value(found).unwrap_or_default();
+    if let Some(value) = value.as_object_mut() {
+        value.insert("support".to_owned(), json!(found.kind.support()));
+        if let Some(scope) = known.with_store(&found.path) {
+            value.insert("scope".to_owned(), json!(scope));
+        }
+    }
+    value
+}
+
+/// A store in one line: kind, size, path.
+pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
+    format!(
+        "{}: {}, {}",
+        found.kind.title(),
+        found.count(),
+        with_tilde(&found.path, home)
+    )
+}
+
+/// A path as people write it.
+pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => Path::new("~").join(rest).display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+/// A scope name, if it is valid.
+fn valid_name(name: String) -> Option<String> {
+    crate::import::check_name(&name).is_ok().then_some(name)
+}
+
+/// A name derived from a folder.
+fn named_after(folder: Option<&Path>, prefix: &str) -> String {
+    let name = folder.and_then(Path::file_name);
+    name.and_then(|name| valid_name(format!("{prefix}{}", name.to_string_lossy())))
+        .unwrap_or_else(|| "memories".to_owned())
+}
+
+/// A scope name for a store that no scope uses yet.
+pub fn free_name(found: &FoundStore, known: &mut KnownScopes) -> String {
+    known.free_name(match found.kind {
+        StoreKind::ClaudeMem => "claude-mem".to_owned(),
+        StoreKind::Codex
+        | StoreKind::ServerMemory
+        | StoreKind::BasicMemory
+        | StoreKind::McpMemoryService => found.kind.title().to_lowercase().replace(' ', "-"),
+        StoreKind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
+        StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
+        StoreKind::AutoMemory => {
+            // `-home-ana-src-shop` is the folder that the sessions ran in.
+            let slug = found.path.parent().and_then(Path::file_name);
+            let slug = slug.map(|slug| slug.to_string_lossy().into_owned());
+            let slug = slug.unwrap_or_default();
+            let project = slug.rsplit("-src-").next().unwrap_or_default();
+            let project = project.trim_start_matches('-');
+            valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
+        }
+        _ => named_after(found.path.parent(), ""),
+    })
 }

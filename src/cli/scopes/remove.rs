@@ -7,7 +7,7 @@ use serde_json::json;
 use super::set::find_scope;
 use crate::cli::args::RemoveArgs;
 use crate::cli::error::CliError;
-use crate::cli::output::{write_out, write_plain};
+use crate::cli::output::{write_json, write_plain};
 use crate::cli::prompt;
 use crate::config::Config;
 use crate::connect::quoted;
@@ -55,7 +55,7 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
     }
     if json {
         let result = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
-        return write_out(&(serde_json::to_string_pretty(&result).unwrap_or_default() + "\n"));
+        return write_json(&result);
     }
     let message = match (writes, asks) {
         (true, true) => format!("removed; undo: {undo}\n"),

@@ -16,7 +16,7 @@ use super::add;
 use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
-use crate::cli::output::{write_err, write_out, write_plain};
+use crate::cli::output::{write_err, write_json, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::import::write::make_private;
@@ -87,7 +87,7 @@ impl ManifestChange<'_> {
         let undo = changes.then(|| self.undo());
         if json {
             let result = json!({ "scope": self.scope, "path": self.edited.path, "written": writes, "undo": undo });
-            return write_out(&(serde_json::to_string_pretty(&result).unwrap_or_default() + "\n"));
+            return write_json(&result);
         }
         let message = match undo {
             None => format!(
@@ -118,7 +118,6 @@ impl ManifestChange<'_> {
     }
 }
 
-/// The scope with a name.
 pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
     let found = find(scopes, name);
     let scope = scopes

@@ -28,7 +28,6 @@ enum Event {
     Resumed,
 }
 
-/// The input.
 pub struct Input {
     wanted: Sender<()>,
     events: Receiver<Event>,
