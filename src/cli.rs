@@ -49,6 +49,7 @@ mod user;
 use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
@@ -239,6 +240,17 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     ))
 }
 
+/// Writes the manual pages, for packages.
+fn write_manual(folder: PathBuf) -> Result<(), CliError> {
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(args::command(), &folder));
+    written.map_err(|source| CliError::Io {
+        action: "write the manual pages to",
+        path: folder,
+        source,
+    })
+}
+
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     let service = CloseOnDrop(Service::new(config(global)?).leak());
     let mut answer = progress::while_reading(|| service.0.get_context(&context_request(args)))?;
@@ -271,15 +283,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Completions { shell } => {
             complete::script(&shell.to_string()).and_then(|script| write_out(&script))
         }
-        Command::Man { folder } => {
-            let result = std::fs::create_dir_all(&folder)
-                .and_then(|()| clap_mangen::generate_to(args::command(), &folder));
-            result.map_err(|source| CliError::Io {
-                action: "write the manual pages to",
-                path: folder,
-                source,
-            })
-        }
+        Command::Man { folder } => write_manual(folder),
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => {
             let config = config(&cli.global)?;

@@ -193,6 +193,12 @@ mod tests {
                     "use `ack-memory --root /r scopes` to check available scopes",
                 ],
             ),
+        ]
+    }
+
+    /// The same for hints about arguments.
+    fn argument_hints() -> Vec<(Hint, [&'static str; 3])> {
+        vec![
             (
                 Hint::pass(
                     [Given::value("status", "all"), Given::any("limit")],
@@ -295,7 +301,7 @@ mod tests {
         let plain = agent(Toolset::default(), "query_memories");
         let renamed = agent(Toolset::renamed(), "recall");
         let readers: [&dyn Reader; 3] = [&plain, &renamed, &WITH_ROOT];
-        for (hint, texts) in tool_hints().into_iter().chain(other_hints()) {
+        for (hint, texts) in [tool_hints(), argument_hints(), other_hints()].concat() {
             for (reader, text) in readers.into_iter().zip(texts) {
                 let rendered = render(std::slice::from_ref(&hint), reader).unwrap_or_default();
                 assert_eq!(rendered, text, "{hint:?}");
