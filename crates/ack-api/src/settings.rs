@@ -1,5 +1,5 @@
 //! Shared by the parsers of settings files: a problem and the keys that lead to it, bounded
-//! numbers, TOML values as JSON, and the limits that clients set for tool names and descriptions.
+//! numbers, and the limits that clients set for tool names and descriptions.
 
 use std::collections::BTreeSet;
 
@@ -128,33 +128,4 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
                 "{number} is not allowed; allowed are {MIN} to {MAX}"
             ))
         })
-}
-
-/// The values of a table. A date without quotes becomes text.
-///
-/// # Errors
-/// The input is not TOML.
-pub fn values<'de, D: Deserializer<'de>>(input: D) -> Result<Map<String, Value>, D::Error> {
-    let table = toml::Table::deserialize(input)?;
-    Ok(table
-        .into_iter()
-        .map(|(key, value)| (key, json(value)))
-        .collect())
-}
-
-fn json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::from(text),
-        toml::Value::Integer(number) => Value::from(number),
-        toml::Value::Float(number) => Value::from(number),
-        toml::Value::Boolean(yes) => Value::from(yes),
-        toml::Value::Datetime(date) => Value::from(date.to_string()),
-        toml::Value::Array(entries) => entries.into_iter().map(json).collect(),
-        toml::Value::Table(table) => Value::Object(
-            table
-                .into_iter()
-                .map(|(key, value)| (key, json(value)))
-                .collect(),
-        ),
-    }
 }
