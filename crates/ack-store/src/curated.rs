@@ -379,10 +379,7 @@ impl Snapshot<'_> {
         self.scanned.set(true);
         let mut rows = RowsById::default();
         for (number, source) in self.sources() {
-            let order = source
-                .row_number
-                .map_or_else(String::new, |number| format!(" ORDER BY {number}"));
-            self.join_rows((number, source), &order, &[], &mut |row| {
+            self.join_rows((number, source), &source.stored_order(), &[], &mut |row| {
                 let id = self.map_sqlite(record::id(row.row))?;
                 rows.add(id, row.claim, || read(row))
             })?;
@@ -397,11 +394,7 @@ impl Snapshot<'_> {
         parameters: &[&dyn ToSql],
         visit: Visit<'_>,
     ) -> Result<(), StoreError> {
-        let sql = format!(
-            "SELECT {} FROM {}{clauses}",
-            source.select_list(),
-            source.table
-        );
+        let sql = source.query(clauses);
         let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
         let mut rows = self.map_sqlite(statement.query(parameters))?;
         while let Some(row) = self.map_sqlite(rows.next())? {

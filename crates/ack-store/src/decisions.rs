@@ -415,13 +415,17 @@ impl JoinedStatus<'_> {
 }
 
 impl<'a> StatusRule<'a> {
-    /// The select list of a source with the columns that determine a row's status, and `fields`.
-    /// With decisions, this takes the whole content.
-    pub fn select_list(&self, source: &MemorySource, fields: &[Field]) -> String {
+    /// A query for the columns that determine a row's status, and `fields`. With decisions, this
+    /// takes the whole content. `clauses` follow the table's name.
+    pub fn query(&self, source: &MemorySource, fields: &[Field], clauses: &str) -> String {
         if self.decisions.is_empty() {
-            source.select_only(fields)
+            format!(
+                "SELECT {} FROM {}{clauses}",
+                source.select_only(fields),
+                source.table
+            )
         } else {
-            source.select_list()
+            source.query(clauses)
         }
     }
 

@@ -155,7 +155,21 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl std::error::Error for StoreError {}
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        use StoreProblem as Problem;
+        match &self.problem {
+            Problem::Corrupt(source) | Problem::Sqlite(source) => Some(source),
+            Problem::NotAFile(source)
+            | Problem::NoCopy(_, source)
+            | Problem::Io(source)
+            | Problem::Decisions(source)
+            | Problem::Signers(source) => Some(source),
+            Problem::LostDecisions(problem) => Some(problem),
+            _ => None,
+        }
+    }
+}
 
 impl StoreError {
     /// Turns an SQLite failure on `path` into a case that a person can act on.

@@ -68,9 +68,7 @@ fn rows(
     (number, source): (u8, &MemorySource),
     rule: StatusRule<'_>,
 ) -> rusqlite::Result<Vec<(RowKey, Label)>> {
-    let columns = rule.select_list(source, &COLUMNS);
-    let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
-    let mut statement = connection.prepare(&sql)?;
+    let mut statement = connection.prepare(&rule.query(source, &COLUMNS, clauses))?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

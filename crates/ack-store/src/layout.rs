@@ -308,6 +308,17 @@ impl MemorySource {
         list
     }
 
+    /// A query for whole rows. `clauses` follow the table's name.
+    pub fn query(&self, clauses: &str) -> String {
+        format!("SELECT {} FROM {}{clauses}", self.select_list(), self.table)
+    }
+
+    /// The clause for the order in which rows are stored; empty if they have no number.
+    pub fn stored_order(&self) -> String {
+        self.row_number
+            .map_or_else(String::new, |number| format!(" ORDER BY {number}"))
+    }
+
     /// Like [`MemorySource::select_list`], but without the narrative, and with NULL for every field
     /// that is not in `fields`.
     pub fn select_only(&self, fields: &[Field]) -> String {

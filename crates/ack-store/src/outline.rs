@@ -316,11 +316,7 @@ struct OutlineScan<'a> {
 impl OutlineScan<'_> {
     /// Reads the rows that `clauses` select: SQL that follows the name of the table.
     fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
-        let sql = format!(
-            "SELECT {} FROM {}{clauses}",
-            self.rule.select_list(self.source, &COLUMNS),
-            self.source.table
-        );
+        let sql = self.rule.query(self.source, &COLUMNS, clauses);
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([])?;
         let mut found = Vec::new();

@@ -57,21 +57,23 @@ impl Snapshot<'_> {
                 .iter()
                 .map(|field| (field.position() + 1).to_string())
                 .collect();
-            let (columns, groups) = (self.rule().select_list(source, &COLUMNS), groups.join(", "));
             // Decisions are about single rows.
-            let sql = if self.decisions.is_empty() {
+            let is_counted = self.decisions.is_empty();
+            let sql = if is_counted {
                 format!(
-                    "SELECT {columns}, count(*) AS memories FROM {} GROUP BY {groups}",
-                    source.table
+                    "SELECT {}, count(*) AS memories FROM {} GROUP BY {}",
+                    source.select_only(&COLUMNS),
+                    source.table,
+                    groups.join(", ")
                 )
             } else {
-                format!("SELECT {columns}, 1 AS memories FROM {}", source.table)
+                source.query("")
             };
             self.visit_rows(&sql, [], |row| {
                 if record::status(row, source, self.rule())? == Status::Rejected {
                     return Ok(());
                 }
-                let count: i64 = row.get("memories")?;
+                let count: i64 = if is_counted { row.get("memories")? } else { 1 };
                 for field in [Field::Project, Field::ProjectAlias] {
                     let (name, _) = values::text_value(row.get_ref(field.position())?);
                     let count = u64::try_from(count).unwrap_or_default();

@@ -72,14 +72,7 @@ impl Records for Snapshot<'_> {
         self.scanned.set(true);
         let mut bytes = Vec::new();
         for (number, source) in self.sources() {
-            let order = source
-                .row_number
-                .map_or_else(String::new, |number| format!(" ORDER BY {number}"));
-            let sql = format!(
-                "SELECT {} FROM {}{order}",
-                source.select_list(),
-                source.table
-            );
+            let sql = source.query(&source.stored_order());
             let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             let mut rows = self.map_sqlite(statement.query([]))?;
             while let Some(row) = self.map_sqlite(rows.next())? {
@@ -116,11 +109,7 @@ impl Records for Snapshot<'_> {
             let Some(row_number) = &source.row_number else {
                 continue;
             };
-            let sql = format!(
-                "SELECT {} FROM {} WHERE {row_number} = ?1",
-                source.select_list(),
-                source.table
-            );
+            let sql = source.query(&format!(" WHERE {row_number} = ?1"));
             for key in wanted.iter().filter(|key| key.source == number) {
                 found.extend(self.read_rows(&sql, [key.rowid], |row| {
                     let joined = record::joined(row, source, self.rule())?;
@@ -181,12 +170,7 @@ impl Snapshot<'_> {
         let rule = self.rule();
         for (number, source) in self.sources() {
             let scan = |connection: &Connection, within: &str| {
-                let sql = format!(
-                    "SELECT {} FROM {}{within}",
-                    source.select_list(),
-                    source.table
-                );
-                let mut statement = connection.prepare(&sql)?;
+                let mut statement = connection.prepare(&source.query(within))?;
                 let mut rows = statement.query([])?;
                 let (mut produced, mut bytes) = (Vec::new(), Vec::new());
                 while let Some(row) = rows.next()? {
@@ -215,10 +199,9 @@ impl Snapshot<'_> {
     ) -> Result<HashMap<String, Memory>, StoreError> {
         let mut found = HashMap::with_capacity(wanted.len());
         for (number, source) in self.sources() {
-            let list = source.select_list();
             let by_row = source
                 .row_number
-                .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
+                .map(|number| source.query(&format!(" WHERE {number} = ?1")));
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &by_row {
                     Some(sql) => self.find_in_rows(sql, [key.rowid], |row| {
@@ -304,12 +287,7 @@ impl Snapshot<'_> {
         parameters: &[&dyn ToSql],
         matches: impl Fn(&Row<'_>) -> rusqlite::Result<bool>,
     ) -> Result<Option<(Claim, Memory)>, StoreError> {
-        let sql = format!(
-            "SELECT {} FROM {}{clauses}",
-            source.select_list(),
-            source.table
-        );
-        let rows = self.read_rows(&sql, parameters, |row| {
+        let rows = self.read_rows(&source.query(clauses), parameters, |row| {
             if !matches(row)? {
                 return Ok(None);
             }

@@ -40,8 +40,8 @@ impl Snapshot<'_> {
         let mut counts = ReviewCounts::default();
         let mut rest = MAX_ROWS;
         for source in &self.layout.sources {
-            let columns = self.rule().select_list(source, &[Field::Status]);
-            let sql = format!("SELECT {columns} FROM {} LIMIT {}", source.table, rest + 1);
+            let limit = format!(" LIMIT {}", rest + 1);
+            let sql = self.rule().query(source, &[Field::Status], &limit);
             let is_decided = self.find_in_rows(&sql, [], |row| {
                 if rest == 0 {
                     counts.is_partial = true;
@@ -68,8 +68,7 @@ impl Snapshot<'_> {
         let began = pace_start(now);
         let mut flow = Flow::default();
         for source in &self.layout.sources {
-            let columns = self.rule().select_list(source, &DATES);
-            let sql = format!("SELECT {columns} FROM {}", source.table);
+            let sql = self.rule().query(source, &DATES, "");
             self.visit_rows(&sql, [], |row| {
                 let joined = record::joined(row, source, self.rule())?;
                 let dated = record::review_dates(row, &joined)?;

@@ -330,70 +330,13 @@ fn scalar(value: &str) -> String {
     }
 }
 
-/// A text in double quotes with YAML's escapes resolved. One that YAML does not know is kept as
-/// written.
+/// A text in double quotes with YAML's escapes resolved. If it has one that YAML does not know, it
+/// is kept as written.
 fn unescape(inner: &str) -> String {
-    let mut text = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some((before, after)) = rest.split_once('\\') {
-        text.push_str(before);
-        if let Some((c, following)) = parse_escape(after) {
-            text.push(c);
-            rest = following;
-        } else {
-            text.push('\\');
-            rest = after;
-        }
+    if !inner.contains('\\') {
+        return inner.to_owned();
     }
-    text + rest
-}
-
-/// The character that an escape stands for, and what follows it. `after` begins after the
-/// backslash.
-fn parse_escape(after: &str) -> Option<(char, &str)> {
-    let mut chars = after.chars();
-    let digits = match chars.next()? {
-        'x' => 2,
-        'u' => return parse_utf16_escape(after.get(1..)?),
-        'U' => 8,
-        c => return Some((simple_escape(c)?, chars.as_str())),
-    };
-    let (code, rest) = chars.as_str().split_at_checked(digits)?;
-    let code = u32::from_str_radix(code, 16).ok()?;
-    Some((char::from_u32(code)?, rest))
-}
-
-/// Four digits, or a surrogate pair as JSON writes it.
-fn parse_utf16_escape(after: &str) -> Option<(char, &str)> {
-    let unit = |text: &str| u16::from_str_radix(text, 16).ok();
-    let (first, rest) = after.split_at_checked(4)?;
-    let first = unit(first)?;
-    if let Some(c) = char::from_u32(u32::from(first)) {
-        return Some((c, rest));
-    }
-    let (second, rest) = rest.strip_prefix("\\u")?.split_at_checked(4)?;
-    let pair = char::decode_utf16([first, unit(second)?]).next()?;
-    Some((pair.ok()?, rest))
-}
-
-const fn simple_escape(c: char) -> Option<char> {
-    Some(match c {
-        '0' => '\0',
-        'a' => '\u{7}',
-        'b' => '\u{8}',
-        't' | '\t' => '\t',
-        'n' => '\n',
-        'v' => '\u{b}',
-        'f' => '\u{c}',
-        'r' => '\r',
-        'e' => '\u{1b}',
-        'N' => '\u{85}',
-        '_' => '\u{a0}',
-        'L' => '\u{2028}',
-        'P' => '\u{2029}',
-        ' ' | '"' | '/' | '\\' => c,
-        _ => return None,
-    })
+    serde_saphyr::from_str(&format!("\"{inner}\"")).unwrap_or_else(|_| inner.to_owned())
 }
 
 #[cfg(test)]
@@ -443,7 +386,7 @@ mod tests {
                 "\u{1b}[31mred\u{202e}A\n\u{a0}x",
             ),
             (r#""\U0001F600 \ud83d\ude00 \"q\" a\/b""#, "😀 😀 \"q\" a/b"),
-            // Escapes that YAML does not know are kept.
+            // A text with escapes that YAML does not know is kept.
             (
                 r#""C:\src \q \xZZ \ud83d \u12""#,
                 r"C:\src \q \xZZ \ud83d \u12",

@@ -145,18 +145,12 @@ impl Snapshot<'_> {
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {
         for (_, source) in self.sources() {
-            let columns = self.rule().select_list(source, &[Field::Status]);
-            let sql = match source.column(Field::Status) {
-                _ if !self.decisions.is_empty() => {
-                    format!("SELECT {columns} FROM {}", source.table)
-                }
-                None => format!("SELECT {columns} FROM {} LIMIT 1", source.table),
-                Some(status) => format!(
-                    "SELECT {columns} FROM {} GROUP BY {}",
-                    source.table,
-                    exact(status)
-                ),
+            let clauses = match source.column(Field::Status) {
+                _ if !self.decisions.is_empty() => String::new(),
+                None => " LIMIT 1".to_owned(),
+                Some(status) => format!(" GROUP BY {}", exact(status)),
             };
+            let sql = self.rule().query(source, &[Field::Status], &clauses);
             let hidden = self.find_in_rows(&sql, [], |row| {
                 let status = record::status(row, source, self.rule())?;
                 Ok((!StatusFilter::Approved.allows(status)).then_some(()))
