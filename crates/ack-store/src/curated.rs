@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ack_api::Counts;
-use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::memory::{Memory, Status, StatusFilter, is_superseded};
 use ack_api::source::Claim;
 use ack_api::text;
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::decisions::{Digests, JoinedStatus, digests};
 use super::layout::MemorySource;
+use super::replaced::successor_of;
 use super::rows_by_id::RowsById;
 use super::{Snapshot, record};
 use crate::StoreError;
@@ -124,21 +125,13 @@ impl JoinedRow<'_> {
     /// Its status, and its id with that of the memory that replaces it.
     fn status_and_successor(&self) -> Result<StatusAndSuccessor, StoreError> {
         let id = self.snapshot.map_sqlite(record::id(self.row))?;
-        let successor = self.successor()?.filter(|newer| *newer != id);
+        let successor = record::successor(self.row, self.joined.decision);
+        let successor = self.snapshot.map_sqlite(successor)?;
+        let successor = successor.filter(|newer| *newer != id);
         Ok(StatusAndSuccessor {
             status: self.joined.status,
             replaced: successor.map(|newer| (id, newer)),
         })
-    }
-
-    /// The id of the memory that replaces it.
-    fn successor(&self) -> Result<Option<String>, StoreError> {
-        let decided = self.joined.decision.and_then(|it| it.into.as_deref());
-        let newer = match decided {
-            Some(newer) => text::id(newer),
-            None => self.snapshot.map_sqlite(record::successor(self.row))?,
-        };
-        Ok(Some(newer).filter(|newer| !newer.is_empty()))
     }
 
     /// The memory, if its status is wanted.
@@ -172,13 +165,9 @@ impl StatusAndSuccessor {
             Status::Staging => StatusFilter::All,
             Status::Approved | Status::Promoted => StatusFilter::Approved,
         };
-        is_superseded(id, Some(newer), filter, |id| match find(id) {
-            None => Successor::Missing,
-            Some(other) if other.status == Status::Rejected => Successor::Rejected,
-            Some(other) => Successor::Present {
-                status: other.status,
-                next: other.replaced.as_ref().map(|(_, newer)| newer.as_str()),
-            },
+        is_superseded(id, Some(newer), filter, |id| {
+            let next = |other: &'a Self| other.replaced.as_ref().map(|(_, newer)| newer.as_str());
+            successor_of(find(id).map(|other| (other.status, next(other))))
         })
     }
 }

@@ -19,12 +19,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::decisions::{JoinedStatus, StatusRule};
 use super::layout::{Field, MemorySource};
 use super::read::ReviewDates;
+use super::replaced::successor_of;
 use super::rows_by_id::RowsById;
 use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
-use ack_api::memory::{self, Memory, Status, StatusFilter, Successor, fold_name};
+use ack_api::memory::{self, Memory, Status, StatusFilter, fold_name};
 use ack_api::queue::{Flow, pace_start};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
@@ -279,25 +280,16 @@ impl Snapshot<'_> {
             .iter()
             .map(|row| {
                 let (id, first) = (&row.outline.id, row.successor.as_deref());
-                memory::is_superseded(id, first, filter, |id| successor_in(&rows, id))
+                memory::is_superseded(id, first, filter, |id| {
+                    let known = rows.get(id);
+                    successor_of(known.map(|row| (row.outline.status, row.successor.as_deref())))
+                })
             })
             .collect();
         for (row, is_replaced) in rows.into_rows().zip(replaced) {
             outlines.add(row, filter, is_replaced, began);
         }
         Ok(outlines)
-    }
-}
-
-/// What a store knows about the memory that another one names as its successor.
-fn successor_in<'a>(rows: &'a RowsById<OutlineRow>, id: &str) -> Successor<'a> {
-    match rows.get(id) {
-        None => Successor::Missing,
-        Some(row) if row.outline.status == Status::Rejected => Successor::Rejected,
-        Some(row) => Successor::Present {
-            status: row.outline.status,
-            next: row.successor.as_deref(),
-        },
     }
 }
 
@@ -350,12 +342,9 @@ impl OutlineScan<'_> {
         if joined.status == Status::Rejected || read.outline.id.is_empty() {
             return Ok(read);
         }
-        let successor = match joined.decision.and_then(|it| it.into.as_deref()) {
-            Some(into) => text::id(into),
-            None => record::successor(row)?,
-        };
-        let is_other = !successor.is_empty() && successor != read.outline.id;
-        read.successor = is_other.then(|| successor.into_boxed_str());
+        let successor = record::successor(row, joined.decision)?;
+        let successor = successor.filter(|successor| *successor != read.outline.id);
+        read.successor = successor.map(String::into_boxed_str);
         let is_allowed = self.filter.allows(joined.status);
         if joined.status == Status::Staging || is_allowed {
             let created = read.review_dates.created;

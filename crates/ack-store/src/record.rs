@@ -340,8 +340,17 @@ fn day_field(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
     Ok(date.or_else(instant))
 }
 
-/// The id that a row names as its successor, empty if it names none.
-pub fn successor(row: &Row<'_>) -> rusqlite::Result<String> {
+/// The id of the memory that replaces a row: by the decision about it, or else by the row itself.
+pub fn successor(row: &Row<'_>, decision: Option<&Decision>) -> rusqlite::Result<Option<String>> {
+    let successor = match decision.and_then(|decision| decision.into.as_deref()) {
+        Some(into) => text::id(into),
+        None => stored_successor(row)?,
+    };
+    Ok(Some(successor).filter(|successor| !successor.is_empty()))
+}
+
+/// The id that a row itself names as its successor, empty if it names none.
+pub fn stored_successor(row: &Row<'_>) -> rusqlite::Result<String> {
     let (id, _) = values::text_value(row.get_ref(Field::SupersededBy.position())?);
     Ok(text::id(&id.unwrap_or_default()))
 }

@@ -3,12 +3,22 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use ack_api::memory::Memory;
+use ack_api::memory::{Memory, Status, Successor};
 
 use super::decisions::Decisions;
 use super::layout::{Field, MemorySource};
 use super::{Snapshot, record};
 use crate::StoreError;
+
+/// What a store knows about a memory that another one names as its successor: its status, and the
+/// memory that replaces it in turn.
+pub(super) fn successor_of(known: Option<(Status, Option<&str>)>) -> Successor<'_> {
+    match known {
+        None => Successor::Missing,
+        Some((Status::Rejected, _)) => Successor::Rejected,
+        Some((status, next)) => Successor::Present { status, next },
+    }
+}
 
 impl Snapshot<'_> {
     /// The memories that name one of `newer` as their successor, by a decision or in the store, in
@@ -49,7 +59,7 @@ impl Snapshot<'_> {
         let table = &source.table;
         let sql = format!("SELECT {columns} FROM {table} WHERE {column} <> ''");
         let ids = self.read_rows(&sql, [], |row| {
-            let is_wanted = newer.contains(record::successor(row)?.as_str());
+            let is_wanted = newer.contains(record::stored_successor(row)?.as_str());
             is_wanted.then(|| record::id(row)).transpose()
         })?;
         older.extend(ids.into_iter().flatten());

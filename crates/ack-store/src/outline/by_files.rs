@@ -12,9 +12,10 @@ use rusqlite::types::ValueRef;
 
 use super::{FindWords, Outline, OutlineRow, OutlineScan};
 use crate::layout::MemorySource;
+use crate::replaced::successor_of;
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError};
-use ack_api::memory::{self, MAX_SUCCESSORS, Memory, Status, StatusFilter, Successor};
+use ack_api::memory::{self, MAX_SUCCESSORS, Memory, Status, StatusFilter};
 use ack_api::source::Claim;
 
 /// How many rows one statement reads.
@@ -131,7 +132,7 @@ impl Snapshot<'_> {
             && let Some(found) = self.claimed_by_id(&id)?
         {
             if found.1.status != Status::Rejected {
-                next = successor_of(&found.1).map(str::to_owned);
+                next = newer_than(&found.1).map(str::to_owned);
             }
             known.insert(id, found);
         }
@@ -139,21 +140,17 @@ impl Snapshot<'_> {
         if own.is_some_and(|(claim, _)| *claim != Claim::new(outline.status, outline.key)) {
             return Ok(false);
         }
-        let first = own.and_then(|(_, memory)| successor_of(memory));
-        let find = |id: &str| match known.get(id) {
-            None => Successor::Missing,
-            Some((_, memory)) if memory.status == Status::Rejected => Successor::Rejected,
-            Some((_, memory)) => Successor::Present {
-                status: memory.status,
-                next: successor_of(memory),
-            },
+        let first = own.and_then(|(_, memory)| newer_than(memory));
+        let find = |id: &str| {
+            let known = known.get(id);
+            successor_of(known.map(|(_, memory)| (memory.status, newer_than(memory))))
         };
         Ok(!memory::is_superseded(&outline.id, first, filter, find))
     }
 }
 
 /// The memory that replaces this one.
-fn successor_of(memory: &Memory) -> Option<&str> {
+fn newer_than(memory: &Memory) -> Option<&str> {
     let successor = memory.superseded_by.as_deref();
     successor.filter(|successor| !successor.is_empty() && *successor != memory.id)
 }
