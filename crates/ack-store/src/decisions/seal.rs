@@ -6,11 +6,11 @@
 //! line; so can two seals. The hash finds accidents, not forgeries: whoever can write one file can
 //! write both.
 
-use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ack_sys::files;
+use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::lines_of;
@@ -155,58 +155,38 @@ impl Seal {
         lines.all(|line| line.origin == LineOrigin::Pending)
     }
 
-    /// Compares the seal with the lines of a log, from the first on.
-    pub(super) fn walk(&self) -> SealWalk<'_> {
+    /// Compares the seal with the lines of a log.
+    pub(super) fn walk(&self) -> SealWalk {
+        let lines = self.lines.iter();
+        let own = lines
+            .clone()
+            .filter(|line| line.origin != LineOrigin::Foreign);
+        let expected = lines.filter(|line| line.origin != LineOrigin::Pending);
         SealWalk {
-            rest: &self.lines,
-            all: &self.lines,
-            known: None,
-            found: HashSet::new(),
+            own: own.map(|line| line.hash).collect(),
+            missing: expected.map(|line| line.hash).collect(),
         }
     }
 }
 
-/// A comparison of a seal with a log. Most logs have only grown, so each line is the next one of
-/// the seal, and nothing is collected.
-pub(super) struct SealWalk<'a> {
-    /// The lines of the seal after those that were found in their order.
-    rest: &'a [SealedLine],
-    all: &'a [SealedLine],
-    /// The hashes of the seal's lines that this program wrote, once a line came out of order.
-    known: Option<HashSet<u64>>,
-    /// The hashes that were found out of order.
-    found: HashSet<u64>,
+/// A comparison of a seal with a log, whose lines come one by one.
+pub(super) struct SealWalk {
+    /// The hashes of the lines that this program wrote.
+    own: FxHashSet<u64>,
+    /// The hashes of the lines that the log must have and that did not come yet.
+    missing: FxHashSet<u64>,
 }
 
-impl SealWalk<'_> {
+impl SealWalk {
     /// Takes the next line of the log. Returns whether this program wrote it.
     pub(super) fn is_own(&mut self, hash: u64) -> bool {
-        if let Some((next, rest)) = self.rest.split_first()
-            && next.hash == hash
-        {
-            self.rest = rest;
-            return next.origin != LineOrigin::Foreign;
-        }
-        self.found.insert(hash);
-        let own = self.all.iter();
-        let own = own.filter(|line| line.origin != LineOrigin::Foreign);
-        self.known
-            .get_or_insert_with(|| own.map(|line| line.hash).collect())
-            .contains(&hash)
+        self.missing.remove(&hash);
+        self.own.contains(&hash)
     }
 
     /// How many lines of the seal the log does not have.
     pub(super) fn lost(&self) -> usize {
-        if self.rest.is_empty() {
-            return 0;
-        }
-        let in_order = self.all.len() - self.rest.len();
-        let in_order = self.all.iter().take(in_order).map(|line| line.hash);
-        let there: HashSet<u64> = in_order.chain(self.found.iter().copied()).collect();
-        let rest = self.rest.iter();
-        let expected = rest.filter(|line| line.origin != LineOrigin::Pending);
-        let gone = expected.filter(|line| !there.contains(&line.hash));
-        gone.count()
+        self.missing.len()
     }
 }
 
