@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::lines::{Lines, RefusedLines};
+use super::lines::read_lines;
 use super::note::Note;
 
 /// A relation: from, to, kind.
@@ -16,26 +16,19 @@ enum Line {
     Relation(Relation),
 }
 
-/// Reads a graph. A broken line is left out and reported.
-pub fn read(text: &str) -> Lines {
+/// Reads a graph, and what is wrong with broken lines, which are left out.
+pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
     let mut notes: Vec<Note> = Vec::new();
     let mut relations = Vec::new();
-    let mut refused = RefusedLines::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
+    let problem = read_lines(text, |line| {
+        match parse(line)? {
+            Line::Entity(note) => notes.push(*note),
+            Line::Relation(relation) => relations.push(relation),
         }
-        match parse(line) {
-            Ok(Line::Entity(note)) => notes.push(*note),
-            Ok(Line::Relation(relation)) => relations.push(relation),
-            Err(reason) => refused.add(number, reason),
-        }
-    }
+        Ok(())
+    });
     add_relations(&mut notes, relations);
-    Lines {
-        notes,
-        problem: refused.describe(),
-    }
+    (notes, problem)
 }
 
 fn parse(line: &str) -> Result<Line, String> {

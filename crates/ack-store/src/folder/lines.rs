@@ -8,46 +8,19 @@ use super::note::{Note, NoteStatus};
 /// How many lines are examined to find out what a file contains.
 const SAMPLE_LINES: usize = 20;
 
-/// The memories in a file, and what is wrong with lines that hold none.
-#[derive(Debug, Default)]
-pub struct Lines {
-    /// The memories.
-    pub notes: Vec<Note>,
-    /// What is wrong with one line or several, as the end of a sentence about the file.
-    pub problem: Option<String>,
-}
-
-impl Lines {
-    /// The memories, and what is wrong.
-    pub fn into_parts(self) -> (Vec<Note>, Option<String>) {
-        (self.notes, self.problem)
-    }
-}
-
-/// The lines that were left out.
-#[derive(Debug, Default)]
-pub struct RefusedLines {
-    first: Option<(usize, String)>,
-    count: usize,
-}
-
-impl RefusedLines {
-    /// Adds a line, by its number.
-    pub fn add(&mut self, number: usize, reason: String) {
-        self.first.get_or_insert((number, reason));
-        self.count += 1;
-    }
-
-    /// The first one and the number of the others, as the end of a sentence about the file.
-    pub fn describe(&self) -> Option<String> {
-        let (number, reason) = self.first.as_ref()?;
-        let more = match self.count {
-            1 => String::new(),
-            2 => " (and 1 more line)".to_owned(),
-            count => format!(" (and {} more lines)", count - 1),
-        };
-        Some(format!("line {number} was left out: {reason}{more}"))
-    }
+/// Passes each line that is not blank to `read`. Returns the reason for the first one that it
+/// refuses and the number of the others, as the end of a sentence about the file.
+pub fn read_lines(text: &str, mut read: impl FnMut(&str) -> Result<(), String>) -> Option<String> {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let mut refused = lines.filter_map(|(number, line)| Some((number, read(line).err()?)));
+    let (number, reason) = refused.next()?;
+    let more = match refused.count() {
+        0 => String::new(),
+        1 => " (and 1 more line)".to_owned(),
+        count => format!(" (and {count} more lines)"),
+    };
+    Some(format!("line {number} was left out: {reason}{more}"))
 }
 
 /// Whether this is a file of memories: JSON lines may hold anything, and a memory has a title.
@@ -62,40 +35,29 @@ pub fn are_memories(text: &str) -> bool {
 /// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it
 /// may be a broken file of memories.
 pub fn problem_without_json(text: &str) -> Option<String> {
-    let mut refused = RefusedLines::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        match serde_json::from_str::<serde_json::Value>(line) {
-            Ok(_) => return None,
-            Err(error) => refused.add(number, ack_api::text::json_line_problem(&error)),
-        }
+    let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).map(drop);
+    if text.lines().any(|line| parse(line).is_ok()) {
+        return None;
     }
-    refused.describe()
+    read_lines(text, |line| {
+        parse(line).map_err(|error| ack_api::text::json_line_problem(&error))
+    })
 }
 
-/// Reads a file of memories. A broken line is left out and reported, and so is a memory with the id
-/// of an earlier line.
-pub fn read(text: &str) -> Lines {
-    let mut lines = Lines::default();
-    let mut refused = RefusedLines::default();
+/// Reads a file of memories, and what is wrong with lines that hold none: a line that is broken, or
+/// has the id of an earlier one, is left out.
+pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
+    let mut notes = Vec::new();
     let mut ids = rustc_hash::FxHashSet::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
+    let problem = read_lines(text, |line| {
+        let row = import_line::parse(line, Timestamp::UNIX_EPOCH)?;
+        if !ids.insert(row.id.clone()) {
+            return Err(format!("an earlier line has the id `{}` too", row.id));
         }
-        match import_line::parse(line, Timestamp::UNIX_EPOCH) {
-            Ok(row) if ids.insert(row.id.clone()) => lines.notes.push(note(row)),
-            Ok(row) => refused.add(
-                number,
-                format!("an earlier line has the id `{}` too", row.id),
-            ),
-            Err(reason) => refused.add(number, reason),
-        }
-    }
-    lines.problem = refused.describe();
-    lines
+        notes.push(note(row));
+        Ok(())
+    });
+    (notes, problem)
 }
 
 fn note(row: Row) -> Note {

@@ -53,7 +53,7 @@ pub fn read(
     let is_utf8 = matches!(text, Cow::Borrowed(_));
     let is_index = relative.as_os_str() == INDEX;
     let (mut notes, problem) = match dialect {
-        Dialect::ServerMemory => graph::read(&text).into_parts(),
+        Dialect::ServerMemory => graph::read(&text),
         Dialect::AutoMemory if is_index => {
             let text = without_comments(split(&text).1);
             (index::memories(&text, relative), None)
@@ -62,9 +62,7 @@ pub fn read(
         Dialect::Codex if !relative.starts_with(CODEX_AD_HOC) => {
             (vec![rollout(relative, &text)], None)
         }
-        _ if is_json_lines(relative) && lines::are_memories(&text) => {
-            lines::read(&text).into_parts()
-        }
+        _ if is_json_lines(relative) && lines::are_memories(&text) => lines::read(&text),
         _ if is_json_lines(relative) => (Vec::new(), lines::problem_without_json(&text)),
         _ => {
             let (note, problem) = markdown(dialect, relative, &text);
