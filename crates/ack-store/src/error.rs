@@ -59,7 +59,7 @@ pub enum StoreProblem {
     /// Another program holds a lock for longer than a request may wait.
     Locked,
     /// The contents are damaged.
-    Corrupt(rusqlite::Error),
+    Corrupt(Box<rusqlite::Error>),
     /// It changed during every one of so many attempts to read it.
     Unsteady(u32),
     /// A file name that SQLite uses belongs to something that is not a file.
@@ -75,7 +75,7 @@ pub enum StoreProblem {
     /// It is unknown who may decide, so no decision counts.
     Signers(io::Error),
     /// Any other failure of SQLite.
-    Sqlite(rusqlite::Error),
+    Sqlite(Box<rusqlite::Error>),
 }
 
 impl StoreProblem {
@@ -159,7 +159,7 @@ impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         use StoreProblem as Problem;
         match &self.problem {
-            Problem::Corrupt(source) | Problem::Sqlite(source) => Some(source),
+            Problem::Corrupt(source) | Problem::Sqlite(source) => Some(&**source),
             Problem::NotAFile(source)
             | Problem::NoCopy(_, source)
             | Problem::Io(source)
@@ -177,9 +177,9 @@ impl StoreError {
         use rusqlite::ErrorCode as Code;
         let problem = match source.sqlite_error_code() {
             Some(Code::NotADatabase) => StoreProblem::NotADatabase,
-            Some(Code::DatabaseCorrupt) => StoreProblem::Corrupt(source),
+            Some(Code::DatabaseCorrupt) => StoreProblem::Corrupt(source.into()),
             Some(Code::DatabaseBusy | Code::DatabaseLocked) => StoreProblem::Locked,
-            _ => StoreProblem::Sqlite(source),
+            _ => StoreProblem::Sqlite(source.into()),
         };
         problem.at(path)
     }

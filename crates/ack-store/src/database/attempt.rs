@@ -244,10 +244,10 @@ fn is_transient(error: &StoreError) -> bool {
     ];
     match &error.problem {
         StoreProblem::Locked => true,
-        StoreProblem::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {
+        StoreProblem::Sqlite(source) => source.sqlite_error().is_some_and(|failure| {
             TRANSIENT.contains(&failure.extended_code)
                 || failure.extended_code & 0xff == ffi::SQLITE_CANTOPEN
-        }
+        }),
         _ => false,
     }
 }
