@@ -396,7 +396,6 @@ fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
             "tools/call",
             json!({ "name": "get_context", "arguments": { "project_path": "/nowhere/alpha" } }),
         ),
-        ("tools/call", json!({ "name": "backlog", "arguments": {} })),
         ("prompts/get", json!({ "name": "curate_pending" })),
         ("resources/read", json!({ "uri": "memory://scopes" })),
         ("resources/read", json!({ "uri": "memory://scope/alpha" })),
@@ -425,9 +424,8 @@ fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
             ),
         ],
     );
-    let alias = "[tools.backlog]\ncalls = \"query_memories\"\npreset = { status = \"staging\" }\n";
-    let configure = |serve: &str| {
-        std::fs::write(root.path().join("config.toml"), format!("{serve}{alias}")).unwrap();
+    let configure = |settings: &str| {
+        std::fs::write(root.path().join("config.toml"), settings).unwrap();
         Server::initialized(root.path())
     };
     let mut refused = configure("");
