@@ -141,8 +141,9 @@ pub fn filters(root: &Path) -> insta::Settings {
     settings.add_filter(r" · table( ·)", "$1");
     // The last digits of a cosine depend on the processor.
     for (number, shown) in [
-        (r"\b(score|meaning) \d+\.\d+", "$1 [N]"),
+        (r"\bmeaning \d+\.\d+", "meaning [N]"),
         (r"×(\s+)\d\.\d+\)", "×$1[N])"),
+        (r"\[N\]\)(\s+)= \d+\.\d+", "[N])$1= [N]"),
         (r"(semantic: rank \d+, )\d\.\d+", "$1[N]"),
         (r"near in meaning \(\d\.\d+\)", "near in meaning ([N])"),
         (r#""score": \d+\.\d+"#, r#""score": [N]"#),
