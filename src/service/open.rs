@@ -24,8 +24,10 @@ use crate::live::{IndexGuard, LiveIndex, TableState};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
-/// With at least this many scopes, several threads update their indexes.
+/// If at least this many indexes are missing, several threads build them.
 const MIN_PARALLEL_SCOPES: usize = 8;
+/// With at least this many scopes, several threads look whether their indexes are current.
+const MANY_SCOPES: usize = 100;
 /// Maximum number of those threads.
 const MAX_REFRESH_THREADS: usize = 8;
 
@@ -362,13 +364,14 @@ pub(crate) fn note_incomplete_reads<'a>(
 }
 
 /// Updates the indexes of many scopes on several threads, and returns the results in order. Does
-/// nothing if there are few scopes.
+/// nothing if there is little to do: starting threads would take longer.
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],
     timeout: Duration,
 ) -> Result<Vec<Result<(), StoreError>>, Error> {
-    if scopes.len() < MIN_PARALLEL_SCOPES {
+    let missing = indexes.iter().filter(|live| !live.is_ready()).count();
+    if missing < MIN_PARALLEL_SCOPES && scopes.len() < MANY_SCOPES {
         return Ok(Vec::new());
     }
     let flag = cancel::current();

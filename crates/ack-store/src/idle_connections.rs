@@ -18,8 +18,9 @@ struct IdleConnection {
     connection: Connection,
 }
 
-/// The idle connections of all stores.
-static POOL: IdlePool<IdleConnection> = IdlePool::new(8);
+/// The idle connections of all stores. One answer may have memories of as many scopes as it has
+/// results.
+static POOL: IdlePool<IdleConnection> = IdlePool::new(32);
 
 /// Takes a connection to a database in this state. If there is none, connections to its other
 /// states are closed.
