@@ -318,7 +318,13 @@ impl Index {
 
     /// How many live documents that the filter allows contain a term.
     pub fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
-        self.resident_docs_with(key, filter).count()
+        // If the filter allows every document, none has to be looked at.
+        let resident = if self.size(filter).documents == self.flags.len() as u64 {
+            self.posting_list(key).len()
+        } else {
+            self.resident_docs_with(key, filter).count()
+        };
+        resident
             + self
                 .remote()
                 .map_or(0, |remote| remote.document_frequency(key, filter))

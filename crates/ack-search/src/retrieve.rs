@@ -21,6 +21,7 @@
 
 use std::collections::BTreeSet;
 
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::FxHashSet;
 
 use super::bm25::Bm25Weights;
@@ -184,90 +185,22 @@ pub fn retrieve(
         return found;
     }
     let (SemanticHits { cosines, nearest }, scores) = run_legs(views, &rules, query);
-    let cosine = |scope: usize, doc: DocId| {
-        let cosines: Option<&DocScores> = cosines.get(scope);
-        cosines.map_or(0.0, |cosines| cosines.get(doc))
+    let mut admission = Admission {
+        rules,
+        scores,
+        cosines,
+        from_context: FxHashSet::default(),
+        found,
     };
-    for (scope, (rules, scores)) in rules.iter().zip(&scores).enumerate() {
-        let matches = scores.iter().filter(|(_, lexical)| *lexical > 0.0).count();
-        found.candidates.reserve(matches + MAX_NEAREST);
-        for (doc, lexical) in cancel::guarded(scores.iter()).filter(|(_, lexical)| *lexical > 0.0) {
-            let candidate = Candidate {
-                lexical,
-                cosine: cosine(scope, doc),
-                ..Candidate::new(scope, doc)
-            };
-            found.admit(rules, candidate);
-        }
+    admission.admit_matches();
+    admission.admit_context_matches(context_matches);
+    if let Some(nearest) = nearest {
+        admission.admit_nearest(nearest, query.bm25().is_some());
     }
-    let best = best_lexical(&found.candidates);
-    let mut admitted: FxHashSet<(usize, DocId)> = FxHashSet::default();
-    for &ContextMatch {
-        scope,
-        doc,
-        lexical,
-    } in context_matches
-    {
-        if scores
-            .get(scope)
-            .is_some_and(|scores| scores.get(doc) <= 0.0)
-            && admitted.insert((scope, doc))
-        {
-            let candidate = Candidate {
-                lexical: if best > 0.0 {
-                    lexical.min(best / 2.0)
-                } else {
-                    lexical
-                },
-                cosine: cosine(scope, doc),
-                ..Candidate::new(scope, doc)
-            };
-            rules
-                .get(scope)
-                .into_iter()
-                .for_each(|rules| found.admit(rules, candidate));
-        }
-    }
-    if let Some(Nearest { candidates, hidden }) = nearest {
-        let lexical_ran = query.bm25().is_some();
-        // Without words, a hidden neighbour counts if it would have been on the first page.
-        let min_cosine = if lexical_ran {
-            MIN_COSINE
-        } else {
-            last_on_page(&candidates).max(MIN_COSINE)
-        };
-        for (near, by_status) in hidden {
-            let is_counted = admitted.contains(&(near.scope, near.doc))
-                || scores
-                    .get(near.scope)
-                    .is_some_and(|scores| scores.get(near.doc) > 0.0);
-            if near.cosine >= min_cosine && !is_counted {
-                found.hide(near.scope, by_status);
-            }
-        }
-        found.min_cosine = if lexical_ran {
-            let cosines = candidates.iter().map(|near| near.cosine);
-            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
-            if found.candidates.is_empty() {
-                relative.clamp(UNRELATED_COSINE, MIN_COSINE)
-            } else {
-                MIN_COSINE
-            }
-        } else {
-            f32::NEG_INFINITY
-        };
-        let has_score = |near: &Candidate| {
-            scores
-                .get(near.scope)
-                .is_some_and(|scores| scores.get(near.doc) > 0.0)
-        };
-        let more = candidates.into_iter().filter(|near| {
-            near.cosine >= found.min_cosine
-                && !has_score(near)
-                && !admitted.contains(&(near.scope, near.doc))
-        });
-        found.candidates.extend(more);
-    }
+    let Admission {
+        mut found, cosines, ..
+    } = admission;
+    found.cosines = cosines;
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
     for candidate in &mut found.candidates {
@@ -277,11 +210,114 @@ pub fn retrieve(
             Query::Lexical(_) | Query::All => candidate.lexical,
         };
     }
-    found.cosines = cosines;
     if let Query::Hybrid(bm25, _) = query {
         cap_without_identifiers(views, bm25, &mut found.candidates);
     }
     found
+}
+
+/// Admits what the legs found.
+struct Admission<'a> {
+    rules: Vec<EligibilityRules<'a>>,
+    /// The lexical scores of each view's documents; empty if the lexical leg did not run.
+    scores: Vec<DocScores>,
+    /// The same for the semantic leg.
+    cosines: Vec<DocScores>,
+    /// The documents that were admitted because of their context.
+    from_context: FxHashSet<(usize, DocId)>,
+    found: CandidateSet,
+}
+
+impl Admission<'_> {
+    fn cosine(&self, scope: usize, doc: DocId) -> f32 {
+        let cosines = self.cosines.get(scope);
+        cosines.map_or(0.0, |cosines| cosines.get(doc))
+    }
+
+    /// Whether a document shares a term with the query.
+    fn has_score(&self, scope: usize, doc: DocId) -> bool {
+        let scores = self.scores.get(scope);
+        scores.is_some_and(|scores| scores.get(doc) > 0.0)
+    }
+
+    /// Whether a document was admitted without its cosine.
+    fn is_admitted(&self, near: &Candidate) -> bool {
+        self.has_score(near.scope, near.doc) || self.from_context.contains(&(near.scope, near.doc))
+    }
+
+    /// Admits the documents that share a term with the query.
+    fn admit_matches(&mut self) {
+        for (scope, (rules, scores)) in self.rules.iter().zip(&self.scores).enumerate() {
+            let cosines = self.cosines.get(scope);
+            for (doc, lexical) in cancel::guarded(scores.iter()) {
+                if lexical > 0.0 {
+                    let candidate = Candidate {
+                        lexical,
+                        cosine: cosines.map_or(0.0, |cosines| cosines.get(doc)),
+                        ..Candidate::new(scope, doc)
+                    };
+                    self.found.admit(rules, candidate);
+                }
+            }
+        }
+    }
+
+    fn admit_context_matches(&mut self, matches: &[ContextMatch]) {
+        let best = best_lexical(&self.found.candidates);
+        let limit = if best > 0.0 {
+            best / 2.0
+        } else {
+            f32::INFINITY
+        };
+        for &ContextMatch {
+            scope,
+            doc,
+            lexical,
+        } in matches
+        {
+            let has_leg = self.scores.get(scope).is_some();
+            if has_leg && !self.has_score(scope, doc) && self.from_context.insert((scope, doc)) {
+                let candidate = Candidate {
+                    lexical: lexical.min(limit),
+                    cosine: self.cosine(scope, doc),
+                    ..Candidate::new(scope, doc)
+                };
+                if let Some(rules) = self.rules.get(scope) {
+                    self.found.admit(rules, candidate);
+                }
+            }
+        }
+    }
+
+    /// Admits the nearest documents that are near enough.
+    fn admit_nearest(&mut self, nearest: Nearest, lexical_ran: bool) {
+        let Nearest { candidates, hidden } = nearest;
+        // Without words, a hidden neighbour counts if it would have been on the first page.
+        let min_hidden = if lexical_ran {
+            MIN_COSINE
+        } else {
+            last_on_page(&candidates).max(MIN_COSINE)
+        };
+        for (near, by_status) in hidden {
+            if near.cosine >= min_hidden && !self.is_admitted(&near) {
+                self.found.hide(near.scope, by_status);
+            }
+        }
+        self.found.min_cosine = if !lexical_ran {
+            f32::NEG_INFINITY
+        } else if self.found.candidates.is_empty() {
+            let cosines = candidates.iter().map(|near| near.cosine);
+            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
+            relative.clamp(UNRELATED_COSINE, MIN_COSINE)
+        } else {
+            MIN_COSINE
+        };
+        for near in candidates {
+            if near.cosine >= self.found.min_cosine && !self.is_admitted(&near) {
+                self.found.candidates.push(near);
+            }
+        }
+    }
 }
 
 /// The result of the semantic leg. Empty if the leg did not run.
@@ -307,6 +343,8 @@ fn run_legs(
     rules: &[EligibilityRules<'_>],
     query: Query<'_>,
 ) -> (SemanticHits, Vec<DocScores>) {
+    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
+    let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
         let Some(bm25) = query.bm25() else {
             return Vec::new();
@@ -317,12 +355,15 @@ fn run_legs(
         let Some(vector) = query.vector() else {
             return SemanticHits::default();
         };
-        let cosines: Vec<DocScores> = views.iter().map(|view| view.cosines(vector)).collect();
+        let cosines: Vec<DocScores> = if is_large {
+            views.par_iter().map(|view| view.cosines(vector)).collect()
+        } else {
+            views.iter().map(|view| view.cosines(vector)).collect()
+        };
         let nearest = Some(find_nearest(views, rules, &cosines));
         SemanticHits { cosines, nearest }
     };
-    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
-    if documents >= MIN_PARALLEL_DOCS {
+    if is_large {
         // Cancellation is thread-local, so each thread gets the request's flag.
         let flag = cancel::current();
         rayon::join(
@@ -438,9 +479,9 @@ fn find_nearest(
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
     for (scope, (rules, cosines)) in rules.iter().zip(cosines).enumerate() {
-        for (doc, cosine) in cancel::guarded(cosines.iter()) {
-            if cosine < min_cosine || !rules.view.has_vector(doc) {
-                continue;
+        min_cosine = cosines.visit_from(min_cosine, |doc, cosine, min_cosine| {
+            if !rules.view.has_vector(doc) {
+                return min_cosine;
             }
             let near = Candidate {
                 cosine,
@@ -452,12 +493,13 @@ fn find_nearest(
                 Eligibility::Superseded => hidden.push((near, false)),
                 Eligibility::Excluded => {}
             }
-            if nearest.len() >= MAX_NEAREST * 2 {
-                truncate_to_nearest(views, &mut nearest);
-                let cosines = nearest.iter().map(|near| near.cosine);
-                min_cosine = cosines.fold(f32::INFINITY, f32::min);
+            if nearest.len() < MAX_NEAREST * 2 {
+                return min_cosine;
             }
-        }
+            truncate_to_nearest(views, &mut nearest);
+            let cosines = nearest.iter().map(|near| near.cosine);
+            cosines.fold(f32::INFINITY, f32::min)
+        });
     }
     if nearest.len() > MAX_NEAREST {
         truncate_to_nearest(views, &mut nearest);

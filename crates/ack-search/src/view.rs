@@ -28,6 +28,8 @@ const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
 const WIDENING_STEP: usize = 16;
 /// The widest query.
 const MAX_WIDENING: usize = 4_096;
+/// How many scores are compared at a time.
+const BLOCK: usize = 64;
 /// How many documents are sampled to estimate the share of eligible ones.
 const SAMPLE_DOCS: u32 = 8_192;
 
@@ -64,6 +66,35 @@ impl DocScores {
     pub fn iter(&self) -> impl Iterator<Item = (DocId, f32)> {
         let resident = (self.first_resident..).zip(self.resident.iter().copied());
         self.fetched.iter().copied().chain(resident)
+    }
+
+    /// Calls `visit` with every document that has at least a score, with its score and that minimum;
+    /// what it returns is the minimum from then on. Returns the last one.
+    pub fn visit_from(
+        &self,
+        mut min_score: f32,
+        mut visit: impl FnMut(DocId, f32, f32) -> f32,
+    ) -> f32 {
+        for (doc, score) in &self.fetched {
+            if *score >= min_score {
+                min_score = visit(*doc, *score, min_score);
+            }
+        }
+        let firsts = (self.first_resident..).step_by(BLOCK);
+        for (first, block) in cancel::guarded(firsts.zip(self.resident.chunks(BLOCK))) {
+            // Without branches, so that several scores are compared at once.
+            let any = block
+                .iter()
+                .fold(false, |any, score| any | (*score >= min_score));
+            if any {
+                for (doc, score) in (first..).zip(block) {
+                    if *score >= min_score {
+                        min_score = visit(doc, *score, min_score);
+                    }
+                }
+            }
+        }
+        min_score
     }
 
     /// The score of a document, or 0 if it has none.
