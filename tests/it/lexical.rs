@@ -601,26 +601,6 @@ fn parts_and_other_spellings_of_an_identifier_find_it() {
 }
 
 #[test]
-fn combining_marks_alone_are_not_words() {
-    let root = Root::new();
-    root.store(
-        "one",
-        &[
-            memory("a", "Schedules \u{659} of the harbour", json!({})),
-            memory("b", "Gauges \u{64b}\u{659}", json!({})),
-        ],
-    );
-    let answer = call(
-        &root.service(),
-        "query_memories",
-        json!({ "query": "\u{659} schedules", "mode": "lexical" }),
-    )
-    .unwrap();
-    assert_eq!(answer["total"], 1, "{answer}");
-    assert_eq!(answer["results"][0]["id"], "a");
-}
-
-#[test]
 fn a_word_that_every_memory_holds_is_found_like_any_other() {
     let memories: Vec<Value> = (0..1_500)
         .map(|number| {
@@ -657,54 +637,6 @@ fn a_word_that_every_memory_holds_is_found_like_any_other() {
             "{mode}"
         );
     }
-}
-
-#[test]
-fn irregular_forms_match_and_unrelated_stems_do_not() {
-    let root = Root::new();
-    root.store(
-        "demo",
-        &[
-            memory("wins", "The newest decision wins over the log", json!({})),
-            memory(
-                "index",
-                "An index on created_at makes lists fast",
-                json!({}),
-            ),
-            memory(
-                "identity",
-                "Identities of users are kept in the vault",
-                json!({}),
-            ),
-            memory(
-                "identical",
-                "Builds are identical on every machine",
-                json!({}),
-            ),
-            memory("docker", "Containers restart after an update", json!({})),
-            memory("holds", "The archive contains old invoices", json!({})),
-        ],
-    );
-    let service = root.service();
-    let lexical = |words: &str| {
-        let answer = call(
-            &service,
-            "query_memories",
-            json!({ "query": words, "mode": "lexical" }),
-        );
-        let answer = answer.unwrap();
-        let results = answer["results"].as_array().unwrap();
-        let ids = results
-            .iter()
-            .map(|hit| hit["id"].as_str().unwrap().to_owned());
-        ids.collect::<Vec<String>>()
-    };
-    assert_eq!(lexical("who won"), ["wins"]);
-    assert_eq!(lexical("indices"), ["index"]);
-    assert_eq!(lexical("identity"), ["identity"]);
-    assert_eq!(lexical("identical"), ["identical"]);
-    assert_eq!(lexical("container"), ["docker"]);
-    assert_eq!(lexical("contain"), ["holds"]);
 }
 
 /// The ids found by words and meaning, best first.

@@ -8,8 +8,8 @@
 use std::hash::BuildHasher;
 
 use ack_api::memory::Memory;
+use ack_search::analysis::stems::stem;
 use ack_search::analysis::{self, TextRole};
-use ack_search::stems::stem;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use ack_api::memory::{Memory, fold_name};
 use ack_api::text;
+use ack_search::analysis::stems::stem;
 use ack_search::analysis::{self, TextRole};
 use ack_search::encoder::Encoder;
-use ack_search::stems::stem;
 use ack_search::wording::Wording;
 use rustc_hash::{FxHashMap, FxHashSet};
 

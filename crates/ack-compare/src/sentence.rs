@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use ack_search::analysis::stems::stem;
 use ack_search::analysis::{self, TextRole};
-use ack_search::stems::stem;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::negation;

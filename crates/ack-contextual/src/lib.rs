@@ -14,9 +14,9 @@ mod network;
 
 use std::sync::OnceLock;
 
+use ack_search::analysis::letters::plain;
 use ack_search::encoder::Encoder;
 use ack_search::encoder::wordpiece::TokenId;
-use ack_search::plain::plain;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rten_gemm::GemmError;

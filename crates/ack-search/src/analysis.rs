@@ -2,17 +2,24 @@
 //!
 //! White space, brackets, quotes and the like separate *chunks*. A chunk with inner punctuation is
 //! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
-//! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
-//! lower-cased, stripped of diacritics ([`super::diacritics`]), dropped if they are stop words, and
-//! stemmed ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese,
-//! Thai and others; also Korean) becomes pairs of adjacent characters.
+//! `src/store/ack.rs`), and its words are terms too. So is an operator that stands alone (`=>`). A
+//! word in camel case is also split. Words are lower-cased, stripped of diacritics ([`letters`]),
+//! dropped if they are stop words, and stemmed ([`stems`]). Text in scripts without spaces between
+//! words (Chinese, Japanese, Thai and others; also Korean) becomes pairs of adjacent characters.
+//!
+//! [`symbols`] and [`numbers`] have the words that two neighbouring ones are together.
+
+pub mod letters;
+pub mod numbers;
+pub mod stems;
+pub mod symbols;
 
 use std::borrow::Cow;
 
-use crate::diacritics::{exact_spelling, strip_diacritics};
-use crate::operators::operators;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+
+use self::letters::strip_diacritics;
 
 /// Words that say nothing about what a text is about.
 const STOP_WORDS: &[&str] = &[
@@ -27,9 +34,13 @@ const STOP_WORDS: &[&str] = &[
     "why", "will", "with", "would", "you", "your",
 ];
 
+const MAX_STOP_WORD_BYTES: usize = "because".len();
+
 /// The longest word or identifier that is indexed. Longer ones are noise (encoded data, minified
 /// code).
 const MAX_TOKEN_BYTES: usize = 120;
+/// The longest operator.
+const MAX_OPERATOR_BYTES: usize = 4;
 /// The longest ASCII chunk that is analyzed.
 const MAX_CHUNK_BYTES: usize = 4 * MAX_TOKEN_BYTES;
 /// The longest run of other scripts that is analyzed.
@@ -63,51 +74,9 @@ pub enum TextRole {
     Query,
 }
 
-/// A fixed set of lower-case words.
-#[derive(Debug)]
-pub struct WordSet {
-    words: &'static [&'static str],
-    /// For each first letter, a bit for every length of a word that starts with it. It rules out
-    /// most words without a search.
-    lengths: [u32; 26],
-}
-
-impl WordSet {
-    /// A set of words. They must be sorted, begin with `a` to `z`, and be shorter than 32 bytes.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "evaluated at compile time: an invalid word does not compile"
-    )]
-    pub const fn new(words: &'static [&'static str]) -> Self {
-        let mut lengths = [0; 26];
-        let mut index = 0;
-        while index < words.len() {
-            let word = words[index].as_bytes();
-            lengths[(word[0] - b'a') as usize] |= 1 << word.len();
-            index += 1;
-        }
-        Self { words, lengths }
-    }
-
-    /// Whether a word is in the set.
-    pub fn contains(&self, word: &str) -> bool {
-        let first = word
-            .bytes()
-            .next()
-            .map_or(u8::MAX, |byte| byte.wrapping_sub(b'a'));
-        let lengths = self
-            .lengths
-            .get(usize::from(first))
-            .copied()
-            .unwrap_or_default();
-        word.len() < 32 && lengths >> word.len() & 1 == 1 && self.words.binary_search(&word).is_ok()
-    }
-}
-
 /// Whether a word is a stop word.
 pub fn is_stop_word(word: &str) -> bool {
-    const STOPS: &WordSet = &WordSet::new(STOP_WORDS);
-    STOPS.contains(word)
+    word.len() <= MAX_STOP_WORD_BYTES && STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// Whether an identifier is so specific that a query for it asks for the memories that contain it:
@@ -140,31 +109,11 @@ pub fn is_distinctive(identifier: &str) -> bool {
 
 /// Calls `emit` for every token of `text`: first the operators, then the others, each in order.
 pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
-    operators(text, &mut |operator| {
+    for operator in text.split_ascii_whitespace().filter_map(operator) {
         emit(Token {
             kind: TokenKind::Identifier,
             text: Cow::Borrowed(operator),
         });
-    });
-    if text.is_ascii() {
-        let separates = |byte: &u8| {
-            ASCII_SEPARATORS
-                .get(usize::from(*byte))
-                .copied()
-                .unwrap_or(false)
-        };
-        let mut rest = text;
-        while !rest.is_empty() {
-            let end = rest
-                .as_bytes()
-                .iter()
-                .position(separates)
-                .unwrap_or(rest.len());
-            let (raw, after) = rest.split_at(end);
-            ascii_chunk(raw, emit);
-            rest = after.get(1..).unwrap_or_default();
-        }
-        return;
     }
     for raw in text.split(is_separator) {
         if raw.is_ascii() {
@@ -175,51 +124,32 @@ pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'
     }
 }
 
-/// [`is_separator`] of the first 128 characters.
-const ASCII_SEPARATORS: [bool; 128] = {
-    let mut table = [false; 128];
-    // Includes the white space that Unicode defines.
-    let mut separators: &[u8] = b"\t\n\x0b\x0c\r ()[]{}<>=\"`,;|";
-    while let Some((first, rest)) = separators.split_first() {
-        if let Some((_, [separates, ..])) = table.split_at_mut_checked(*first as usize) {
-            *separates = true;
-        }
-        separators = rest;
+/// The operator that a text without white space is, perhaps in quotes or brackets: `&&`, `=>`,
+/// `2>&1`. Single characters and the marks of Markdown are too common to tell what a text is about.
+fn operator(word: &str) -> Option<&str> {
+    // The fast path for most words.
+    if word.starts_with(|c: char| c.is_alphabetic()) {
+        return None;
     }
-    table
-};
+    let word = word.trim_matches([
+        '`', '"', '\'', '(', ')', '[', ']', '{', '}', ',', ';', '“', '”',
+    ]);
+    // `what is =>?`, but `??` and `$?` are operators.
+    [word.trim_end_matches(['.', ':', '?', '!']), word]
+        .into_iter()
+        .find(|word| is_operator(word))
+}
+
+fn is_operator(word: &str) -> bool {
+    let is_redirection = word.contains(">&");
+    let is_mark = |byte: u8| byte.is_ascii_punctuation() || is_redirection && byte.is_ascii_digit();
+    (2..=MAX_OPERATOR_BYTES).contains(&word.len())
+        && word.bytes().all(is_mark)
+        && !word.bytes().all(|byte| b"-.#*_~".contains(&byte))
+}
 
 fn is_separator(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(
-            c,
-            '(' | ')'
-                | '['
-                | ']'
-                | '{'
-                | '}'
-                | '<'
-                | '>'
-                | '='
-                | '"'
-                | '`'
-                | ','
-                | ';'
-                | '|'
-                | '“'
-                | '”'
-                | '„'
-                | '«'
-                | '»'
-                | '…'
-                | '。'
-                | '、'
-                | '「'
-                | '」'
-                | '（'
-                | '）'
-                | '，'
-        )
+    c.is_whitespace() || "()[]{}<>=\"`,;|“”„«»…。、「」（），".contains(c)
 }
 
 /// Strips the punctuation around a chunk.
@@ -415,13 +345,9 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
     let mut pairs: Vec<char> = Vec::new();
     let flush_word = |run: &mut String, emit: &mut dyn FnMut(Token<'a>)| {
         if !run.is_empty() {
+            let word = strip_diacritics(run);
             // A word of combining marks only becomes empty.
-            let is_short = run.len() <= MAX_TOKEN_BYTES;
-            let word = is_short.then(|| strip_diacritics(run));
-            // In a query, an exact spelling that no memory has must not count as unknown.
-            let exact = exact_spelling(run).filter(|_| is_short && role == TextRole::Document);
-            let words = [word.filter(|word| !word.is_empty()), exact];
-            for word in words.into_iter().flatten() {
+            if run.len() <= MAX_TOKEN_BYTES && !word.is_empty() {
                 emit(Token {
                     kind: TokenKind::Word,
                     text: Cow::Owned(word),
@@ -533,12 +459,22 @@ mod tests {
     }
 
     #[test]
-    fn the_separator_table_matches_the_function() {
-        for (byte, separates) in (0u8..).zip(ASCII_SEPARATORS) {
-            assert_eq!(separates, is_separator(char::from(byte)), "{byte}");
-        }
+    fn brackets_and_marks_separate_words() {
         check("a,b;;c|d\u{b}e (f)", &["a", "b", "c", "d", "e", "f"]);
         check("a,b;;c|d\u{b}e (ß)", &["a", "b", "c", "d", "e", "ss"]);
+    }
+
+    #[test]
+    fn operators_that_stand_alone_are_identifiers() {
+        check(
+            "`a && b` || (c ?? d)",
+            &["=&&", "=||", "=??", "a", "b", "c", "d"],
+        );
+        check(
+            "$? 2>&1? ->. =>?",
+            &["=$?", "=2>&1", "=->", "==>", "2", "1"],
+        );
+        check("-- ... ** = { }", &[]);
     }
 
     #[test]
@@ -567,6 +503,8 @@ mod tests {
     fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
         assert!(is_stop_word("the") && !is_stop_word("lock"));
+        let longest = STOP_WORDS.iter().map(|word| word.len()).max();
+        assert_eq!(longest, Some(MAX_STOP_WORD_BYTES));
     }
 
     #[test]

@@ -8,16 +8,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::thread;
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::slice::ParallelSlice;
 use rustc_hash::FxHashMap as HashMap;
 
-use super::analysis::{self, TextRole, Token, TokenKind};
+use super::analysis::letters::plain;
+use super::analysis::stems::stem;
+use super::analysis::{self, TextRole, Token, TokenKind, numbers, symbols};
 use super::dictionary::Dictionary;
-use super::plain::plain;
-use super::quantities;
 use super::semantic::QuantizedVector;
-use super::stems;
-use super::symbols;
-use super::versions::{are_in_one_line, name_with_version};
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
 use ack_api::memory::Memory;
@@ -32,7 +31,7 @@ const FILES_WEIGHT: u32 = 2;
 
 /// The largest number of threads of a pool. More would only wait for the thread that reads.
 const MAX_THREADS: usize = 4;
-/// With fewer memories per thread, starting a thread does not pay off.
+/// With fewer memories per thread, another thread does not pay off.
 const MIN_MEMORIES_PER_THREAD: usize = 64;
 
 /// How many segments and words an analyzer caches.
@@ -74,7 +73,7 @@ impl AnalyzedDoc {
 /// How the index writes a term: words stemmed, identifiers with a leading `=`.
 pub fn term_key(kind: TokenKind, text: &str) -> Cow<'_, str> {
     match kind {
-        TokenKind::Word => stems::stem(text),
+        TokenKind::Word => stem(text),
         TokenKind::Identifier => Cow::Owned(format!("={text}")),
     }
 }
@@ -179,44 +178,49 @@ impl Analyzer {
         tokens: &mut Vec<TokenId>,
     ) -> u32 {
         let mut length = 0;
-        let mut previous = "";
-        let whole = plain(text);
-        // Both analyses split at these characters, whatever surrounds them.
-        for text in whole
-            .split([' ', '\t', '\n', '\r'])
-            .filter(|text| !text.is_empty())
-        {
-            if let Some(quantity) = quantities::quantity(previous, text) {
-                let segment = self.split(&quantity, None);
-                self.count(segment, weight);
-                self.truncate(segment);
-            }
-            if let Some(joined) = name_with_version(previous, text)
-                && are_in_one_line(&whole, previous, text)
+        for line in plain(text).lines() {
+            let mut previous = "";
+            // Both analyses split at these characters, whatever surrounds them.
+            for text in line
+                .split([' ', '\t', '\r'])
+                .filter(|text| !text.is_empty())
             {
-                let segment = self.split(&joined, None);
-                self.count(segment, weight);
-                self.truncate(segment);
-            }
-            previous = text;
-            let key = segment_key(text);
-            let cached = match key {
-                Some(key) => self.segments.get(&key),
-                None => self.long_segments.get(text),
-            };
-            let (is_cached, segment) = match cached {
-                Some(segment) => (true, *segment),
-                None => (false, self.split(text, encoder)),
-            };
-            self.count(segment, weight);
-            length += segment.length();
-            let segment_tokens = self.tokens.get(segment.tokens()).unwrap_or_default();
-            tokens.extend_from_slice(segment_tokens);
-            if !is_cached {
-                self.cache(text, key, segment, encoder.is_some());
+                if let Some(joined) = numbers::joined(previous, text) {
+                    let segment = self.split(&joined, None);
+                    self.count(segment, weight);
+                    self.truncate(segment);
+                }
+                previous = text;
+                length += self.segment(text, weight, encoder, tokens);
             }
         }
         length
+    }
+
+    /// The same for a segment of a field.
+    fn segment(
+        &mut self,
+        text: &str,
+        weight: u32,
+        encoder: Option<&Encoder>,
+        tokens: &mut Vec<TokenId>,
+    ) -> u32 {
+        let key = segment_key(text);
+        let cached = match key {
+            Some(key) => self.segments.get(&key),
+            None => self.long_segments.get(text),
+        };
+        let (is_cached, segment) = match cached {
+            Some(segment) => (true, *segment),
+            None => (false, self.split(text, encoder)),
+        };
+        self.count(segment, weight);
+        let segment_tokens = self.tokens.get(segment.tokens()).unwrap_or_default();
+        tokens.extend_from_slice(segment_tokens);
+        if !is_cached {
+            self.cache(text, key, segment, encoder.is_some());
+        }
+        segment.length()
     }
 
     /// Counts the terms of a segment of a field with its weight.
@@ -336,11 +340,6 @@ pub struct PooledDoc {
 }
 
 impl AnalyzerPool {
-    /// A pool of [`analyzer_threads`] threads.
-    pub fn new(encoder: Option<&'static Encoder>) -> Self {
-        Self::with_threads(analyzer_threads(), encoder)
-    }
-
     /// A pool of a given number of threads, at least one.
     pub fn with_threads(threads: usize, encoder: Option<&'static Encoder>) -> Self {
         let analyzers = std::iter::repeat_with(Analyzer::default)
@@ -352,41 +351,17 @@ impl AnalyzerPool {
     /// Analyzes memories and returns them in the same order.
     pub fn analyze(&mut self, memories: &[&Memory]) -> Vec<PooledDoc> {
         let encoder = self.encoder;
-        let threads = self.analyzers.len().max(1);
-        let share = memories
-            .len()
-            .div_ceil(threads)
-            .max(MIN_MEMORIES_PER_THREAD);
-        let work = |number: usize, analyzer: &mut Analyzer, memories: &[&Memory]| {
-            let docs = memories.iter().map(|memory| PooledDoc {
-                doc: analyzer.analyze(memory, encoder),
-                analyzer: number,
-            });
-            docs.collect::<Vec<PooledDoc>>()
-        };
-        let mut shares = memories
-            .chunks(share)
-            .zip(self.analyzers.iter_mut())
-            .enumerate();
-        // The calling thread takes the first share.
-        let first = shares.next();
-        thread::scope(|scope| {
-            let others: Vec<_> = shares
-                .map(|(number, (memories, analyzer))| {
-                    scope.spawn(move || work(number, analyzer, memories))
+        let share = memories.len().div_ceil(self.analyzers.len());
+        let analyzers = self.analyzers.par_iter_mut().enumerate();
+        analyzers
+            .zip(memories.par_chunks(share.max(MIN_MEMORIES_PER_THREAD)))
+            .flat_map_iter(|((number, analyzer), memories)| {
+                memories.iter().map(move |memory| PooledDoc {
+                    doc: analyzer.analyze(memory, encoder),
+                    analyzer: number,
                 })
-                .collect();
-            let mut docs = first.map_or_else(Vec::new, |(number, (memories, analyzer))| {
-                work(number, analyzer, memories)
-            });
-            for other in others {
-                match other.join() {
-                    Ok(more) => docs.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            docs
-        })
+            })
+            .collect()
     }
 
     /// The lexicon of an analyzer, see [`PooledDoc::analyzer`].

@@ -42,16 +42,14 @@ pub struct Bm25Weights {
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
     pub expansions: BTreeMap<String, Expansion>,
-    /// Terms that are not words of the query of their own: two neighbouring words joined (see
-    /// [`super::symbols`] and [`super::versions`]), and codes that only hidden memories contain.
+    /// Terms that are not words of the query of their own: two neighbouring words joined, and codes
+    /// that only hidden memories contain.
     pub pairs: BTreeSet<String>,
     /// Words of the query that are misspelt, and how they are written.
     pub corrections: Vec<(String, String)>,
     /// Whether no memory contains a number or a code of the query, see
     /// [`is_code`](super::query::QueryTerm::is_code).
     pub lacks_code: bool,
-    /// For each code that no memory contains, but all of whose parts memories contain: those parts.
-    pub code_parts: Vec<Vec<String>>,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,
@@ -60,6 +58,23 @@ pub struct Bm25Weights {
 }
 
 impl Bm25Weights {
+    /// No terms yet.
+    pub(super) const fn new(mean_length: f32) -> Self {
+        Self {
+            terms: Vec::new(),
+            mean_length,
+            required_identifiers: Vec::new(),
+            identifier_share: 0.0,
+            frozen_norm: None,
+            expansions: BTreeMap::new(),
+            pairs: BTreeSet::new(),
+            corrections: Vec::new(),
+            lacks_code: false,
+            unmatched_weight: 0.0,
+            unknown_weight: 0.0,
+        }
+    }
+
     /// A text with the words corrected that are misspelt in the query.
     pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.corrections.is_empty() {

@@ -43,12 +43,7 @@ pub fn is_certain(
         .iter()
         .map(|candidate| coverage(views, bm25, filters, candidate))
         .fold(0.0, f32::max);
-    let has_parts = |candidate: &Candidate| {
-        let mut codes = bm25.code_parts.iter();
-        codes.any(|parts| parts.iter().all(|key| contains(views, candidate, key)))
-    };
-    let lacks_parts = !bm25.code_parts.is_empty() && !best.iter().any(has_parts);
-    if (bm25.lacks_code || lacks_parts) && coverage < 1.0 {
+    if bm25.lacks_code && coverage < 1.0 {
         return false;
     }
     // For a scope that is not in memory, only the nearest memories are known.

@@ -14,16 +14,16 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use multiversion::multiversion;
-use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use safetensors::{SafeTensorError, SafeTensors};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
 pub use self::language::LANGUAGE;
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
-use super::plain::plain;
-use super::symbols::camel_case;
+use super::analysis::letters::plain;
+use super::analysis::symbols::camel_case;
 
 /// The artifact that `encoder/export.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
@@ -34,7 +34,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODER_VERSION: u64 = 6;
+const ENCODER_VERSION: u64 = 7;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
@@ -55,6 +55,12 @@ pub const CONTEXTUAL_NORM: f32 = 0.93;
 #[error("the encoder inside this binary is damaged: {0}")]
 pub struct DamagedEncoder(String);
 
+impl From<SafeTensorError> for DamagedEncoder {
+    fn from(error: SafeTensorError) -> Self {
+        Self(error.to_string())
+    }
+}
+
 /// The static encoder.
 #[derive(Debug)]
 pub struct Encoder {
@@ -68,8 +74,7 @@ pub struct Encoder {
     token_rows: Vec<u32>,
     /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
-    damping: Damping,
-    attention: Option<Attention>,
+    attention: Attention,
     name: String,
     weights_hash: String,
 }
@@ -85,29 +90,6 @@ enum WordStart {
     None,
 }
 
-/// How repeated tokens of a text are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Damping {
-    /// The count.
-    Count,
-    /// The square root of the count.
-    SquareRoot,
-    /// 1 + ln(count).
-    Logarithm,
-}
-
-impl Damping {
-    #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
-    fn apply(self, count: usize) -> f32 {
-        let count = count as f32;
-        match self {
-            Self::Count => count,
-            Self::SquareRoot => count.sqrt(),
-            Self::Logarithm => 1.0 + count.ln(),
-        }
-    }
-}
-
 impl Encoder {
     /// The encoder inside the binary, or `None` if it is damaged (a test ensures that it is not).
     pub fn embedded() -> Option<&'static Self> {
@@ -119,97 +101,55 @@ impl Encoder {
     ///
     /// # Errors
     /// If a part of it is missing or does not fit the others.
-    pub fn read(artifact: &'static [u8]) -> Result<Self, DamagedEncoder> {
-        let damaged = |what: &str| DamagedEncoder(what.to_owned());
-        let (_, header) = SafeTensors::read_metadata(artifact)
-            .map_err(|error| DamagedEncoder(error.to_string()))?;
-        let tensors = SafeTensors::deserialize(artifact)
-            .map_err(|error| DamagedEncoder(error.to_string()))?;
-        let tensor = |name: &str| {
-            tensors
-                .tensor(name)
-                .map_err(|error| DamagedEncoder(error.to_string()))
-        };
-        let rows = tensor("rows")?;
+    fn read(artifact: &'static [u8]) -> Result<Self, DamagedEncoder> {
+        let (_, header) = SafeTensors::read_metadata(artifact)?;
+        let tensors = SafeTensors::deserialize(artifact)?;
+        let rows = tensors.tensor("rows")?;
         let [count, dimension] = *rows.shape() else {
             return Err(damaged("`rows` is not a matrix"));
         };
-        let lines = match tensor("all_vocab") {
-            Ok(all) => text(&all)?,
-            Err(_) => text(&tensor("vocab")?)?,
-        };
-        let tokens = lines.split('\n').count();
-        let row_scales = floats(&tensor("scales")?);
-        let mut scales = vec![0.0; tokens];
-        let mut token_rows = vec![0; tokens];
-        let token_ids: Vec<usize> = match tensor("kept") {
-            Ok(loaded) => loaded
-                .data()
-                .chunks_exact(2)
-                .map(|pair| {
-                    usize::from(u16::from_le_bytes([
-                        pair.first().copied().unwrap_or(0),
-                        pair.last().copied().unwrap_or(0),
-                    ]))
-                })
-                .collect(),
-            Err(_) => (0..tokens).collect(),
-        };
-        if token_ids.len() != count
+        let lines = text(&tensors.tensor("all_vocab")?)?;
+        let (tokens_with_rows, _) = tensors.tensor("kept")?.data().as_chunks::<2>();
+        let row_scales = floats(&tensors.tensor("scales")?);
+        if tokens_with_rows.len() != count
             || row_scales.len() != count
             || rows.data().len() != count * dimension
         {
             return Err(damaged("rows, scales and tokens differ in number"));
         }
-        for ((token, scale), row) in token_ids.into_iter().zip(row_scales).zip(0u32..) {
+        let vocabulary = Vocabulary::parse(lines);
+        let mut scales = vec![0.0; vocabulary.size()];
+        let mut token_rows = vec![0; vocabulary.size()];
+        for ((token, scale), row) in tokens_with_rows.iter().zip(row_scales).zip(0u32..) {
+            let token = usize::from(u16::from_le_bytes(*token));
             if let (Some(token_scale), Some(token_row)) =
                 (scales.get_mut(token), token_rows.get_mut(token))
             {
                 (*token_scale, *token_row) = (scale, row);
             }
         }
-        let metadata_value = |key: &str| {
-            let metadata = header.metadata().as_ref();
-            metadata
-                .and_then(|metadata| metadata.get(key))
-                .cloned()
-                .unwrap_or_default()
-        };
-        let damping = match metadata_value("damping").as_str() {
-            "sqrt" => Damping::SquareRoot,
-            "log" => Damping::Logarithm,
-            _ => Damping::Count,
-        };
-        let vocabulary = Vocabulary::parse(lines);
-        if let Some(unknown) = scales.get_mut(usize::from(vocabulary.unknown())) {
-            *unknown = 0.0;
-        }
+        let mut word_starts: Vec<WordStart> = lines
+            .split('\n')
+            .zip(&scales)
+            .map(|(piece, scale)| WordStart::of(piece, *scale))
+            .collect();
         let unknown = usize::from(vocabulary.unknown());
-        let word_starts = lines.split('\n').zip(&scales).enumerate();
-        let word_starts = word_starts.map(|(token, (piece, scale))| {
-            let is_word = !piece.starts_with("##") && piece.chars().all(char::is_alphanumeric);
-            match is_word {
-                _ if token == unknown => WordStart::Unknown,
-                true if *scale > 0.0 => WordStart::Known,
-                true if !piece.is_ascii() => WordStart::Unknown,
-                _ => WordStart::None,
-            }
-        });
-        let word_starts = word_starts.collect();
+        if let (Some(scale), Some(start)) = (scales.get_mut(unknown), word_starts.get_mut(unknown))
+        {
+            (*scale, *start) = (0.0, WordStart::Unknown);
+        }
+        let metadata = header.metadata().as_ref();
+        let name = metadata.and_then(|metadata| metadata.get("name"));
+        let attention = floats(&tensors.tensor("attention")?);
         Ok(Self {
-            vocabulary,
             word_starts,
+            vocabulary,
             dimension,
             rows: rows.data(),
             scales,
             token_rows,
-            damping,
-            attention: tensor("attention")
-                .ok()
-                .map(|matrix| Attention::new(&floats(&matrix), dimension))
-                .transpose()
-                .map_err(damaged)?,
-            name: metadata_value("name"),
+            attention: Attention::new(&attention, dimension).map_err(damaged)?,
+            name: name.cloned().unwrap_or_default(),
             weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODER_VERSION)),
         })
     }
@@ -414,14 +354,13 @@ impl Encoder {
                 continue;
             };
             if let Some(row) = self.row(token) {
-                rows.push((row, scale * self.damping.apply(run.len())));
+                #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
+                let count = run.len() as f32;
+                rows.push((row, scale * count.sqrt()));
             }
         }
         add_scaled(&mut sum, &rows);
-        let Some(attention) = &self.attention else {
-            return normalize(sum);
-        };
-        let subject = attention.subject(&sum)?;
+        let subject = self.attention.subject(&sum)?;
         for (row, weight) in &mut rows {
             *weight *= subject.weight(row);
         }
@@ -434,6 +373,24 @@ impl Encoder {
     fn row(&self, token: usize) -> Option<&'static [u8]> {
         let start = *self.token_rows.get(token)? as usize * self.dimension;
         self.rows.get(start..start + self.dimension)
+    }
+}
+
+fn damaged(what: &str) -> DamagedEncoder {
+    DamagedEncoder(what.to_owned())
+}
+
+impl WordStart {
+    /// What a token that is not the one for unknown words says.
+    fn of(piece: &str, scale: f32) -> Self {
+        let is_word = !piece.starts_with("##") && piece.chars().all(char::is_alphanumeric);
+        if is_word && scale > 0.0 {
+            Self::Known
+        } else if is_word && !piece.is_ascii() {
+            Self::Unknown
+        } else {
+            Self::None
+        }
     }
 }
 

@@ -9,23 +9,19 @@
 //!
 //! See `docs/retrieval.md` for the constants.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
-use super::analysis::{self, TextRole, TokenKind};
+use super::analysis::letters::plain;
+use super::analysis::numbers::joined_words;
+use super::analysis::{self, TextRole, TokenKind, symbols};
 use super::analyzer::term_key;
 use super::bm25::{Bm25Weights, Expansion, WEIGHT_UNIT};
 use super::filter::Filters;
 use super::identifiers::{self, Related};
-use super::plain::plain;
 use super::postings::DocId;
-use super::quantities::quantities;
-use super::query::{QueryTerm, QueryTerms, WeightedTerm};
-use super::spelling;
-use super::symbols;
-use super::versions::{self, names_with_versions};
+use super::query::{QueryTerm, QueryTerms, WeightedTerm, joined_key};
+use super::spelling::{self, Similar, SimilarTerm};
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
@@ -47,206 +43,244 @@ const STAND_IN_WEIGHT: f32 = 0.8;
 /// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
+/// The memories of a search that the status filter allows.
+struct Collection<'a> {
+    views: &'a [View<'a>],
+    status: StatusFilter,
+    documents: u64,
+    tokens: u64,
+}
+
+impl<'a> Collection<'a> {
+    fn new(views: &'a [View<'_>], status: StatusFilter) -> Self {
+        let sizes = views.iter().map(|view| view.index.size(status));
+        let (documents, tokens) = sizes.fold((0, 0), |(documents, tokens), size| {
+            (documents + size.documents, tokens + size.tokens)
+        });
+        Self {
+            views,
+            status,
+            documents,
+            tokens,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
+    fn mean_length(&self) -> f32 {
+        let mean = self.tokens as f32 / self.documents.max(1) as f32;
+        mean.max(1.0).round()
+    }
+
+    /// How many of the memories contain a term.
+    fn frequency(&self, key: &str) -> u32 {
+        let in_view = |view: &View<'_>| view.index.document_frequency(key, self.status);
+        u32::try_from(self.views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether any memory contains a term, whatever its status: a word that only unreviewed memories
+    /// contain is not misspelt.
+    fn has_term(&self, key: &str) -> bool {
+        let mut views = self.views.iter();
+        views.any(|view| view.index.contains_term(key, StatusFilter::All))
+    }
+
+    /// The inverse document frequency of a term that so many memories contain.
+    #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
+    fn idf(&self, frequency: u32) -> f32 {
+        let (count, frequency) = (self.documents as f32, frequency as f32);
+        (1.0 + (count - frequency + 0.5).max(0.5) / (frequency + 0.5)).ln()
+    }
+}
+
+/// The inverse document frequency of a term that only one memory contains, as in [`bm25_weights`].
+pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
+    Collection::new(views, status).idf(1)
+}
+
 /// Computes the weights of a query's terms from the number of memories, their lengths and how many
 /// contain each term.
 ///
 /// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
 /// or cut off.
 pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
-    let (documents, tokens) = views
-        .iter()
-        .map(|view| view.index.size(filters.status))
-        .fold((0, 0), |sum, size| {
-            (sum.0 + size.documents, sum.1 + size.tokens)
-        });
-    #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
-    let (count, mean_length) = (
-        documents as f32,
-        (tokens as f32 / (documents.max(1)) as f32).max(1.0),
-    );
-    let frequency = |key: &str| -> u32 {
-        let in_view = |view: &View<'_>| view.index.document_frequency(key, filters.status);
-        u32::try_from(views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
-    };
-    // A word that only unreviewed memories contain is not misspelt, so the status filter does not
-    // apply here.
-    let is_known = |key: &str| {
-        views
-            .iter()
-            .any(|view| view.index.contains_term(key, StatusFilter::All))
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
-    let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
-    let mut terms: Vec<WeightedTerm> = Vec::with_capacity(query.terms.len());
-    let mut required_identifiers = Vec::new();
-    let (mut expansions, mut unmatched_weight) = (BTreeMap::new(), 0.0);
-    let mut unknown_weight = 0.0;
-    let (mut lacks_code, mut code_parts) = (false, Vec::new());
-    let mut corrections = Vec::new();
-    let mut required_weight = 0.0;
-    // Words with digits that no memory contains which the filter allows.
-    let mut absent_codes = Vec::new();
+    let collection = Collection::new(views, filters.status);
     let related = related_identifiers(views, query, filters);
-    let has_stand_in = |key: &str| related.iter().any(|(term, _)| term.key == key);
+    let mut weighing = Weighing {
+        weights: Bm25Weights::new(collection.mean_length()),
+        collection,
+        query,
+        required_weight: 0.0,
+        stand_in_weight: 0.0,
+    };
+    let mut hidden_codes = Vec::new();
     for term in &query.terms {
         if cancel::check().is_err() {
             break;
         }
-        let key = term.key.clone();
-        let has_digit = || key.bytes().any(|byte| byte.is_ascii_digit());
-        if !key.starts_with('=') && has_digit() && frequency(&key) == 0 {
-            absent_codes.extend((!has_stand_in(&key)).then_some(term));
-        } else if is_known(&key) {
-            let df = frequency(&key);
-            let weight = idf(df) * term.weight;
-            if term.specific && (query.is_short || df <= MAX_REQUIRED_DF) {
-                required_identifiers.push(key.clone());
-                required_weight += weight;
+        let is_identifier = term.key.starts_with('=');
+        let has_digit = term.key.bytes().any(|byte| byte.is_ascii_digit());
+        let frequency = weighing.collection.frequency(&term.key);
+        if !is_identifier && has_digit && frequency == 0 {
+            let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
+            if !has_stand_in {
+                weighing.add_absent_code(term);
+                hidden_codes.push(&term.key);
             }
-            terms.push(WeightedTerm { key, weight });
-        } else if !key.starts_with('=') {
-            let similar = spelling::similar_terms(views, &term.word, &key, filters);
-            corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
-            // A word that is misspelt or inflected weighs what the term weighs that it stands for.
-            let first = similar.terms.first();
-            let same = first.filter(|first| similar.is_misspelt || first.covers == Some(1.0));
-            let full = idf(same.map_or(0, |same| frequency(&same.key)));
-            unmatched_weight += if first.is_some() { full } else { 0.0 };
-            unknown_weight += full;
-            for similar in similar.terms {
-                let weight = idf(frequency(&similar.key)) * similar.weight;
-                let expansion = Expansion {
-                    covered: similar.covers.map_or(weight, |share| share * full),
-                    is_same_word: similar.covers.is_some(),
-                };
-                expansions.insert(similar.key.clone(), expansion);
-                terms.push(WeightedTerm {
-                    key: similar.key,
-                    weight,
-                });
-            }
+        } else if weighing.collection.has_term(&term.key) {
+            weighing.add_term(term, frequency);
+        } else if !is_identifier {
+            weighing.add_similar(spelling::similar_terms(
+                views, &term.word, &term.key, filters,
+            ));
         }
     }
-    let mut pairs = BTreeSet::new();
-    let mut hidden_terms = Vec::new();
-    for term in absent_codes {
-        let full = idf(0);
-        unknown_weight += full;
-        // It finds memories that the filter hides, which are counted.
-        hidden_terms.extend(is_known(&term.key).then(|| term.key.clone()));
-        let parts = spelling::name_and_version(views, &term.word, filters);
-        let is_whole = !parts.is_empty() && parts.iter().all(|part| part.covers.is_some());
-        unmatched_weight += if parts.is_empty() { 0.0 } else { full };
-        lacks_code |= term.is_code && !is_whole;
-        if term.is_code && is_whole {
-            code_parts.push(parts.iter().map(|part| part.key.clone()).collect());
-        }
-        for part in parts {
-            let weight = idf(frequency(&part.key)) * part.weight;
-            let covered = part.covers.map_or(weight, |share| share * full);
-            let is_same_word = part.covers.is_some();
-            if let Some(expansion) = expansions.get_mut(&part.key) {
-                // Two versions of one name.
-                expansion.covered += covered;
-                expansion.is_same_word |= is_same_word;
-            } else if !terms.iter().any(|term| term.key == part.key) {
-                let expansion = Expansion {
-                    covered,
-                    is_same_word,
-                };
-                expansions.insert(part.key.clone(), expansion);
-                terms.push(WeightedTerm {
-                    key: part.key,
-                    weight,
-                });
-            }
-        }
+    let words = weighing.weights.terms.len();
+    weighing.add_pairs();
+    for key in hidden_codes {
+        weighing.add_hidden_code(key);
     }
-    let words = terms.len();
-    for (key, pair) in &query.pairs {
-        // A symbol that a memory writes in the same way needs no other one.
-        let mut identifiers = terms.iter().filter_map(|term| term.key.strip_prefix('='));
-        let is_written = identifiers.any(|name| name.contains(&pair.written));
-        if let Some(expansion) = expansions.get_mut(key) {
-            // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
-            expansion.is_same_word = true;
-        } else if !is_written && is_known(key) {
-            pairs.insert(key.clone());
-            terms.push(WeightedTerm {
-                key: key.clone(),
-                weight: idf(frequency(key)) * pair.weight,
-            });
-        }
-    }
-    for key in hidden_terms {
-        pairs.insert(key.clone());
-        terms.push(WeightedTerm {
-            key,
-            weight: idf(0),
-        });
-    }
-    let mut stand_in_weight = 0.0;
     for (term, found) in related {
-        let whole = frequency(&term.key);
+        weighing.add_related(term, found);
+    }
+    weighing.finish(words)
+}
+
+/// Collects the weights of a query's terms.
+struct Weighing<'a> {
+    weights: Bm25Weights,
+    collection: Collection<'a>,
+    query: &'a QueryTerms,
+    /// The weight of the required identifiers, and of those that others stand for.
+    required_weight: f32,
+    stand_in_weight: f32,
+}
+
+impl Weighing<'_> {
+    /// Whether a query with a specific identifier asks for the memories that contain it.
+    const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
+        term.specific && (self.query.is_short || frequency <= MAX_REQUIRED_DF)
+    }
+
+    fn push(&mut self, key: String, weight: f32) {
+        self.weights.terms.push(WeightedTerm { key, weight });
+    }
+
+    fn add_term(&mut self, term: &QueryTerm, frequency: u32) {
+        let weight = self.collection.idf(frequency) * term.weight;
+        if self.requires(term, frequency) {
+            self.weights.required_identifiers.push(term.key.clone());
+            self.required_weight += weight;
+        }
+        self.push(term.key.clone(), weight);
+    }
+
+    /// Adds what stands for a word that no memory contains.
+    fn add_similar(&mut self, similar: Similar) {
+        let collection = &self.collection;
+        // A word that is misspelt or inflected weighs what the term weighs that it stands for.
+        let first = similar.terms.first();
+        let same = first.filter(|first| similar.is_misspelt || first.covers == Some(1.0));
+        let full = collection.idf(same.map_or(0, |same| collection.frequency(&same.key)));
+        self.weights.unknown_weight += full;
+        self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
+        self.weights.corrections.extend(similar.correction);
+        for SimilarTerm {
+            key,
+            weight,
+            covers,
+        } in similar.terms
+        {
+            let weight = self.collection.idf(self.collection.frequency(&key)) * weight;
+            let expansion = Expansion {
+                covered: covers.map_or(weight, |share| share * full),
+                is_same_word: covers.is_some(),
+            };
+            self.weights.expansions.insert(key.clone(), expansion);
+            self.push(key, weight);
+        }
+    }
+
+    /// Adds a word with digits that no memory contains which the filter allows.
+    fn add_absent_code(&mut self, term: &QueryTerm) {
+        self.weights.unknown_weight += self.collection.idf(0);
+        self.weights.lacks_code |= term.is_code;
+    }
+
+    /// The same word finds memories that the filter hides, which are counted.
+    fn add_hidden_code(&mut self, key: &str) {
+        if self.collection.has_term(key) {
+            self.weights.pairs.insert(key.to_owned());
+            self.push(key.to_owned(), self.collection.idf(0));
+        }
+    }
+
+    /// Adds the pairs of words that memories write as one.
+    fn add_pairs(&mut self) {
+        for (key, pair) in &self.query.pairs {
+            // A symbol that a memory writes in the same way needs no other one.
+            let mut terms = self.weights.terms.iter();
+            let is_written = terms.any(|term| {
+                let identifier = term.key.strip_prefix('=');
+                identifier.is_some_and(|name| name.contains(&pair.written))
+            });
+            if let Some(expansion) = self.weights.expansions.get_mut(key) {
+                // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
+                expansion.is_same_word = true;
+            } else if !is_written && self.collection.has_term(key) {
+                let weight = self.collection.idf(self.collection.frequency(key)) * pair.weight;
+                self.weights.pairs.insert(key.clone());
+                self.push(key.clone(), weight);
+            }
+        }
+    }
+
+    /// Adds the identifiers that contain one of the query or that it contains.
+    fn add_related(&mut self, term: &QueryTerm, found: Vec<Related>) {
+        let whole = self.collection.frequency(&term.key);
         let all = found
             .iter()
             .fold(whole, |sum, it| sum.saturating_add(it.frequency));
-        let full = idf(all) * term.weight;
+        let full = self.collection.idf(all) * term.weight;
         #[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
-        let factor = match whole {
-            0 => STAND_IN_WEIGHT,
-            _ => RELATED_WEIGHT / found.len() as f32,
-        };
-        unknown_weight += if whole == 0 { full } else { 0.0 };
-        if whole == 0 && term.specific && (query.is_short || all <= MAX_REQUIRED_DF) {
-            stand_in_weight += full;
-        }
-        for Related { key, share, .. } in found {
-            if terms.iter().all(|known| known.key != key) {
-                let covered = share * full;
-                let is_same_word = true;
-                expansions.insert(
-                    key.clone(),
-                    Expansion {
-                        covered,
-                        is_same_word,
-                    },
-                );
-                let weight = covered * factor;
-                terms.push(WeightedTerm { key, weight });
+        let mut factor = RELATED_WEIGHT / found.len() as f32;
+        if whole == 0 {
+            factor = STAND_IN_WEIGHT;
+            self.weights.unknown_weight += full;
+            if self.requires(term, all) {
+                self.stand_in_weight += full;
             }
         }
+        for Related { key, share, .. } in found {
+            if self.weights.terms.iter().any(|known| known.key == key) {
+                continue;
+            }
+            let expansion = Expansion {
+                covered: share * full,
+                is_same_word: true,
+            };
+            self.weights.expansions.insert(key.clone(), expansion);
+            self.push(key, share * full * factor);
+        }
     }
-    // A word that every memory of a large scope contains weighs almost nothing, but still matches.
-    // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
-    // and may weigh 0.
-    let min_units = if required_identifiers.is_empty() {
-        1.0
-    } else {
-        0.0
-    };
-    for term in &mut terms {
-        term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
-    }
-    let words = terms.iter().take(words);
-    let total = words.map(|term| term.weight).sum::<f32>() + stand_in_weight;
-    Bm25Weights {
-        required_identifiers,
-        identifier_share: if total > 0.0 {
-            ((required_weight + stand_in_weight) / total).clamp(0.0, 1.0)
-        } else {
-            0.0
-        },
-        terms,
-        mean_length: mean_length.round(),
-        frozen_norm: None,
-        expansions,
-        pairs,
-        corrections,
-        lacks_code,
-        code_parts,
-        unmatched_weight,
-        unknown_weight,
+
+    /// The weights, in the unit that a cursor carries. The first terms are the query's `words`.
+    fn finish(self, words: usize) -> Bm25Weights {
+        let mut weights = self.weights;
+        // A word that every memory of a large scope contains weighs almost nothing, but still
+        // matches. If the query is about an identifier, such a word is only a part of it (`err` of
+        // `ERR_00042`) and may weigh 0.
+        let has_required = !weights.required_identifiers.is_empty();
+        let min_units = if has_required { 0.0 } else { 1.0 };
+        for term in &mut weights.terms {
+            term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
+        }
+        let words = weights.terms.iter().take(words);
+        let total = words.map(|term| term.weight).sum::<f32>() + self.stand_in_weight;
+        if total > 0.0 {
+            let required = self.required_weight + self.stand_in_weight;
+            weights.identifier_share = (required / total).clamp(0.0, 1.0);
+        }
+        weights
     }
 }
 
@@ -257,17 +291,18 @@ fn related_identifiers<'q>(
     query: &'q QueryTerms,
     filters: &Filters,
 ) -> Vec<(&'q QueryTerm, Vec<Related>)> {
-    let is_outermost = |term: &&QueryTerm| {
-        let mut others = query.terms.iter();
-        identifiers::has_relatives(&term.key)
-            && !others.any(|other| other.key != term.key && other.word.contains(&term.word))
-    };
-    let asked = query.terms.iter().filter(is_outermost);
-    let found = asked.take(MAX_RELATED_IDENTIFIERS).map(|term| {
-        let related = identifiers::related(views, &term.key, filters);
-        (term, related)
-    });
-    found.filter(|(_, related)| !related.is_empty()).collect()
+    query
+        .terms
+        .iter()
+        .filter(|term| identifiers::has_relatives(&term.key))
+        .filter(|term| {
+            let mut others = query.terms.iter();
+            !others.any(|other| other.key != term.key && other.word.contains(&term.word))
+        })
+        .take(MAX_RELATED_IDENTIFIERS)
+        .map(|term| (term, identifiers::related(views, &term.key, filters)))
+        .filter(|(_, related)| !related.is_empty())
+        .collect()
 }
 
 impl Bm25Weights {
@@ -285,17 +320,6 @@ impl Bm25Weights {
         let threshold = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
         self.terms.retain(|term| term.weight >= threshold);
     }
-}
-
-/// The inverse document frequency of a term that only one memory contains, as in [`bm25_weights`].
-pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
-    let documents: u64 = views
-        .iter()
-        .map(|view| view.index.size(status).documents)
-        .sum();
-    #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
-    let count = documents as f32;
-    (1.0 + (count - 0.5).max(0.5) / 1.5).ln()
 }
 
 impl Bm25Weights {
@@ -413,8 +437,7 @@ impl<'a> Matcher<'a> {
             }
         });
         self.add_symbols(text, &mut found);
-        self.add_quantities(text, &mut found);
-        self.add_versions(text, &mut found);
+        self.add_joined(text, &mut found);
         found
     }
 
@@ -432,21 +455,11 @@ impl<'a> Matcher<'a> {
         });
     }
 
-    /// Adds the numbers with units that a text writes as two words.
-    fn add_quantities(&self, text: &str, found: &mut Vec<(f32, Cow<'_, str>)>) {
-        quantities(text, &mut |joined| {
-            let word = joined.to_lowercase();
-            let weight = self.weights.get(word.as_str());
-            let new = weight.filter(|_| !found.iter().any(|(_, known)| *known == word));
-            found.extend(new.map(|weight| (*weight, Cow::Owned(word))));
-        });
-    }
-
-    /// Adds the names with a version that a text writes as two words and that match although no
-    /// part of them does.
-    fn add_versions<'t>(&self, text: &'t str, found: &mut Vec<(f32, Cow<'t, str>)>) {
-        names_with_versions(text, &mut |joined, written| {
-            let key = term_key(versions::kind(&joined), &joined);
+    /// Adds the words that a text writes as two, a number with its unit or a name with its version,
+    /// and that match although no part of them does.
+    fn add_joined(&self, text: &str, found: &mut Vec<(f32, Cow<'_, str>)>) {
+        joined_words(text, &mut |joined, written| {
+            let key = joined_key(&joined);
             let Some(weight) = self.weights.get(key.as_ref()) else {
                 return;
             };

@@ -1,10 +1,8 @@
 //! Retrieval for ack-memory: text analysis, the in-memory index, BM25, vectors and their fusion.
 //!
 //! A search passes through these modules in order:
-//! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
-//!   [`stems`] of their words, the [`operators`], the pairs of parts of [`symbols`] and the
-//!   [`quantities`], after [`plain`] has dropped what cannot be seen; [`analyzer`] turns a memory
-//!   into the terms and the vector that an index stores;
+//! - [`analysis`] splits text into terms, the same way for memories and for queries; [`analyzer`]
+//!   turns a memory into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
@@ -24,7 +22,6 @@ pub mod analyzer;
 pub mod bm25;
 pub mod certainty;
 pub mod cursor;
-pub mod diacritics;
 pub mod dictionary;
 pub mod encoder;
 pub mod file_pattern;
@@ -34,10 +31,7 @@ pub mod identifiers;
 pub mod interner;
 pub mod inverted;
 pub mod lexical;
-pub mod operators;
-pub mod plain;
 pub mod postings;
-pub mod quantities;
 pub mod query;
 pub mod ranking;
 pub mod remote;
@@ -45,9 +39,5 @@ pub mod retrieve;
 pub mod semantic;
 pub mod shapes;
 pub mod spelling;
-pub mod stems;
-pub mod symbols;
-mod variants;
-pub mod versions;
 pub mod view;
 pub mod wording;

@@ -1,15 +1,13 @@
 //! A query after analysis: its distinct terms, and the identifiers by which it may ask for one
 //! memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::analysis::{self, TextRole, TokenKind};
+use super::analysis::letters::plain;
+use super::analysis::numbers::{join_quantities, joined_words};
+use super::analysis::{self, TextRole, TokenKind, symbols};
 use super::analyzer::term_key;
-use super::diacritics::exact_spellings;
-use super::plain::plain;
-use super::quantities::join_quantities;
-use super::symbols;
-use super::versions::{self, names_with_versions};
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
@@ -61,7 +59,18 @@ fn is_code(word: &str) -> bool {
     }
 }
 
-/// Two neighbouring words of a query that may be a symbol, or a word in its exact spelling.
+/// How the index writes a word of [`joined_words`]: `c++20` is an identifier.
+pub(super) fn joined_key(joined: &str) -> Cow<'_, str> {
+    let is_word = joined.chars().all(char::is_alphanumeric);
+    let kind = if is_word {
+        TokenKind::Word
+    } else {
+        TokenKind::Identifier
+    };
+    term_key(kind, joined)
+}
+
+/// Two neighbouring words of a query that may be one word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryPair {
     /// Multiplies its inverse document frequency.
@@ -85,8 +94,8 @@ fn is_flag(query: &str, identifier: &str) -> bool {
 pub struct QueryTerms {
     /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
-    /// Pairs of neighbouring words that may be a symbol, see [`symbols`], and exact spellings of
-    /// words, see [`super::diacritics`], by their keys. None of them is one of the terms.
+    /// Pairs of neighbouring words that may be a symbol, see [`symbols`], or a name with a version,
+    /// by their keys. None of them is one of the terms.
     pub pairs: BTreeMap<String, QueryPair>,
     /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
@@ -99,8 +108,7 @@ impl QueryTerms {
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
         let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let query = &*plain(query);
-        let query = &*join_quantities(query);
+        let query = &join_quantities(&plain(query));
         let words = query.split_whitespace().count();
         let is_short = words <= MAX_SHORT_QUERY_WORDS;
         analysis::tokenize(query, TextRole::Query, &mut |token| {
@@ -136,20 +144,13 @@ impl QueryTerms {
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });
-        names_with_versions(query, &mut |joined, written| {
-            let key = term_key(versions::kind(&joined), &joined);
+        joined_words(query, &mut |joined, written| {
+            let key = joined_key(&joined);
             if !weights.contains_key(key.as_ref()) {
                 let (weight, written) = (1.0, written.to_lowercase());
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });
-        for (written, exact) in exact_spellings(query) {
-            let key = term_key(TokenKind::Word, &exact);
-            if !weights.contains_key(key.as_ref()) {
-                let weight = 1.0;
-                pairs.insert(key.into_owned(), QueryPair { weight, written });
-            }
-        }
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
         let terms = if only_stop_words { stop_words } else { weights };
         Self {

@@ -360,6 +360,22 @@ mod tests {
     }
 
     #[test]
+    fn no_block_with_the_identifier_is_left_out() {
+        let all: Vec<String> = (0..3_000)
+            .map(|number| format!("=10.{}.{}:8{}", number / 256, number % 256, number % 10))
+            .collect();
+        let shapes: Shapes = all.iter().map(String::as_str).collect();
+        for (identifier, whole) in [("=10.7", 2), ("=10.3.200", 3), ("=10.11.5:85", 4)] {
+            let pattern = ShapePattern::containing(identifier, whole);
+            let found: Vec<usize> = shapes.matching(pattern).collect();
+            let is_missing =
+                |number: &usize| all[*number].starts_with(identifier) && !found.contains(number);
+            assert_eq!((0..all.len()).find(is_missing), None, "{identifier}");
+            assert!(found.len() < all.len() / 2, "{identifier}: {}", found.len());
+        }
+    }
+
+    #[test]
     fn words_are_chosen_by_their_letters_their_beginning_and_their_length() {
         check(
             ShapePattern::similar("cache", 1),

@@ -1,16 +1,13 @@
 //! Finds what a query word that no memory contains may stand for: it may be misspelt, inflected, cut
-//! off, a part of a compound, or a compound of words that memories contain. A name with a version
-//! (`java17`) may stand for both as two words.
+//! off, a part of a compound, or a compound of words that memories contain.
 
 use std::cmp::Reverse;
 
-use super::analysis::is_stop_word;
+use super::analysis::stems::stem;
 use super::encoder::Encoder;
 use super::encoder::wordpiece::Vocabulary;
 use super::filter::Filters;
 use super::shapes::ShapePattern;
-use super::stems::stem;
-use super::versions::{MAX_VERSION_DIGITS, version_keys};
 use super::view::View;
 use ack_api::cancel;
 
@@ -30,8 +27,6 @@ const MIN_BEGINNING_CHARS: usize = 6;
 const MAX_CUT_OFF: usize = 5;
 /// The shortest word that is split into two.
 const MIN_COMPOUND_CHARS: usize = 8;
-/// The shortest name of a version.
-const MIN_NAME_CHARS: usize = 2;
 /// What German writes between the parts of a compound.
 const LINKS: [&str; 6] = ["", "s", "n", "en", "es", "er"];
 
@@ -59,8 +54,8 @@ pub struct Similar {
     pub terms: Vec<SimilarTerm>,
     /// Whether the first of them is the word with a letter corrected.
     pub is_misspelt: bool,
-    /// The corrected spelling.
-    pub spelling: Option<String>,
+    /// The word and its corrected spelling.
+    pub correction: Option<(String, String)>,
 }
 
 /// How similar a term is.
@@ -76,57 +71,59 @@ enum Likeness {
     Beginning,
 }
 
+/// A term that is similar to a word. Of two, the more similar one is less, then the one that more
+/// memories contain.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    likeness: Likeness,
+    frequency: Reverse<usize>,
+    key: String,
+    /// The word with this stem that the encoder knows.
+    word: Option<String>,
+}
+
+/// The most similar terms so far, the best first.
+struct Best<'a> {
+    views: &'a [View<'a>],
+    filters: &'a Filters,
+    found: Vec<Found>,
+}
+
+impl Best<'_> {
+    fn consider(&mut self, likeness: Likeness, key: &str, word: Option<String>) {
+        let is_full = self.found.len() == MAX_SIMILAR;
+        let worst = self.found.last().filter(|_| is_full);
+        if worst.is_some_and(|worst| worst.likeness < likeness)
+            || self.found.iter().any(|known| known.key == key)
+        {
+            return;
+        }
+        let frequency = frequency(self.views, key, self.filters);
+        if frequency > 0 {
+            self.found.push(Found {
+                likeness,
+                frequency: Reverse(frequency),
+                key: key.to_owned(),
+                word,
+            });
+            self.found.sort_unstable();
+            self.found.truncate(MAX_SIMILAR);
+        }
+    }
+}
+
 /// Finds terms that are similar to a word that no memory contains, in memories that the filter
 /// allows. `key` is the stem of the word.
-///
-/// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
-/// `advisroy` is nearer to `advisory` than to its stem.
 pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Similar {
     if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
-    let frequency = |term: &str| frequency(views, term, filters);
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
     let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
-    let words = vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary));
-    // By likeness, then by how many memories contain it.
-    let mut found: Vec<(Likeness, Reverse<usize>, String, Option<String>)> = Vec::new();
-    for word in words {
-        let key = stem(&word).into_owned();
-        let count = frequency(&key);
-        if count > 0 && !found.iter().any(|(.., known, _)| *known == key) {
-            found.push((Likeness::Letter, Reverse(count), key, Some(word)));
-        }
-    }
-    // The stems of inflected languages are short: what counts is what was typed.
-    let typed = if word.is_ascii() { key } else { word };
-    let is_long = typed.chars().count() >= MIN_MISSPELT_CHARS;
-    let plain = without_umlauts(key);
-    for key in [Some(key), plain.as_deref()].into_iter().flatten() {
-        let unknown = Unknown {
-            key,
-            bytes: byte_set(key),
-            is_long,
-            is_foreign: !is_word,
-        };
-        let pattern = unknown.pattern();
-        let like = views.iter().flat_map(|view| view.index.terms_like(pattern));
-        for term in cancel::guarded(like).chain(beginnings(key)) {
-            let Some(likeness) = unknown.likeness(term) else {
-                continue;
-            };
-            let count = frequency(term);
-            if count > 0 && !found.iter().any(|(.., known, _)| known == term) {
-                found.push((likeness, Reverse(count), term.to_owned(), None));
-            }
-        }
-    }
-    found.sort_unstable();
-    found.truncate(MAX_SIMILAR);
-    let is_found = matches!(
-        found.first(),
-        Some((Likeness::Letter | Likeness::Ending, ..))
-    );
+    let found = best_terms(views, word, key, filters);
+    let first = found.first();
+    let is_found =
+        first.is_some_and(|first| matches!(first.likeness, Likeness::Letter | Likeness::Ending));
     if !is_word
         && !is_found
         && let Some(parts) = compound(views, key, filters)
@@ -137,62 +134,77 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         };
     }
     // `async` is not a misspelt `sync`.
-    let first = found.first().filter(|(likeness, _, key, _)| {
-        *likeness == Likeness::Letter && key.chars().next() == word.chars().next()
+    let right = first.filter(|first| {
+        let begins_alike = first.key.chars().next() == word.chars().next();
+        !is_word && first.likeness == Likeness::Letter && begins_alike
     });
-    let is_misspelt = first.is_some() && !is_word;
+    let is_misspelt = right.is_some();
     // The index has only stems, so for a name that the encoder does not know, the stem is encoded.
-    let spelling = first
-        .filter(|_| !is_word)
-        .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone()));
-    let covers = |likeness: Likeness, term: &str| {
-        likeness == Likeness::Ending
-            || (!is_word && key.chars().count() >= MIN_BEGINNING_CHARS && term.starts_with(key))
-    };
-    let terms = found.into_iter().map(|(likeness, _, term, _)| SimilarTerm {
-        weight: match likeness == Likeness::Ending || is_misspelt {
-            true => CORRECTION_WEIGHT,
-            false => SIMILAR_WEIGHT,
-        },
-        covers: covers(likeness, &term).then_some(1.0),
-        key: term,
+    let correction = right.map(|right| {
+        let spelling = right.word.as_ref().unwrap_or(&right.key);
+        (word.to_owned(), spelling.clone())
     });
+    let is_beginning = !is_word && key.chars().count() >= MIN_BEGINNING_CHARS;
+    let mut terms = Vec::with_capacity(found.len());
+    for Found {
+        likeness,
+        key: term,
+        ..
+    } in found
+    {
+        let has_other_ending = likeness == Likeness::Ending;
+        let means_word = has_other_ending || is_beginning && term.starts_with(key);
+        let is_correct = has_other_ending || is_misspelt;
+        terms.push(SimilarTerm {
+            weight: if is_correct {
+                CORRECTION_WEIGHT
+            } else {
+                SIMILAR_WEIGHT
+            },
+            covers: means_word.then_some(1.0),
+            key: term,
+        });
+    }
     Similar {
-        terms: terms.collect(),
+        terms,
         is_misspelt,
-        spelling,
+        correction,
     }
 }
 
-/// The name and the version of a word that is both, such as `java17`. A name without the version in
-/// any memory only looks like the word.
-pub fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<SimilarTerm> {
-    let (name, digits) = word.split_at(word.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
-    let is_version = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if name.chars().count() < MIN_NAME_CHARS
-        || !is_version
-        || digits.len() > MAX_VERSION_DIGITS
-        || is_stop_word(name)
-    {
-        return Vec::new();
-    }
-    let name = stem(name).into_owned();
-    let is_known = |term: &String| frequency(views, term, filters) > 0;
-    if !is_known(&name) {
-        return Vec::new();
-    }
-    let part = |key: String, weight: f32, covers: Option<f32>| SimilarTerm {
-        key,
-        weight,
-        covers,
+/// The terms that are most similar to a word.
+///
+/// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
+/// `advisroy` is nearer to `advisory` than to its stem.
+fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Vec<Found> {
+    let mut best = Best {
+        views,
+        filters,
+        found: Vec::new(),
     };
-    match version_keys(digits).into_iter().find(is_known) {
-        Some(version) => vec![
-            part(name, CORRECTION_WEIGHT, Some(0.5)),
-            part(version, CORRECTION_WEIGHT, Some(0.5)),
-        ],
-        None => vec![part(name, SIMILAR_WEIGHT, None)],
+    let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
+    for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
+        best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
     }
+    // The stems of inflected languages are short: what counts is what was typed.
+    let typed = if word.is_ascii() { key } else { word };
+    let plain = without_umlauts(key);
+    for key in [Some(key), plain.as_deref()].into_iter().flatten() {
+        let unknown = Unknown {
+            key,
+            bytes: byte_set(key),
+            is_long: typed.chars().count() >= MIN_MISSPELT_CHARS,
+            is_foreign: !vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word)),
+        };
+        let pattern = unknown.pattern();
+        let like = views.iter().flat_map(|view| view.index.terms_like(pattern));
+        for term in cancel::guarded(like).chain(beginnings(key)) {
+            if let Some(likeness) = unknown.likeness(term) {
+                best.consider(likeness, term, None);
+            }
+        }
+    }
+    best.found
 }
 
 /// How many memories that the filter allows contain a term.

@@ -14,7 +14,7 @@ use ack_api::memory::Memory;
 use ack_api::text::ends_sentence;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use crate::plain::plain;
+use crate::analysis::letters::plain;
 
 /// A memory with a longer text neither contains another one nor is contained in one.
 const MAX_BYTES: usize = 64 << 10;

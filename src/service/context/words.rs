@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::files::{Naming, ProjectFile};
 use ack_search::analysis::is_stop_word;
-use ack_search::stems::stem;
+use ack_search::analysis::stems::stem;
 use ack_store::outline::FindWords;
 
 /// Maximum number of words, one bit each.

@@ -1,11 +1,14 @@
 //! How well the encoder knows the language of a text in Latin script. It was trained on English,
 //! and splits the words of other languages into pieces that mean something else.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
 use whichlang::{Lang, detect_language};
 
 use super::wordpiece::Vocabulary;
-use crate::analysis::{WordSet, is_stop_word, is_unspaced};
-use crate::symbols::camel_case;
+use crate::analysis::symbols::camel_case;
+use crate::analysis::{is_stop_word, is_unspaced};
 
 /// The language that the encoder knows.
 pub const LANGUAGE: &str = "English";
@@ -25,210 +28,22 @@ const MIN_FOREIGN_LETTERS: usize = 3;
 /// French, Spanish, Portuguese, Italian, Dutch, Swedish, Danish, Norwegian, Polish, Czech, Turkish,
 /// Finnish, Hungarian, Romanian and Indonesian. Not those that are English words or names of
 /// programs too, nor those with other letters than a to z, which count anyway. Sorted.
-const FUNCTION_WORDS: &[&str] = &[
-    "aan",
-    "aby",
-    "adalah",
-    "af",
-    "al",
-    "alla",
-    "ao",
-    "att",
-    "au",
-    "auf",
-    "aus",
-    "aux",
-    "av",
-    "avec",
-    "bagaimana",
-    "bei",
-    "beim",
-    "bir",
-    "bu",
-    "ce",
-    "cette",
-    "che",
-    "como",
-    "con",
-    "cu",
-    "cuando",
-    "cum",
-    "czy",
-    "da",
-    "daha",
-    "dans",
-    "dari",
-    "das",
-    "de",
-    "dei",
-    "della",
-    "delle",
-    "dem",
-    "den",
-    "dengan",
-    "det",
-    "deze",
-    "di",
-    "dla",
-    "dlaczego",
-    "donde",
-    "dove",
-    "du",
-    "een",
-    "egy",
-    "ei",
-    "ein",
-    "eine",
-    "einem",
-    "einen",
-    "einer",
-    "el",
-    "em",
-    "en",
-    "entre",
-    "er",
-    "est",
-    "esta",
-    "este",
-    "et",
-    "ett",
-    "foi",
-    "fra",
-    "gdzie",
-    "geen",
-    "gli",
-    "het",
-    "hoe",
-    "hogy",
-    "hogyan",
-    "hur",
-    "hvor",
-    "hvordan",
-    "hvorfor",
-    "ich",
-    "ikke",
-    "il",
-    "ile",
-    "im",
-    "inte",
-    "ist",
-    "jak",
-    "jeg",
-    "joka",
-    "jsou",
-    "kan",
-    "kann",
-    "kde",
-    "kein",
-    "keine",
-    "kiedy",
-    "la",
-    "las",
-    "le",
-    "les",
-    "lo",
-    "los",
-    "maar",
-    "mais",
-    "mas",
-    "med",
-    "mengapa",
-    "miksi",
-    "mit",
-    "miten",
-    "mutta",
-    "na",
-    "naar",
-    "nach",
-    "ne",
-    "nebo",
-    "neden",
-    "nel",
-    "nella",
-    "nem",
-    "nerede",
-    "nicht",
-    "nie",
-    "niet",
-    "nous",
-    "och",
-    "oder",
-    "og",
-    "olarak",
-    "onde",
-    "ook",
-    "op",
-    "oraz",
-    "ovat",
-    "pada",
-    "para",
-    "pela",
-    "pelo",
-    "pentru",
-    "pero",
-    "peut",
-    "por",
-    "pourquoi",
-    "przez",
-    "przy",
-    "qual",
-    "quand",
-    "quando",
-    "que",
-    "quel",
-    "quelle",
-    "questa",
-    "questo",
-    "qui",
-    "se",
-    "seu",
-    "sich",
-    "sind",
-    "skal",
-    "som",
-    "sono",
-    "sont",
-    "su",
-    "sua",
-    "sunt",
-    "te",
-    "tego",
-    "tidak",
-    "til",
-    "uit",
-    "uma",
-    "un",
-    "una",
-    "und",
-    "unde",
-    "une",
-    "untuk",
-    "vagy",
-    "ve",
-    "von",
-    "voor",
-    "vous",
-    "waarom",
-    "wann",
-    "warum",
-    "welche",
-    "wenn",
-    "werden",
-    "wie",
-    "wij",
-    "wir",
-    "wird",
-    "worden",
-    "wordt",
-    "yang",
-    "zijn",
-    "zu",
-    "zum",
-    "zur",
-];
+const FUNCTION_WORDS: &str = "\
+    aan aby adalah af al alla ao att au auf aus aux av avec bagaimana bei beim bir bu ce cette che
+    como con cu cuando cum czy da daha dans dari das de dei della delle dem den dengan det deze di
+    dla dlaczego donde dove du een egy ei ein eine einem einen einer el em en entre er est esta
+    este et ett foi fra gdzie geen gli het hoe hogy hogyan hur hvor hvordan hvorfor ich ikke il
+    ile im inte ist jak jeg joka jsou kan kann kde kein keine kiedy la las le les lo los maar mais
+    mas med mengapa miksi mit miten mutta na naar nach ne nebo neden nel nella nem nerede nicht
+    nie niet nous och oder og olarak onde ook op oraz ovat pada para pela pelo pentru pero peut
+    por pourquoi przez przy qual quand quando que quel quelle questa questo qui se seu sich sind
+    skal som sono sont su sua sunt te tego tidak til uit uma un una und unde une untuk vagy ve von
+    voor vous waarom wann warum welche wenn werden wie wij wir wird worden wordt yang zijn zu zum
+    zur";
 
 /// [`FUNCTION_WORDS`], for looking up.
-const WORDS: &WordSet = &WordSet::new(FUNCTION_WORDS);
+static WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
 
 /// The share of words that the encoder knows, of a text that is not in English; `None` for a text
 /// in English, in code, or too short to tell.
@@ -265,7 +80,7 @@ pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool 
         count > 1 && foreign_share(vocabulary, text).is_some()
     };
     // `naïve` is English too.
-    let has_function_word = foreign.iter().any(|word| WORDS.contains(word));
+    let has_function_word = foreign.iter().any(|word| WORDS.contains(&**word));
     foreign.len() > english && (are_several || has_function_word && looks_foreign())
 }
 
@@ -350,8 +165,8 @@ mod tests {
 
     #[test]
     fn the_function_words_are_sorted_and_not_english() {
-        assert!(FUNCTION_WORDS.is_sorted());
-        assert!(!FUNCTION_WORDS.iter().any(|word| is_stop_word(word)));
+        assert!(FUNCTION_WORDS.split_whitespace().is_sorted());
+        assert!(!FUNCTION_WORDS.split_whitespace().any(is_stop_word));
     }
 
     #[test]

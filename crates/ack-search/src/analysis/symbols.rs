@@ -3,14 +3,14 @@
 //!
 //! Each two neighbouring parts of a symbol also become one word, without what joins them:
 //! `HttpClient::send` gives `clientsend`. (`httpclient` is already a word, see
-//! [`super::analysis`].) In a query, neighbouring words are parts too, so any way of writing a
+//! [`super`].) In a query, neighbouring words are parts too, so any way of writing a
 //! symbol finds the others. A pair of the query that no memory contains is dropped.
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::analysis::{TextRole, camel_parts, is_stop_word, is_unspaced};
-use super::diacritics::strip_diacritics;
-use super::quantities::is_unit;
+use super::letters::strip_diacritics;
+use super::numbers::is_unit;
+use super::{TextRole, camel_parts, is_stop_word, is_unspaced};
 
 /// What may join the parts of a symbol.
 const JOINERS: &[char] = &['_', '-', '.', ':', '/', '\\', '@', '#', '+', '~', '$', '&'];
@@ -83,7 +83,7 @@ pub fn pairs<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Pair<'a>))
 }
 
 /// The parts of a word in camel case; any other word is one part.
-pub(super) fn camel_case(word: &str) -> Vec<&str> {
+pub fn camel_case(word: &str) -> Vec<&str> {
     let has_hump = word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
     if word.is_ascii() && has_hump {
         let parts = camel_parts(word);
