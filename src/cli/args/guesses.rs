@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn every_tip_names_commands_that_exist() {
         for (words, tip) in GUESSES {
-            for typed in words {
+            for typed in *words {
                 let words = typed.split(' ');
                 let parsed =
                     command().try_get_matches_from(["ack-memory"].into_iter().chain(words));
