@@ -340,18 +340,13 @@ impl Snapshot<'_> {
         let mut files: HashMap<String, Vec<String>> = HashMap::default();
         if self.layout.profile.is_notes() {
             let sql = "SELECT id, source_file FROM memories ORDER BY source_file";
-            let mut statement = self.map_sqlite(self.connection.prepare_cached(sql))?;
-            let id_and_file = |row: &Row<'_>| {
-                let id: String = row.get(0)?;
-                Ok((text::id(&id), row.get::<_, String>(1)?))
-            };
-            let positions = self.map_sqlite(statement.query_map([], id_and_file))?;
-            for id_and_file in positions {
-                let (id, file) = self.map_sqlite(id_and_file)?;
+            self.visit_rows(sql, [], |row| {
+                let id = text::id(&row.get::<_, String>(0)?);
                 if ids.contains(&id) {
-                    files.entry(id).or_default().push(file);
+                    files.entry(id).or_default().push(row.get(1)?);
                 }
-            }
+                Ok(())
+            })?;
         }
         let named = ids.into_iter().map(|id| {
             let files = files.remove(&id).unwrap_or_default();

@@ -105,11 +105,7 @@ impl Snapshot<'_> {
         memory: &Memory,
         filter: StatusFilter,
     ) -> Result<Option<SessionContext>, StoreError> {
-        let names: Vec<String> = [&memory.session, &memory.session_id]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect();
+        let names: Vec<String> = sessions_of(memory).cloned().collect();
         if names.is_empty() {
             return Ok(None);
         }
@@ -140,8 +136,7 @@ impl Snapshot<'_> {
         memory: &Memory,
         filter: StatusFilter,
     ) -> Result<bool, StoreError> {
-        let names = [&memory.session, &memory.session_id].into_iter().flatten();
-        let names: Vec<String> = names.cloned().collect();
+        let names: Vec<String> = sessions_of(memory).cloned().collect();
         self.has_withheld_overview(&names, memory.project.as_deref(), filter)
     }
 
@@ -150,8 +145,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
-        let names = [&memory.session, &memory.session_id].into_iter().flatten();
-        self.session_title(&names.cloned().collect::<Vec<_>>())
+        self.session_title(&sessions_of(memory).cloned().collect::<Vec<_>>())
     }
 
     fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
@@ -286,12 +280,7 @@ impl Snapshot<'_> {
             .collect();
         // In the meantime, a row number may have been reused, or a memory may have moved to another
         // session.
-        let here = |memory: &Memory| {
-            [&memory.session, &memory.session_id]
-                .into_iter()
-                .flatten()
-                .any(|name| row.names.contains(name))
-        };
+        let here = |memory: &Memory| sessions_of(memory).any(|name| row.names.contains(name));
         let memories: Vec<&Memory> = memories.iter().filter(|memory| here(memory)).collect();
         if memories.is_empty() {
             return Ok(None);
@@ -414,6 +403,11 @@ fn names_of_session(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<V
         names.extend(name.filter(|name| !name.is_empty()));
     }
     Ok(names)
+}
+
+/// The names of a memory's session.
+fn sessions_of(memory: &Memory) -> impl Iterator<Item = &String> {
+    [&memory.session, &memory.session_id].into_iter().flatten()
 }
 
 /// A title, unless it is empty.

@@ -112,28 +112,15 @@ pub fn without_code(line: &str) -> Cow<'_, str> {
 /// A text without its comments. Text in code is not one, nor is one that is never closed. One that
 /// does not begin a line ends in its paragraph.
 pub fn without_comments(text: &str) -> Cow<'_, str> {
-    replace_comments(text, |_, is_whole_line| match is_whole_line {
-        true => Replacement::WithLineBreak,
-        false => Replacement::Nothing,
-    })
+    remove_comments(text, false)
 }
 
 /// A text with nothing but the line breaks of its comments, so that every line keeps its number.
 pub fn blank_comments(text: &str) -> Cow<'_, str> {
-    replace_comments(text, |comment, _| {
-        Replacement::LineBreaks(comment.matches('\n').count())
-    })
+    remove_comments(text, true)
 }
 
-/// What stands in place of a comment.
-enum Replacement {
-    Nothing,
-    /// Nothing, and the line break after it goes too.
-    WithLineBreak,
-    LineBreaks(usize),
-}
-
-fn replace_comments(text: &str, replace: impl Fn(&str, bool) -> Replacement) -> Cow<'_, str> {
+fn remove_comments(text: &str, keeps_line_breaks: bool) -> Cow<'_, str> {
     let comments = comments(text);
     if comments.is_empty() {
         return Cow::Borrowed(text);
@@ -153,12 +140,11 @@ fn replace_comments(text: &str, replace: impl Fn(&str, bool) -> Replacement) -> 
         let rest = text.get(at..).unwrap_or_default();
         let after = rest.trim_start_matches([' ', '\t', '\r']);
         let is_whole_line = is_blank && (after.is_empty() || after.starts_with('\n'));
-        match replace(text.get(comment).unwrap_or_default(), is_whole_line) {
-            Replacement::Nothing => {}
-            Replacement::WithLineBreak => {
-                at = text.len() - after.strip_prefix('\n').unwrap_or(after).len();
-            }
-            Replacement::LineBreaks(count) => plain.extend(std::iter::repeat_n('\n', count)),
+        if keeps_line_breaks {
+            let comment = text.get(comment).unwrap_or_default();
+            plain.extend(comment.matches('\n'));
+        } else if is_whole_line {
+            at = text.len() - after.strip_prefix('\n').unwrap_or(after).len();
         }
     }
     plain.push_str(text.get(at..).unwrap_or_default());
