@@ -153,9 +153,10 @@ impl Decisions {
             let is_named = match Decision::parse(&String::from_utf8_lossy(line)) {
                 Ok(decision) => {
                     let is_signed = signed.as_ref().is_none_or(|it| it.cover(line, &decision));
-                    match is_signed {
-                        true => decisions.add(number, decision),
-                        false => drop(unsigned.insert(text::id(&decision.id), (number, decision))),
+                    if is_signed {
+                        decisions.add(number, decision);
+                    } else {
+                        unsigned.insert(text::id(&decision.id), (number, decision));
                     }
                     decisions.unsigned = decisions.unsigned.map(|it| it + usize::from(!is_signed));
                     true
@@ -456,9 +457,10 @@ impl<'a> StatusRule<'a> {
             return Ok(own);
         };
         Ok(JoinedStatus {
-            status: match exclusion.is_rejection() {
-                true => Status::Rejected,
-                false => Status::Staging,
+            status: if exclusion.is_rejection() {
+                Status::Rejected
+            } else {
+                Status::Staging
             },
             is_outdated: true,
             exclusion: Some(exclusion),

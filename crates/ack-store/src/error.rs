@@ -357,9 +357,10 @@ fn unreadable() -> Vec<Hint> {
 /// A scope's name, quoted for the shell if necessary.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    match name.chars().all(plain) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', r"'\''")),
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }
 

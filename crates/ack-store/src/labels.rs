@@ -99,9 +99,10 @@ fn rows(
             status: joined.status,
             title: text::line(&value(Field::Title)?, MAX_TITLE_CHARS),
             tags: values::parse_list(&value(Field::Concepts)?, ListKind::Concepts).0,
-            project: match project.is_empty() {
-                true => text::line(&value(Field::ProjectAlias)?, 200),
-                false => project,
+            project: if project.is_empty() {
+                text::line(&value(Field::ProjectAlias)?, 200)
+            } else {
+                project
             },
         };
         found.push((key, label));

@@ -390,9 +390,10 @@ impl Snapshot<'_> {
                     Some(reason) => Some(line(&format!("{reason} ({about_other})"))),
                     None => Some(line(&about_other)),
                 },
-                actor: Some(match is_foreign {
-                    true => line(&format!("{} ({FOREIGN})", decision.actor)),
-                    false => line(&decision.actor),
+                actor: Some(if is_foreign {
+                    line(&format!("{} ({FOREIGN})", decision.actor))
+                } else {
+                    line(&decision.actor)
                 }),
                 created_at: decision.time.parse().ok().map(time::to_rfc3339),
             }

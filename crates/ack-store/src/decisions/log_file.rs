@@ -63,14 +63,13 @@ impl FileState {
     /// The path is a link that leads nowhere: what it led to may have been there.
     fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => match path.is_symlink() {
-                true => Err(io::Error::new(
-                    ErrorKind::NotFound,
-                    "it is a link that leads nowhere",
-                )),
-                false => Ok(Self::Missing),
-            },
-            metadata => Ok(Self::There(metadata.ok().as_ref().and_then(QuickState::of))),
+            Err(error) if error.kind() != ErrorKind::NotFound => Ok(Self::There(None)),
+            Err(_) if path.is_symlink() => Err(io::Error::new(
+                ErrorKind::NotFound,
+                "it is a link that leads nowhere",
+            )),
+            Err(_) => Ok(Self::Missing),
+            Ok(metadata) => Ok(Self::There(QuickState::of(&metadata))),
         }
     }
 

@@ -120,9 +120,10 @@ impl Seal {
         let there = lines_of(log).map(|(_, line)| {
             let hash = line_hash(line);
             let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(hash));
-            let origin = match is_foreign {
-                true => LineOrigin::Foreign,
-                false => LineOrigin::Own,
+            let origin = if is_foreign {
+                LineOrigin::Foreign
+            } else {
+                LineOrigin::Own
             };
             SealedLine { hash, origin }
         });

@@ -69,10 +69,11 @@ fn note(block: Block, relative: &Path, ids: &mut Ids) -> Option<Note> {
     let plain = plain(before_code(head));
     let (sentence, is_whole) = text::first_sentence(&plain, MAX_TITLE_CHARS);
     let context = context(&block);
-    let title = match sentence.is_empty() {
+    let title = if sentence.is_empty() {
         // A block of code alone is about what the heading says.
-        true => context.last()?.clone(),
-        false => sentence,
+        context.last()?.clone()
+    } else {
+        sentence
     };
     // What the title says need not be repeated.
     let is_whole = is_whole && block.text.split_whitespace().eq(plain.split_whitespace());

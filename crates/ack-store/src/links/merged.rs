@@ -82,9 +82,12 @@ impl Snapshot<'_> {
         if self.decisions.is_empty() || link.is_own() {
             return Ok(Some(link));
         }
-        let end = |id: &str| match id == near {
-            true => Ok(asked.to_owned()),
-            false => self.merge_target(id, filter),
+        let end = |id: &str| {
+            if id == near {
+                Ok(asked.to_owned())
+            } else {
+                self.merge_target(id, filter)
+            }
         };
         let moved = Link {
             from: end(&link.from)?,
