@@ -95,9 +95,8 @@ mod with_table {
             let resident = config.resident.value as usize;
             if let Err(error) = index_scope(&scope, resident, options) {
                 write_err(&format!(
-                    "note: the vector table of scope `{}` is not up to date ({error}); searches \
-                     find everything without it, and `{}` tries again\n",
-                    scope.name,
+                    "note: {error}; searches find everything without a vector table, and `{}` \
+                     tries again\n",
                     command(&format!("index --scope {}", scope.name)),
                 ));
             }

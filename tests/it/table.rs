@@ -783,7 +783,7 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     lock.lock().unwrap();
     let outcome = ack(root.path(), &import);
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
-    let note = "the vector table of scope `alpha` is not up to date (another `index` is working";
+    let note = "the vector table of scope `alpha` cannot be built: another `index` is working";
     assert!(outcome.err.contains(note), "{}", outcome.err);
     assert_eq!(rows(), Some(11));
     drop(lock);
