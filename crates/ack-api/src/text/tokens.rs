@@ -4,36 +4,36 @@
 //! punctuation, and then each of these into pieces that are in the vocabulary. Here, each such part
 //! costs what it needs at most on average, by its kind and length. The costs solve a linear
 //! programme: the least sum over 280 answers, so that none of these, of 7,000 other texts and of
-//! random ones is below its count. `tests/it/tokens.rs` compares them with two real vocabularies.
+//! 10,000 random ones is below its count. `tests/it/tokens.rs` compares them with two real vocabularies.
 
 // The costs, in hundredths of a token.
 
 /// A word after a space, after a punctuation mark, or after anything else.
-const WORD_AFTER_SPACE: usize = 77;
-const WORD_AFTER_MARK: usize = 26;
-const WORD: usize = 171;
+const WORD_AFTER_SPACE: usize = 78;
+const WORD_AFTER_MARK: usize = 38;
+const WORD: usize = 196;
 /// Each letter of a word after the sixth.
-const LONG_WORD_LETTER: usize = 46;
+const LONG_WORD_LETTER: usize = 45;
 const SHORT_WORD: usize = 6;
 /// Two capitals, and each further one.
-const CAPITALS: usize = 133;
-const CAPITAL: usize = 78;
+const CAPITALS: usize = 177;
+const CAPITAL: usize = 56;
 /// Up to three digits.
 const DIGITS: usize = 101;
 /// A punctuation mark, two of them, and each further one.
-const MARK: usize = 157;
-const MARKS: usize = 289;
-const FURTHER_MARK: usize = 70;
+const MARK: usize = 150;
+const MARKS: usize = 272;
+const FURTHER_MARK: usize = 71;
 /// Two or three of what separates values in JSON, which vocabularies have as one piece, and each
 /// further one.
-const DELIMITERS: usize = 137;
-const FURTHER_DELIMITER: usize = 50;
+const DELIMITERS: usize = 126;
+const FURTHER_DELIMITER: usize = 29;
 /// A character that is not printed, repeated.
-const CONTROLS: usize = 142;
+const CONTROLS: usize = 103;
 /// How many spaces are a token. Fewer belong to what follows them.
 const SPACES_PER_TOKEN: usize = 32;
 /// What is counted once for every text.
-const TEXT: usize = 100;
+const TEXT: usize = 300;
 
 /// What a part of a text consists of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +140,6 @@ mod tests {
         assert!(tokens("3f9a7c01") >= 6);
         assert!(tokens("データベース") >= 6);
         assert!((5..=8).contains(&tokens("{\"id\":\"x\"}")));
-        assert!(tokens(&" ".repeat(40)) <= 3);
+        assert!(tokens(&" ".repeat(40)) <= 5);
     }
 }
