@@ -123,6 +123,8 @@ pub struct CandidateSet {
     pub score_norm: f32,
     /// The cosine that a memory without a common term needs.
     pub min_cosine: f32,
+    /// The cosines of each view's documents; empty if the semantic leg did not run.
+    pub cosines: Vec<DocScores>,
 }
 
 impl CandidateSet {
@@ -195,7 +197,10 @@ pub fn retrieve(
     if let Some(nearest) = nearest {
         admission.admit_nearest(nearest, query.bm25().is_some());
     }
-    let mut found = admission.found;
+    let Admission {
+        mut found, cosines, ..
+    } = admission;
+    found.cosines = cosines;
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
     for candidate in &mut found.candidates {

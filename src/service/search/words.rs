@@ -89,7 +89,7 @@ impl Search<'_> {
             .filter(|near| near.score >= threshold);
         let best: Vec<Candidate> = best.take(2 * MAX_NEAREST).copied().collect();
         !best.iter().any(|near| self.session_words(near).is_some())
-            && !is_certain(&self.views, bm25, &self.spec.filters, &best)
+            && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
     /// Whether a candidate, or its session, contains a word of the query.
