@@ -539,7 +539,7 @@ fn a_question_in_another_language_without_a_certain_answer_says_what_to_write() 
         empty > 0 && uncertain > 0,
         "{empty} empty, {uncertain} uncertain"
     );
-    let tokens = ack_api::text::tokens(IN_ENGLISH);
+    let tokens = crate::tokens::cost(IN_ENGLISH);
     assert!(tokens <= 35, "{tokens}");
     // In English, and for a person.
     for question in [
