@@ -10,12 +10,13 @@
 mod sentence;
 mod tags;
 mod tokens;
+pub mod vocabulary;
 
 use std::borrow::Cow;
 
 pub use self::sentence::{ends_sentence, first_sentence};
 pub use self::tags::{is_invisible, neutralize_host_tags, untag, untagged};
-pub use self::tokens::tokens;
+pub use self::tokens::{is_common_word, tokens};
 
 /// The longest one-line field (title, subtitle, fact, tag, name), in characters.
 pub const LINE_CAP: usize = 1_000;

@@ -17,7 +17,6 @@ use super::words::{WordKind, Words};
 use crate::scope::resolve::Current;
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
-use ack_search::encoder::Encoder;
 use ack_store::outline::{Outline, tag_hash};
 
 /// A word counts for nothing if more than this share of the memories contain it, and more than
@@ -185,11 +184,6 @@ pub(super) struct Evidence<'a> {
     own_tags: HashMap<u64, f64>,
 }
 
-/// Whether a project's name may be an everyday word: the encoder knows it as a whole.
-fn is_everyday_word(name: &str) -> bool {
-    Encoder::embedded().is_some_and(|encoder| encoder.vocabulary().is_word(name))
-}
-
 impl<'a> Evidence<'a> {
     pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
         let words = &terms.words;
@@ -199,10 +193,9 @@ impl<'a> Evidence<'a> {
         let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
         let everyday = terms.declared.everyday_names();
         let project = words.set(terms.project.as_deref()) & distinctive;
-        let is_name = terms
-            .project
-            .as_deref()
-            .is_some_and(|name| read.iter().any(ScopeOutline::has_own) || !is_everyday_word(name));
+        let is_name = terms.project.as_deref().is_some_and(|name| {
+            !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
+        });
         Self {
             words,
             weights: counts.weights(),
