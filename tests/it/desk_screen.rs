@@ -2,7 +2,6 @@
 //! line may say.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;

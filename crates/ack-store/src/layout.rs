@@ -122,11 +122,12 @@ pub enum Field {
     StaleAfter,
     TitleFromFile,
     AuthorStatus,
+    SaysLittle,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -151,6 +152,7 @@ impl Field {
         Self::StaleAfter,
         Self::TitleFromFile,
         Self::AuthorStatus,
+        Self::SaysLittle,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.

@@ -31,7 +31,7 @@ use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The columns that are read.
-const COLUMNS: [Field; 17] = [
+const COLUMNS: [Field; 18] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
@@ -49,6 +49,7 @@ const COLUMNS: [Field; 17] = [
     Field::Created,
     Field::Date,
     Field::ReviewedAt,
+    Field::SaysLittle,
 ];
 
 /// The words found in a row, one bit each.
@@ -77,6 +78,9 @@ pub struct Outline {
     pub alias: Arc<str>,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
+    /// Whether it comes after the others of its day: a note with only a title, a broken header, or in
+    /// an archive.
+    pub says_little: bool,
     /// The words found in it.
     pub matches: WordMatches,
     /// The hashes of its tags ([`tag_hash`]).
@@ -99,6 +103,7 @@ impl Outline {
             created: memory
                 .created_at
                 .map_or(i64::MIN, Timestamp::as_millisecond),
+            says_little: false,
             matches: matches_in_memory(memory, find_words),
             tags: hashes_of(&memory.concepts),
         }
@@ -331,6 +336,7 @@ impl OutlineScan<'_> {
                 project: names.intern(""),
                 alias: names.intern(""),
                 created: i64::MIN,
+                says_little: false,
                 matches: WordMatches::default(),
                 tags: Box::default(),
             },
@@ -373,6 +379,9 @@ impl OutlineScan<'_> {
             outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
             return Ok(());
         }
+        outline.says_little = row
+            .get::<_, Option<i64>>(Field::SaysLittle.position())
+            .is_ok_and(|flag| flag == Some(1));
         outline.project = names.intern(&line(row, Field::Project)?);
         outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
         outline.matches = matches(row, self.source, self.find_words)?;

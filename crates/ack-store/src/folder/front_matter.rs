@@ -13,9 +13,16 @@ pub struct Header {
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
+    /// Whether a part of it could not be read.
+    has_odd_lines: bool,
 }
 
 impl Header {
+    /// Whether it is not what its author meant: it is never closed, or a part of it is not YAML.
+    pub const fn is_broken(&self) -> bool {
+        self.is_never_closed || self.has_odd_lines
+    }
+
     /// Whether no line `---` ends it.
     pub const fn is_never_closed(&self) -> bool {
         self.is_never_closed
@@ -149,6 +156,7 @@ fn parse(header: &str) -> Header {
     let mut parser = HeaderParser::default();
     let mut lines = header.lines().peekable();
     while let Some(line) = lines.next() {
+        parser.header.has_odd_lines |= line.starts_with('\t');
         let text = line.trim();
         let indent = indent_of(line);
         if text.is_empty() || text.starts_with('#') {
@@ -208,6 +216,7 @@ impl HeaderParser {
 
     /// A key with the rest of its line, and with the lines of its block if it has one.
     fn read_key(&mut self, indent: usize, key: &str, value: &str, block: &[&str]) {
+        self.header.has_odd_lines |= is_odd(value);
         self.open.retain(|open| open.indent < indent);
         let key = match self.open.last() {
             Some(parent) => format!("{}.{key}", parent.key),
@@ -247,7 +256,21 @@ impl HeaderParser {
         if let Some(last) = values.and_then(|values| values.last_mut()) {
             last.push(' ');
             last.push_str(text);
+        } else {
+            self.header.has_odd_lines = true;
         }
+    }
+}
+
+/// Whether a value is not the text that its author meant: YAML reads a colon in it as another key,
+/// and a quote is not closed.
+fn is_odd(value: &str) -> bool {
+    match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => {
+            value.len() < 2 || !value.ends_with(quote) && !value.contains(" #")
+        }
+        Some('[' | '{') => false,
+        _ => value.contains(": "),
     }
 }
 

@@ -20,6 +20,9 @@ use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
+/// Folders of notes that nobody needs at the start of a session.
+const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
+
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
 /// How many other names a header may give.
@@ -124,11 +127,18 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && headings.subtitle.is_none()
         && facts.is_empty()
         && body.trim().is_empty();
+    let is_archived = relative.parent().into_iter().flatten().any(|folder| {
+        let folder = folder.to_string_lossy().to_lowercase();
+        ARCHIVES.contains(&folder.as_str())
+    });
     let declared = DeclaredStatus::of(&header);
     let note = Note {
         id: id_from_path(relative),
         declared_id: declared_id(&header),
         says_nothing,
+        says_little: is_archived
+            || header.is_broken()
+            || facts.is_empty() && body.trim().is_empty(),
         status: declared.status,
         withdrawn: declared.withdrawn,
         doubt: declared.doubt,

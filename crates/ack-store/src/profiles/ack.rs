@@ -40,6 +40,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::StaleAfter, &["stale_after"]),
             (Field::TitleFromFile, &["title_from_file"]),
             (Field::AuthorStatus, &["author_status"]),
+            (Field::SaysLittle, &["says_little"]),
         ],
     );
     source.narrative = memories
