@@ -10,7 +10,7 @@ use ack_sys::files;
 use super::error::SettingsError;
 
 /// Keys that there are no longer, and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str); 15] = [
+const REMOVED_KEYS: [(&str, &str); 13] = [
     (
         "decisions",
         "remove the line; decisions go to the log `decisions.jsonl` beside this file, which can be \
@@ -20,14 +20,6 @@ const REMOVED_KEYS: [(&str, &str); 15] = [
     (
         "limits.memory",
         "remove the line; indexes take at most 1 GiB",
-    ),
-    (
-        "remote.command",
-        "remove it; credentials come from the environment",
-    ),
-    (
-        "remote.cache",
-        "remove the line; a version takes at most 2 GiB or a quarter of the free space",
     ),
     (
         "upstream.*.env",

@@ -321,7 +321,7 @@ fn recall(
         question = format!("{question}\n{note}");
     }
     let whole = reader.toolset.name_of(Tool::GetMemory);
-    let memories = markdown::query(&found, whole);
+    let memories = markdown::query(found, whole);
     let memories = text::untagged(&memories);
     if found.results.is_empty() {
         return format!(

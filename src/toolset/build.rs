@@ -22,11 +22,11 @@ impl Toolset {
         let mut tools = set.tools();
         let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
         let known = || names.iter().map(String::as_str);
-        for key in table.entries.keys().filter(|key| !names.contains(key)) {
+        if let Some(key) = table.entries.keys().find(|key| !names.contains(key)) {
             let message = format!("there is no tool `{}` to change", text::line(key, 80));
             return Err(Problem::at([key.as_str()], message).with_candidates(key, known()));
         }
-        for key in table.hide.iter().filter(|key| !names.contains(key)) {
+        if let Some(key) = table.hide.iter().find(|key| !names.contains(key)) {
             let message = format!("there is no tool `{}`", text::line(key, 80));
             return Err(Problem::at(["hide"], message).with_candidates(key, known()));
         }

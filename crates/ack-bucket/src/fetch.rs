@@ -198,13 +198,13 @@ pub fn fetch(
     };
     progress(here);
     let threads = missing.len().min(MAX_CONCURRENT_FILES);
-    let next = Mutex::new(missing.into_iter());
+    let next = &Mutex::new(missing.into_iter());
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         let fetching: Vec<_> = (0..threads)
             .map(|_| {
                 let sender = sender.clone();
-                scope.spawn(|| fetch_each(client, cache, &next, sender))
+                scope.spawn(move || fetch_each(client, cache, next, &sender))
             })
             .collect();
         drop(sender);
@@ -224,14 +224,13 @@ fn fetch_each<'a>(
     client: &Client,
     cache: &Cache,
     files: &Mutex<impl Iterator<Item = &'a FileEntry>>,
-    arrived: Sender<u64>,
+    arrived: &Sender<u64>,
 ) -> Result<(), BucketError> {
     loop {
         let next = files.lock().unwrap_or_else(PoisonError::into_inner).next();
         let Some(file) = next else { return Ok(()) };
         // What arrived in an earlier process may be damaged.
-        if !fetch_file(client, cache, file, &arrived)?
-            && !fetch_file(client, cache, file, &arrived)?
+        if !fetch_file(client, cache, file, arrived)? && !fetch_file(client, cache, file, arrived)?
         {
             return Err(BucketError::Damaged {
                 address: client.address().to_string(),

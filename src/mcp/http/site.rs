@@ -59,7 +59,7 @@ struct ServedSettings {
     /// The view of clients without limits.
     whole: Arc<View>,
     /// The views of clients with limits, each built on first use.
-    limited: Mutex<Vec<(Option<BTreeSet<String>>, Arc<View>)>>,
+    limited: Mutex<Vec<LimitedView>>,
 }
 
 impl ServedSettings {
@@ -71,6 +71,9 @@ impl ServedSettings {
         })
     }
 }
+
+/// The scopes that a client may see, and its view.
+type LimitedView = (Option<BTreeSet<String>>, Arc<View>);
 
 /// The view of one kind of client.
 type View = StreamableHttpService<Server, NeverSessionManager>;

@@ -181,7 +181,7 @@ pub(super) fn read(
         let is_kept = kept.is_some();
         let found = match kept {
             Some(found) => found,
-            None => Arc::new(scan(scope, key, reading)?),
+            None => Arc::new(scan(scope, &key, reading)?),
         };
         if let Some(cache) = reading.cache.filter(|_| !is_kept && reading.sessions) {
             cache.keep(&scope.name, &found);
@@ -240,7 +240,7 @@ pub(super) fn read_scopes<T>(
 }
 
 /// Scans the store of a scope.
-fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
+fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
         let mut outlines = snapshot.outlines(StatusFilter::Approved, reading.words, reading.now)?;
         let mut members = std::mem::take(&mut outlines.members);
