@@ -792,11 +792,11 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     let store = other.scope_folder("store").join("memory.db");
     bulk(&other, "store", &memories(20));
     let add = ["scopes", "add", "added", "--store", store.to_str().unwrap()];
-    let has_table = |name: &str| root.scope_folder(name).join("lance").exists();
+    let table_of_added = root.path().join("scopes/added/lance");
     ack(root.path(), &add).ok();
-    assert!(!has_table("added"));
+    assert!(!table_of_added.exists());
     ack(root.path(), &[&add[..], &["--yes"]].concat()).ok();
-    assert!(has_table("added"));
+    assert!(table_of_added.exists());
     ack(root.path(), &["setup", "--dry-run"]).ok();
     assert_eq!(rows(), Some(11));
     ack(root.path(), &["setup", "--yes"]).ok();
