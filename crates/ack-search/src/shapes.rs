@@ -1,6 +1,6 @@
 //! The shape of a word: which letters it has, how long it is and how it begins. In a list of all
 //! words, the shapes alone rule out most of those that do not resemble a given word. Of an
-//! identifier, the shape has its parts in place of its beginning, and [`PartBlocks`] tells where in
+//! identifier, the shape has its parts in place of its beginning, and `PartBlocks` tells where in
 //! the list a part occurs at all.
 
 use super::id_table::hash;

@@ -1,7 +1,7 @@
 //! Stems of words: the Snowball stemmers for English and Russian.
 //!
 //! Snowball cuts endings by rule, so it misses irregular forms and gives some unrelated words the
-//! same stem. [`FAMILIES`] has the ones that matter in notes about software. Longer lists of
+//! same stem. `FAMILIES` has the ones that matter in notes about software. Longer lists of
 //! irregular forms and of British spellings changed no set, see `docs/retrieval.md`.
 
 use std::borrow::Cow;
