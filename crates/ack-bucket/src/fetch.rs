@@ -257,7 +257,7 @@ fn fetch_file(
         .open(&path)
         .map_err(&failed)?;
     let here = file.metadata().map_err(&failed)?.len();
-    // Nobody has to know how far it is: the receiver is gone if the caller has failed.
+    // The receiver is gone if the caller has failed, and then progress no longer matters.
     let _ = arrived.send(here);
     client.read_from(&entry.object, here, entry.bytes, |bytes| {
         file.write_all(bytes).map_err(&failed)?;

@@ -125,7 +125,7 @@ impl Bucket {
     /// Listens again, on the same address.
     ///
     /// # Errors
-    /// Another program has taken the port meanwhile.
+    /// Another program took the port in the meantime.
     pub fn open(&mut self) -> io::Result<()> {
         self.server.open()
     }

@@ -109,7 +109,7 @@ impl<T> Bounded<T> {
         }
     }
 
-    /// Counts a message that nobody asked for. `false` if there are too many.
+    /// Counts a message that is no answer. `false` if there are too many.
     fn count(&mut self, weight: u32) -> bool {
         let (since, before) = self.minute;
         self.minute = if since.elapsed() < Duration::from_secs(60) {
@@ -127,7 +127,7 @@ impl<T> Bounded<T> {
         is_within_limit
     }
 
-    /// Records the answer to a request. One that nobody asked for counts as noise.
+    /// Records the answer to a request. An answer without a request counts as noise.
     fn answered(&mut self, id: &RequestId) {
         if self.asked.remove(id) {
             self.gate.unanswering.store(0, Ordering::Relaxed);

@@ -20,7 +20,7 @@ use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
-/// Folders of notes that nobody needs at the start of a session.
+/// Folders whose notes come last at the start of a session.
 const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
 
 /// The longest id that a header may give.
