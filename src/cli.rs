@@ -287,8 +287,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => {
             let config = config(&cli.global)?;
+            let mode = setup::mode(&args, json)?;
             let tables = Tables::All.unless(args.no_index || args.dry_run);
-            with_tables(&config, tables, || setup::run(&config, &args, json))
+            with_tables(&config, tables, || setup::run(&config, mode, json))
         }
         Command::Serve(args) => return serve::run(&args, &cli.global),
         Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),

@@ -4,10 +4,10 @@
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
 //! goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
-//! other byte as it was. [`mod@file`] plans, shows and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
-//! recognises our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a
-//! client's files contain, [`unreviewed`] what else puts text into its sessions. Nothing here runs
-//! a program.
+//! other byte as it was. [`mod@file`] plans, shows and writes changes, `undo` undoes them, and
+//! `real_file` says where they are written. [`ours`] recognises our own entries, [`runner`] a start
+//! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
+//! puts text into its sessions. Nothing here runs a program.
 
 mod backup;
 mod client;

@@ -20,7 +20,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
 
 /// How often to look for an idle connection while every place is taken, and how long to wait if
@@ -35,16 +35,16 @@ const MAX_HEAD: usize = 64 << 10;
 pub struct ConnectionLimits {
     /// How many there may be.
     pub max_total: usize,
-    /// How many of strangers.
+    /// How many strangers.
     pub max_unknown: usize,
-    /// How many of strangers from one address.
+    /// How many strangers from one address.
     pub max_per_address: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
     /// How long a client may take to send the head of a request, and how long a connection may be
     /// idle before it.
     pub head_timeout: Duration,
-    /// How long a client may read nothing of an answer. Only Linux knows this limit.
+    /// How long a client may read nothing of an answer. Only Linux has this limit.
     pub unread_timeout: Duration,
 }
 
@@ -133,20 +133,56 @@ impl BodyError {
     }
 }
 
-/// Reads the body of a request.
+/// The turns of large bodies, so that few of them are in memory at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns<'a> {
+    /// A longer body waits for its turn.
+    pub bytes: usize,
+    /// The turns that are left.
+    pub left: &'a Semaphore,
+}
+
+/// Reads the body of a request. A large one takes a turn once that much of it has arrived, so that
+/// a client which only announces one keeps nobody waiting. The caller gives the turn back.
 ///
 /// # Errors
 /// It is too long, or is not sent in time.
-pub async fn read_body(body: Incoming, bytes: usize, limit: Duration) -> Result<Bytes, BodyError> {
+pub async fn read_body<'a>(
+    body: Incoming,
+    bytes: usize,
+    limit: Duration,
+    turns: Option<Turns<'a>>,
+) -> Result<(Bytes, Option<SemaphorePermit<'a>>), BodyError> {
     if body.size_hint().lower() > bytes as u64 {
         return Err(BodyError::TooLong(bytes));
     }
-    let read = timeout(limit, Limited::new(body, bytes).collect()).await;
-    match read.map_err(|_| BodyError::TooSlow(limit))? {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLong(bytes)),
-        Err(_) => Err(BodyError::CutOff),
-    }
+    let mut body = Limited::new(body, bytes);
+    let reading = async {
+        let mut read = Vec::new();
+        let mut turn = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    BodyError::TooLong(bytes)
+                } else {
+                    BodyError::CutOff
+                }
+            })?;
+            let Ok(piece) = frame.into_data() else {
+                continue;
+            };
+            let is_large = |turns: &Turns<'a>| read.len() + piece.len() > turns.bytes;
+            if turn.is_none()
+                && let Some(turns) = turns.filter(is_large)
+            {
+                turn = turns.left.acquire().await.ok();
+            }
+            read.extend_from_slice(&piece);
+        }
+        Ok((Bytes::from(read), turn))
+    };
+    let read = timeout(limit, reading).await;
+    read.unwrap_or(Err(BodyError::TooSlow(limit)))
 }
 
 /// Lets the system end the connection if its client reads nothing for this long.

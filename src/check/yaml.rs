@@ -49,7 +49,9 @@ pub fn check(lines: &str) -> Result<(), Problem> {
         (line, "a quote is opened here and never closed".to_owned())
     } else if what.starts_with("recursion limit") {
         (line, "this line nests too many lists or maps".to_owned())
-    } else if let Some((opened, bracket)) = open_bracket(lines, line) {
+    } else if OPEN_BRACKET.iter().any(|said| what.contains(said))
+        && let Some((opened, bracket)) = open_bracket(lines, line)
+    {
         (
             opened,
             format!("`{bracket}` is opened here and never closed"),
@@ -60,6 +62,9 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     let message = format!("its front matter is not valid YAML: {message}");
     Err(Problem { line, message })
 }
+
+/// What the parser says of a bracket that is never closed.
+const OPEN_BRACKET: [&str; 3] = ["flow", "unclosed bracket", "illegal placement of ':'"];
 
 /// The bracket that is open at the end of a line, and the line where it was opened.
 fn open_bracket(lines: &str, end: usize) -> Option<(usize, char)> {
@@ -97,6 +102,7 @@ mod tests {
             ("type: note\ntitle: One: two\n", 2, "in quotes"),
             ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
+            ("range: from [0, 1)\nby: @x\n", 2, ""),
             ("title: *x\n", 1, ""),
             (lists.as_str(), 2, "nests too many"),
             (maps.as_str(), 1, "nests too many"),

@@ -148,7 +148,10 @@ fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> 
     if command.get_positionals().any(is_meant) {
         return Some(format!("give the {option} without `--{option}`"));
     }
-    let guess = guesses::guess(&format!("{path}{unexpected}")).or(guesses::guess(unexpected));
+    // After a command that takes no other, a bare word is a scope or a question.
+    let may_be_a_command = command.has_subcommands() || unexpected.starts_with('-');
+    let guess = guesses::guess(&format!("{path}{unexpected}"))
+        .or_else(|| guesses::guess(unexpected).filter(|_| may_be_a_command));
     let takes_scope = command.get_opts().any(|option| option.get_id() == "scope");
     match guess {
         Some(guess) => Some(guess.to_owned()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressState, ProgressStyle};
 
 use super::args::{EncoderName, IndexArgs};
-use super::output::{write_err, write_out};
+use super::output::{write_err, write_json, write_out};
 use super::progress;
 use super::render::{count, grouped, verb};
 use super::signals;
@@ -95,7 +95,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     }
     registry.close();
     if json {
-        write_out(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"))?;
+        write_json(&reports)?;
     }
     failed.map_or(Ok(()), Err)
 }

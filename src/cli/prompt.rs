@@ -1,5 +1,5 @@
 //! Questions at a terminal, answered with a letter or its word, and Enter. A question goes to standard
-//! error, so it is visible while the output goes elsewhere. Only what is typed after it appears counts.
+//! error, so it is visible while the output goes elsewhere. What was typed before it appeared is dropped.
 
 use std::io::{IsTerminal, Write};
 

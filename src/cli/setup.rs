@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, installed, places, unreviewed};
-use super::output::{write_err, write_out, write_plain};
+use super::output::{write_err, write_json, write_plain};
 use super::render::{count, lines};
 use super::scopes::found_store::{self, Answer, free_name, store_json, store_line, with_tilde};
 use super::screen::Screen;
@@ -30,7 +30,7 @@ const MIN_WORD_LETTERS: usize = 5;
 
 /// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AnswerMode {
+pub enum AnswerMode {
     /// Ask the user.
     Ask,
     /// Take the safe answer.
@@ -48,21 +48,29 @@ struct Setup<'a> {
     failed: Vec<CliError>,
 }
 
+/// How questions are answered.
+///
+/// # Errors
+/// There is nobody to ask, and no flag says what to do.
+pub fn mode(args: &SetupArgs, json: bool) -> Result<AnswerMode, CliError> {
+    if args.dry_run {
+        Ok(AnswerMode::Show)
+    } else if args.yes {
+        Ok(AnswerMode::Defaults)
+    } else if prompt::is_possible() && !json {
+        Ok(AnswerMode::Ask)
+    } else {
+        let message = "no questions can be asked here: pass `--yes`, or `--dry-run`";
+        let hint = "`--yes` adds stores for review and connects installed clients; \
+                    `--dry-run` writes nothing";
+        Err(CliError::usage("--yes", message)
+            .with_hint(hint)
+            .with_example("setup --yes"))
+    }
+}
+
 /// Runs `setup`.
-pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError> {
-    let mode = match (args.dry_run, args.yes) {
-        (true, _) => AnswerMode::Show,
-        (false, true) => AnswerMode::Defaults,
-        (false, false) if prompt::is_possible() && !json => AnswerMode::Ask,
-        (false, false) => {
-            let message = "no questions can be asked here: pass `--yes`, or `--dry-run`";
-            let hint = "`--yes` adds stores for review and connects installed clients; \
-                        `--dry-run` writes nothing";
-            return Err(CliError::usage("--yes", message)
-                .with_hint(hint)
-                .with_example("setup --yes"));
-        }
-    };
+pub fn run(config: &Config, mode: AnswerMode, json: bool) -> Result<(), CliError> {
     let mut setup = Setup {
         config,
         mode,
@@ -80,7 +88,7 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
             "stores": stores, "clients": clients, "unreviewed": unreviewed, "query": query,
             "failed": failed,
         });
-        return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
+        return write_json(&answer);
     }
     failed.into_iter().next().map_or(Ok(()), Err)
 }

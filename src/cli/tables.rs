@@ -23,7 +23,7 @@ impl Tables {
 }
 
 /// Runs a command, and then brings vector tables up to date. Every memory is found without one, so
-/// a failure of that is no failure of the command.
+/// if that fails, the command has not failed.
 #[cfg(feature = "table")]
 pub fn with_tables(
     config: &Config,
@@ -63,6 +63,7 @@ mod with_table {
     use crate::cli::output::write_err;
     use crate::cli::signals;
     use crate::config::Config;
+    use crate::connect::quoted;
     use crate::scope::{Registry, Scope};
 
     /// A scope with fewer memories gets no table by itself: looking at all of them takes no time,
@@ -97,14 +98,14 @@ mod with_table {
                 write_err(&format!(
                     "note: {error}; searches find everything without a vector table, and `{}` \
                      tries again\n",
-                    command(&format!("index --scope {}", scope.name)),
+                    command(&format!("index --scope {}", quoted(&scope.name))),
                 ));
             }
         }
         registry.close();
     }
 
-    /// Whether a scope has a table, which has to follow its store, or memories enough for one. The
+    /// Whether a scope has a table, which has to follow its store, or enough memories for one. The
     /// table of a scope in a bucket comes from the bucket.
     fn is_worth_a_table(scope: &Scope) -> bool {
         if scope.remote.is_some() || scope.problem.is_some() {

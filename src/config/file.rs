@@ -9,7 +9,7 @@ use ack_sys::files;
 
 use super::error::SettingsError;
 
-/// Keys that there are no longer, and what to do instead. `*` stands for any name.
+/// Keys that no longer exist, and what to do instead. `*` stands for any name.
 const REMOVED_KEYS: [(&str, &str); 13] = [
     (
         "decisions",
@@ -19,7 +19,7 @@ const REMOVED_KEYS: [(&str, &str); 13] = [
     ("serve", "write `max_status` at the top of the file"),
     (
         "limits.memory",
-        "remove the line; indexes take at most 1 GiB",
+        "remove the line; indexes are dropped above 1 GiB, but never one that a request needs",
     ),
     (
         "upstream.*.env",
@@ -34,7 +34,7 @@ const REMOVED_KEYS: [(&str, &str); 13] = [
     ("upstream.*.token_file", "use `token_env`"),
     (
         "upstream.*.start_timeout_ms",
-        "remove the line; it is 10 seconds",
+        "remove the line; it is `timeout_ms`, but at most 10 seconds",
     ),
     (
         "upstream.*.list_wait_ms",
@@ -126,10 +126,10 @@ fn explain(
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
     if problem.starts_with("unknown field")
-        && let Some(instead) = instead_of(&key)
+        && let Some(instead) = instead_of(&key, known)
     {
         let key = text::line(&key, 80);
-        let message = format!("line {line}: there is no key `{key}` any more: {instead}");
+        let message = format!("line {line}: the key `{key}` no longer exists: {instead}");
         return (line, message, Vec::new());
     }
     let is_unknown_value = problem.starts_with("unknown variant");
@@ -164,8 +164,13 @@ fn explain(
     (line, message, nearest)
 }
 
-/// What to do instead of a key that there is no longer.
-fn instead_of(key: &str) -> Option<&'static str> {
+/// What to do instead of a key that no longer exists.
+fn instead_of(key: &str, known: &[String]) -> Option<&'static str> {
+    // `decisions` was a key of scope.toml, the others were of config.toml.
+    let is_manifest = !known.iter().any(|known| known == "default_scope");
+    if is_manifest != (key == "decisions") {
+        return None;
+    }
     let is_key = |pattern: &str| {
         let (key, pattern) = (key.split('.'), pattern.split('.'));
         key.clone().count() == pattern.clone().count()

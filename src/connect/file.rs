@@ -320,10 +320,7 @@ impl FileChange {
             return Err(unusable(
                 &self.path,
                 "it is read-only".to_owned(),
-                Hint::command(
-                    "connect --dry-run",
-                    "shows what to add by hand, if it cannot be made writable",
-                ),
+                "make it writable, or change it by hand as the same command with `--dry-run` shows",
             ));
         }
         let next = match &self.after {

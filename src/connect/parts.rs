@@ -101,7 +101,7 @@ pub fn set(settings: &mut Value, part: &Part, entry: Value) {
     }
 }
 
-/// Whether a value is an object or a list without anything in it.
+/// Whether a value is null, or an object or a list without anything in it.
 fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Null => true,

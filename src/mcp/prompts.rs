@@ -325,7 +325,8 @@ fn recall(
     let memories = text::untagged(&memories);
     if found.results.is_empty() {
         return format!(
-            "Recall what past sessions learned about this: {question}\n\nNo approved memory was found.\n\n{memories}"
+            "Recall what past sessions learned about this: {question}\n\n\
+             No approved memory was found.\n\n{memories}"
         );
     }
     let whole = in_full(&reader.toolset, "; ", " shows one in full");
@@ -391,6 +392,7 @@ fn review(reader: &AgentReader, mut review: Review, desk: &str) -> String {
         format!("; the prompt with `offset` {next} shows the next ones")
     });
     format!(
-        "{REVIEW_TEXT}{whole}\n{REVIEW_TEXT_END}\n\nMemories {first} to {last} of {total} that wait{more} (JSON):\n{json}\n\n{desk}"
+        "{REVIEW_TEXT}{whole}\n{REVIEW_TEXT_END}\n\n\
+         Memories {first} to {last} of {total} that wait{more} (JSON):\n{json}\n\n{desk}"
     )
 }

@@ -150,7 +150,11 @@ impl ScopeSearch<'_> {
             is_link,
         } = entry;
         if *is_link && self.finder.is_outside(path) {
-            self.pass_over(name, "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml");
+            self.pass_over(
+                name,
+                "a symbolic link that leaves the scope root is not followed; use `store` in a \
+                 scope.toml",
+            );
             return;
         }
         let (old_stamp, old_scope) = match self.before.remove(path) {
@@ -177,7 +181,11 @@ impl ScopeSearch<'_> {
         };
         let contents = self.finder.or_default_database(name, contents);
         if contents.is_link && self.finder.is_outside(&contents.database) {
-            self.pass_over(name, "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead");
+            self.pass_over(
+                name,
+                "its database is a symbolic link that leaves the scope root; name it as `store` \
+                 in its scope.toml instead",
+            );
             return;
         }
         let manifest = contents.has_manifest.then(|| {

@@ -1,5 +1,7 @@
 //! Turns records into results: how much of a memory to show, and why it was found.
 
+use std::borrow::Cow;
+
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
@@ -78,13 +80,16 @@ pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) 
 pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     let text = memory.narrative.as_deref().unwrap_or_default();
     let text = text.get(..text.floor_char_boundary(MAX_WHY_BYTES));
-    let fields = [
-        ("title", memory.title.clone()),
-        ("facts", memory.facts.join(" ")),
-        ("tags", memory.concepts.join(" ")),
-        ("subtitle", memory.subtitle.clone().unwrap_or_default()),
-        ("text", text.unwrap_or_default().to_owned()),
-        ("files", memory.files.join(" ")),
+    let fields: [(&str, Cow<'_, str>); 6] = [
+        ("title", memory.title.as_str().into()),
+        ("facts", memory.facts.join(" ").into()),
+        ("tags", memory.concepts.join(" ").into()),
+        (
+            "subtitle",
+            memory.subtitle.as_deref().unwrap_or_default().into(),
+        ),
+        ("text", text.unwrap_or_default().into()),
+        ("files", memory.files.join(" ").into()),
     ];
     let mut known: Vec<String> = Vec::new();
     let mut parts = Vec::new();

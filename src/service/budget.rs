@@ -1,6 +1,6 @@
 //! What an answer holds, and what is cut if there is not enough room.
 //!
-//! The law: an answer stays within its tokens; what it shows of a memory is whole or marked as cut;
+//! The rules: an answer stays within its tokens; what it shows of a memory is whole or marked as cut;
 //! what is left out is counted; a title says which memory it is, so it is cut last.
 
 pub mod excerpt;

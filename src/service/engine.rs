@@ -62,22 +62,14 @@ impl Service {
     /// The same service for a caller that sees only some scopes. The indexes are shared.
     #[must_use]
     pub fn limited(&self, scopes: Option<&BTreeSet<String>>) -> Self {
-        let mut config = self.config.clone();
-        let registry = match scopes {
-            Some(scopes) => {
-                // An error would reveal its name if it does not exist.
-                config.default_scope = config
-                    .default_scope
-                    .filter(|default| scopes.contains(&default.value));
-                self.registry.limited(scopes.clone())
-            }
-            None => self.registry.clone(),
-        };
-        Self {
-            config,
-            registry,
-            ..self.clone()
+        let mut limited = self.clone();
+        if let Some(scopes) = scopes {
+            // An error would reveal its name if it does not exist.
+            let default = &mut limited.config.default_scope;
+            default.take_if(|default| !scopes.contains(&default.value));
+            limited.registry = self.registry.limited(scopes.clone());
         }
+        limited
     }
 
     /// The same service with other settings. Scopes, indexes and outlines are shared, so the number

@@ -2,6 +2,7 @@
 //! line may say.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::curate::{approved, decide, log};
-use crate::desk_session::{review, three, waits};
+use crate::desk_session::{review, saved, three, waits};
 use crate::support::{Root, memory};
 use crate::terminal::Session;
 
@@ -180,6 +181,23 @@ fn the_card_is_shown_again_after_the_session_was_stopped() {
         .press("y\n");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(approved(root.path()), ["w0"]);
+}
+
+#[test]
+fn the_quit_key_saves_the_choices() {
+    let root = three();
+    let mut session = Session::start(review(&root));
+    session
+        .expect(PROMPT)
+        .press("a\n")
+        .expect("2/3")
+        .expect(PROMPT)
+        .signal(Signal::SIGQUIT);
+    let (status, shown) = session.end_with_status();
+    assert_eq!(status.signal(), Some(Signal::SIGQUIT as i32), "{shown}");
+    let file = saved(&root).remove(0);
+    decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
     assert_eq!(approved(root.path()), ["w0"]);
 }
 

@@ -80,6 +80,10 @@ fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
         ),
         (&["scopes", "music"], "to name a scope, use `--scope music`"),
         (
+            &["review", "store", "--list"],
+            "to name a scope, use `--scope store`",
+        ),
+        (
             &["import", "lines.jsonl", "music"],
             "to name a scope, use `--scope music`",
         ),

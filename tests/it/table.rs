@@ -799,6 +799,9 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     assert!(table_of_added.exists());
     ack(root.path(), &["setup", "--dry-run"]).ok();
     assert_eq!(rows(), Some(11));
+    let refused = ack(root.path(), &["setup"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(rows(), Some(11));
     ack(root.path(), &["setup", "--yes"]).ok();
     assert_eq!(rows(), Some(12));
 }

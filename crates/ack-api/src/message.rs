@@ -319,6 +319,7 @@ impl Resolve for ScopeInfo {
         for text in texts.into_iter().flatten() {
             editor.place(text);
         }
+        self.projects.iter_mut().for_each(|it| editor.place(it));
         edit_times([&mut self.last_updated], editor);
         let index = self.index.iter_mut();
         edit_times(index.map(|index| &mut index.built_at), editor);

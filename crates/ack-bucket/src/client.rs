@@ -201,6 +201,9 @@ impl Client {
                         break;
                     }
                     at += bytes.len() as u64;
+                    if at >= end {
+                        break;
+                    }
                 }
                 Ok::<(), Error>(())
             });
@@ -280,17 +283,22 @@ impl Client {
             if sent.is_err() || bytes.is_empty() {
                 break;
             }
-            sent = self
-                .wait(REQUEST_TIMEOUT, upload.put_part(bytes.into()))?
-                .map_err(|error| self.failed("write", name, &error));
+            let outcome = self.wait(REQUEST_TIMEOUT, upload.put_part(bytes.into()));
+            sent = outcome
+                .and_then(|outcome| outcome.map_err(|error| self.failed("write", name, &error)));
+        }
+        if sent.is_ok() {
+            let outcome = self.wait(REQUEST_TIMEOUT, upload.complete());
+            sent = outcome.and_then(|outcome| match outcome {
+                Ok(_) => Ok(()),
+                Err(error) => Err(self.failed("write", name, &error)),
+            });
         }
         if sent.is_err() {
+            // Its parts would stay in the bucket, where nothing lists them.
             let _ = self.wait(REQUEST_TIMEOUT, upload.abort());
-            return sent;
         }
-        let outcome = self.wait(REQUEST_TIMEOUT, upload.complete())?;
-        outcome.map_err(|error| self.failed("write", name, &error))?;
-        Ok(())
+        sent
     }
 
     /// Removes objects; missing ones are no error.
@@ -360,7 +368,7 @@ impl Client {
             };
         }
         if is_about_token(error) {
-            let problem = format!("no token could be had: {}", reason(error));
+            let problem = format!("no token could be obtained: {}", reason(error));
             return BucketError::Credentials { address, problem };
         }
         if is_without_bucket(error) {

@@ -6,6 +6,7 @@
 //! cloud, nothing answers there, and every request would wait for it. No error contains anything
 //! that was given as credentials.
 
+use std::net::IpAddr;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use object_store::CredentialProvider;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, AwsCredentialProvider};
+use reqwest::Url;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -62,6 +64,9 @@ impl From<CredentialsProblem> for object_store::Error {
     }
 }
 
+/// The hosts of AWS's container services, which speak plain HTTP.
+const CONTAINER_HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
+
 /// Gives a builder its credentials. Runs the command, if there is one.
 pub(crate) fn add(
     builder: AmazonS3Builder,
@@ -80,8 +85,12 @@ pub(crate) fn add(
             first.map_err(|error| CredentialsProblem(error.to_string()))??;
             return Ok(builder.with_credentials(Arc::new(provider)));
         }
-        Credentials::Env => place_in_environment(&builder)?,
+        Credentials::Env => {
+            check_container_address(&builder)?;
+            place_in_environment(&builder)?
+        }
         Credentials::Instance => {
+            check_container_address(&builder)?;
             place_in_environment(&builder).unwrap_or("the metadata service of this machine")
         }
     };
@@ -112,6 +121,33 @@ fn place_in_environment(builder: &AmazonS3Builder) -> Result<&'static str, Crede
         Err(CredentialsProblem(problem.to_owned()))
     } else {
         Ok("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+    }
+}
+
+/// Refuses the address of a container's service that would get its token in clear text:
+/// object_store asks any address.
+fn check_container_address(builder: &AmazonS3Builder) -> Result<(), CredentialsProblem> {
+    let address = builder.get_config_value(&AmazonS3ConfigKey::ContainerCredentialsFullUri);
+    if address.is_none_or(|address| may_give_credentials(&address)) {
+        return Ok(());
+    }
+    let problem = "AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https:// address, or an http:// \
+                   address of this machine or of its container service";
+    Err(CredentialsProblem(problem.to_owned()))
+}
+
+/// Whether an address is encrypted, or near: on this machine, or a container service of AWS.
+fn may_give_credentials(address: &str) -> bool {
+    let Ok(address) = Url::parse(address) else {
+        return false;
+    };
+    let host = address.host_str().unwrap_or_default();
+    let host = host.trim_matches(['[', ']']);
+    let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    match address.scheme() {
+        "https" => !host.is_empty(),
+        "http" => is_loopback || host == "localhost" || CONTAINER_HOSTS.contains(&host),
+        _ => false,
     }
 }
 
@@ -293,6 +329,26 @@ mod tests {
         let command = ["/bin/sh", "-c", script].map(str::to_owned);
         let done = block_on(run(&command, limit)).unwrap();
         done.map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_container_asks_only_near_addresses_and_encrypted_ones() {
+        for (address, may) in [
+            ("http://127.0.0.1:8080/x", true),
+            ("http://localhost/x", true),
+            ("http://[::1]/x", true),
+            ("http://169.254.170.23/v1/credentials", true),
+            ("http://[fd00:ec2::23]/v1/credentials", true),
+            ("https://credentials.example.com/x", true),
+            ("http://credentials.example.com/x", false),
+            ("http://169.254.169.254/x", false),
+            ("file:///etc/passwd", false),
+            ("credentials", false),
+        ] {
+            let key = AmazonS3ConfigKey::ContainerCredentialsFullUri;
+            let builder = AmazonS3Builder::new().with_config(key, address);
+            assert_eq!(check_container_address(&builder).is_ok(), may, "{address}");
+        }
     }
 
     const SHORT: Duration = Duration::from_millis(500);

@@ -109,7 +109,7 @@ pub struct Version {
     /// The encoder that made the vectors.
     pub encoder: String,
     /// Its files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileEntry>,
 }
 

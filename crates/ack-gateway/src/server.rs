@@ -36,7 +36,8 @@ use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
 use ack_api::text;
 
-/// Longest answer of an upstream server, with what it sends before it, in bytes.
+/// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
+/// bytes. rmcp reads an answer in plain JSON up to 16 MiB.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 /// Concurrent calls of one server. Further ones wait.
 const MAX_CONCURRENT_CALLS: usize = 8;

@@ -68,8 +68,9 @@ impl DocScores {
         self.fetched.iter().copied().chain(resident)
     }
 
-    /// Calls `visit` with every document that has at least a score, with its score and that minimum;
-    /// what it returns is the minimum from then on. Returns the last one.
+    /// Calls `visit` with each document whose score is at least `min_score`, with that score and the
+    /// current minimum. `visit` returns the minimum for the documents after it. Returns the last
+    /// minimum.
     pub fn visit_from(
         &self,
         mut min_score: f32,

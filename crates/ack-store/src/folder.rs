@@ -230,6 +230,14 @@ impl Notes {
         })
     }
 
+    /// How many existing notes could not be read, and why it is not known which are approved.
+    pub fn unread(&self) -> (usize, Option<&'static str>) {
+        let loaded = lock(&self.loaded);
+        loaded.as_ref().map_or((0, None), |loaded| {
+            (loaded.report.hidden.len(), loaded.report.unknown_reference)
+        })
+    }
+
     /// What is wrong with the notes, as of the last read.
     pub fn report(&self) -> NotesReport {
         let loaded = lock(&self.loaded);

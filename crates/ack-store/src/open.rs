@@ -269,7 +269,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
         return Err(StoreProblem::NotADatabase.at(path));
     }
     let journal_path = sidecar_path(path, "-journal");
-    let journal = read_file_prefix(&journal_path, 1).ok();
+    let journal = files::read_head(&journal_path, 1).ok();
     let first = journal.as_ref().and_then(|first| first.first());
     let hot = first.is_some_and(|byte| *byte != 0);
     let shared_path = sidecar_path(path, "-shm");
@@ -293,7 +293,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     let journal = fs::metadata(journal_path).ok().filter(|_| has_unfinished);
     let log = log_metadata.filter(|_| log_length > 0);
     let log_head = |path: &Path, bytes| match log {
-        Some(_) => read_file_prefix(path, bytes).unwrap_or_default(),
+        Some(_) => files::read_head(path, bytes as u64).unwrap_or_default(),
         None => Vec::new(),
     };
     let state = FileState {
@@ -440,10 +440,6 @@ fn is_held(
 /// A lock's constant as `flock` has it. The constants are `int` on Linux and `short` on macOS.
 fn lock_constant(constant: impl TryInto<libc::c_short>) -> libc::c_short {
     constant.try_into().unwrap_or_default()
-}
-
-fn read_file_prefix(path: &Path, max_bytes: usize) -> std::io::Result<Vec<u8>> {
-    files::read_head(path, max_bytes as u64)
 }
 
 fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {

@@ -371,6 +371,9 @@ impl OutlineScan<'_> {
         names: &mut ProjectNamePool,
         outline: &mut Outline,
     ) -> rusqlite::Result<()> {
+        outline.says_little = row
+            .get::<_, Option<i64>>(Field::SaysLittle.position())
+            .is_ok_and(|flag| flag == Some(1));
         if joined.decision.is_some_and(|it| it.edit.is_some()) {
             let memory = record::memory(row, self.source, self.rule)?;
             outline.matches = matches_in_memory(&memory, self.find_words);
@@ -379,9 +382,6 @@ impl OutlineScan<'_> {
             outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
             return Ok(());
         }
-        outline.says_little = row
-            .get::<_, Option<i64>>(Field::SaysLittle.position())
-            .is_ok_and(|flag| flag == Some(1));
         outline.project = names.intern(&line(row, Field::Project)?);
         outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
         outline.matches = matches(row, self.source, self.find_words)?;

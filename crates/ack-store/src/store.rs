@@ -217,6 +217,11 @@ impl Store {
         self.notes.report()
     }
 
+    /// How many existing notes could not be read, and why it is not known which are approved.
+    pub fn unread_notes(&self) -> (usize, Option<&'static str>) {
+        self.notes.unread()
+    }
+
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();

@@ -205,9 +205,11 @@ pub fn visit_replaced(
         {
             commit = parent;
         } else {
-            let mut changes = TreeChanges::up_to(usize::MAX);
-            changes.collect(objects, Some(commit.tree), Some(now), "")?;
-            return visit_old(objects, &changes.found, visit);
+            let mut changes = TreeChanges::of_old_files();
+            // What was found before trouble is visited too.
+            let read = changes.collect(objects, Some(commit.tree), Some(now), "");
+            visit_old(objects, &changes.found, visit)?;
+            return read;
         }
     }
     Err(Unknown::OutOfTime)
@@ -265,6 +267,8 @@ struct TreeChange {
 struct TreeChanges {
     found: Vec<TreeChange>,
     max: usize,
+    /// Whether files that only the new tree has are found too.
+    with_added: bool,
 }
 
 impl TreeChanges {
@@ -272,6 +276,15 @@ impl TreeChanges {
         Self {
             found: Vec::new(),
             max,
+            with_added: true,
+        }
+    }
+
+    const fn of_old_files() -> Self {
+        Self {
+            found: Vec::new(),
+            max: usize::MAX,
+            with_added: false,
         }
     }
 
@@ -290,7 +303,8 @@ impl TreeChanges {
         let mut read =
             |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
         let (old, new) = (read(old)?, read(new)?);
-        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let added = new.keys().filter(|_| self.with_added);
+        let names: BTreeSet<&String> = old.keys().chain(added).collect();
         for name in names {
             let (before, after) = (old.get(name).copied(), new.get(name).copied());
             if before == after {

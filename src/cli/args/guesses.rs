@@ -1,6 +1,6 @@
 //! What people type because other programs have it, or because this one had it.
 
-/// Words and flags that are none here, some of them below a command, with what to use instead.
+/// Words and flags that do not exist here, some after a command, with what to use instead.
 const GUESSES: &[(&[&str], &str)] = &[
     (
         &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
@@ -87,12 +87,12 @@ const GUESSES: &[(&[&str], &str)] = &[
     ),
     (
         &["token --max-status"],
-        "`max_status` in config.toml holds for every client: `ack-memory config edit`",
+        "`max_status` in config.toml applies to every client: `ack-memory config edit`",
     ),
     (
         &["token --requests-per-minute", "token --upstreams"],
-        "a token has neither; limit the rate in the reverse proxy, and give upstream servers to \
-         clients of `ack-memory serve`",
+        "a token has neither: limit the rate in the reverse proxy; `ack-memory serve` offers upstream \
+         servers where there is no file of tokens",
     ),
     (&["--in-scope"], "use `--scope NAME`"),
     (&["--in-project"], "use `--project NAME`"),

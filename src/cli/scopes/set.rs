@@ -269,7 +269,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
 
 /// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.
 fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
-    if key == "paths" && part == "." {
+    if key == "paths" && matches!(part, "." | "./") {
         return Ok(portable_path(
             config,
             &project(config, &config.project.value),

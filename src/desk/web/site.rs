@@ -197,7 +197,7 @@ impl ReviewSite {
             body_timeout,
             ..
         } = self.limits;
-        let body = read_body(request.into_body(), bytes, body_timeout)
+        let (body, _) = read_body(request.into_body(), bytes, body_timeout, None)
             .await
             .map_err(|error| Failure::new(error.status(), error.to_string()))?;
         let _answering = peer.answering();

@@ -16,7 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::metrics::{Metrics, OPENMETRICS};
@@ -28,7 +28,7 @@ use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
-use crate::peers::{Peer, read_body};
+use crate::peers::{Peer, Turns, read_body};
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
@@ -293,19 +293,18 @@ impl Site {
         let (mut head, body) = request.into_parts();
         // Nothing after the gate needs the token.
         head.headers.remove(AUTHORIZATION);
-        // A body of unknown length may be large.
-        let length = body.size_hint().upper();
-        let may_be_large = length.is_none_or(|length| length > LARGE_MESSAGE_BYTES as u64);
-        let mut large = self.large_permit(may_be_large).await;
-        let body = match read_body(body, self.limits.bytes, self.limits.body).await {
-            Ok(body) => body,
+        let turns = Turns {
+            bytes: LARGE_MESSAGE_BYTES,
+            left: &self.large,
+        };
+        let read = read_body(body, self.limits.bytes, self.limits.body, Some(turns)).await;
+        let (body, mut turn) = match read {
+            Ok(read) => read,
             Err(refused) => return close_after(error(refused.status(), &refused.to_string())),
         };
         let _answering = peer.answering();
-        if large.is_none() {
-            large = self
-                .large_permit(memory_size(&body) > LARGE_MESSAGE_BYTES)
-                .await;
+        if turn.is_none() && memory_size(&body) > LARGE_MESSAGE_BYTES {
+            turn = self.large.acquire().await.ok();
         }
         let decoded = decode_repaired(&body);
         let message = decoded.as_ref().map(|(_, message)| message).ok();
@@ -345,18 +344,8 @@ impl Site {
             return error(StatusCode::SERVICE_UNAVAILABLE, &message);
         };
         record.record_answer(&body);
-        drop(large);
+        drop(turn);
         answer
-    }
-}
-
-impl Site {
-    /// A permit for a large message.
-    async fn large_permit(&self, is_large: bool) -> Option<SemaphorePermit<'_>> {
-        if !is_large {
-            return None;
-        }
-        self.large.acquire().await.ok()
     }
 }
 

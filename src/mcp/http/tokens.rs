@@ -37,11 +37,11 @@ const HASH_PREFIX: &str = "sha256:";
 /// Concurrent requests per client.
 pub const MAX_CONCURRENT: u32 = 32;
 
-/// Keys that there are no longer, and what to do instead.
+/// Keys that no longer exist, and what to do instead.
 const REMOVED_KEYS: [(&str, &str); 4] = [
     (
         "max_status",
-        "remove the line; `max_status` of config.toml holds for every client",
+        "remove the line; `max_status` of config.toml applies to every client",
     ),
     (
         "requests_per_minute",
@@ -345,7 +345,7 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let problem = if let Some(unknown) = problem.strip_prefix("unknown field `") {
         let unknown = unknown.split('`').next().unwrap_or_default();
         match REMOVED_KEYS.iter().find(|(key, _)| *key == unknown) {
-            Some((key, instead)) => format!("there is no key `{key}` any more: {instead}"),
+            Some((key, instead)) => format!("the key `{key}` no longer exists: {instead}"),
             None => unknown_key(unknown),
         }
     } else if key == "last_day" {

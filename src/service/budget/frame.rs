@@ -90,8 +90,8 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
     });
     let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
     notes.extend(rest.map(|(kind, count)| {
-        let more = count - MAX_SIMILAR;
-        Note::new(kind, format!("the same for {more} more scopes"))
+        let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
+        Note::new(kind, format!("the same for {more}"))
             .with(Hint::call(Tool::ListScopes, "shows the details"))
     }));
 }

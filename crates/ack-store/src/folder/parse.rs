@@ -20,7 +20,7 @@ use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
-/// Folders whose notes come last at the start of a session.
+/// Folders whose notes come last among those of a day.
 const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
 
 /// The longest id that a header may give.
@@ -129,7 +129,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && body.trim().is_empty();
     let is_archived = relative.parent().into_iter().flatten().any(|folder| {
         let folder = folder.to_string_lossy().to_lowercase();
-        ARCHIVES.contains(&folder.as_str())
+        ARCHIVES.contains(&folder.trim_matches(['_', '.']))
     });
     let declared = DeclaredStatus::of(&header);
     let note = Note {

@@ -313,10 +313,14 @@ impl Rows {
             content: note_row.content,
             is_committed: note_row.is_committed,
             committed_as: note_row.committed_as,
-            content_hashes: notes
-                .iter()
-                .map(|note| (note.id.clone(), content_hash(note)))
-                .collect(),
+            content_hashes: if has_lines {
+                let hashes = notes
+                    .iter()
+                    .map(|note| (note.id.clone(), content_hash(note)));
+                hashes.collect()
+            } else {
+                FxHashMap::default()
+            },
             doubt: single.and_then(|note| note.doubt.clone()),
             declared_id: single.and_then(|note| note.declared_id.clone()),
             path_id: single.map(|note| note.id.clone()).unwrap_or_default(),

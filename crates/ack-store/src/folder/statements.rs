@@ -109,16 +109,21 @@ fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> 
     if line.starts_with(char::is_whitespace) || !line.contains('[') {
         return found;
     }
+    let mut start = 0;
     for (number, sentence) in line.split(". ").enumerate() {
+        let end = start + sentence.len();
+        start = end + ". ".len();
         let said = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
         // `e.g. replaced by` is no sentence.
         if number > 0 && !said.starts_with(char::is_uppercase) {
             continue;
         }
-        let said = ["Status: ", "status: "]
-            .iter()
-            .find_map(|status| said.strip_prefix(status))
-            .unwrap_or(said);
+        let said = match said.split_at_checked("status".len()) {
+            Some((word, rest)) if word.eq_ignore_ascii_case("status") => {
+                rest.trim_start_matches(MARKS)
+            }
+            _ => said,
+        };
         // As many bytes as before.
         let lower = said.to_ascii_lowercase().replace(['_', '-'], " ");
         let phrase = REPLACEMENTS
@@ -128,7 +133,10 @@ fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> 
         else {
             continue;
         };
-        let mut rest = said.get(phrase.len()..).unwrap_or_default();
+        // The text of a link may hold what looks like the end of a sentence: `[2. Use SQL](2.md)`.
+        let mut rest = line
+            .get(end - said.len() + phrase.len()..)
+            .unwrap_or_default();
         while found.len() < MAX_NOTES
             && let Some((name, after)) = next_link(rest, note)
         {
@@ -255,6 +263,7 @@ mod tests {
         for text in [
             "Superseded by [[new]]",
             "Status: superseded by [[new]].",
+            "**Status:** superseded by [[new]]",
             "*Replaced by:* [[new]]",
             "- superseded_by [[new]]",
             "- superseded-by: [[new]]",
@@ -266,6 +275,10 @@ mod tests {
         check(
             "Supersedes [the first](first.md)",
             &[(SUPERSEDES, "/ops/first.md")],
+        );
+        check(
+            "Superseded by [2. Use Postgres](0002-use-postgres.md)",
+            &[(SUPERSEDED_BY, "/ops/0002-use-postgres.md")],
         );
         check(
             "Replaces [[a]], [[b#why]] and [c](../c.md); see [[d]] and [e](e.md)",

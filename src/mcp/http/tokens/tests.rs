@@ -62,7 +62,7 @@ fn errors_in_the_file_are_reported_without_hashes() {
         ),
         (
             format!("[a]\nhash = \"{good}\"\nat_once = 5\n"),
-            "line 3: there is no key `at_once` any more: remove the line",
+            "line 3: the key `at_once` no longer exists: remove the line",
         ),
     ] {
         let (_file, tokens) = file(&text);
