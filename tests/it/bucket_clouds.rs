@@ -259,7 +259,7 @@ fn problems_with_a_machine_are_reported_without_its_token() {
             assert_ne!(outcome.code, Some(0), "{output}");
             assert!(output.contains(cause), "{output}");
             assert!(output.contains("no credentials for"), "{output}");
-            assert!(output.contains("no token could be had"), "{output}");
+            assert!(output.contains("no token could be obtained"), "{output}");
             assert!(!output.contains(TOKEN), "{output}");
         }
     }

@@ -311,7 +311,7 @@ fn a_manifest_that_sends_decisions_elsewhere_is_refused_with_the_way_out() {
         );
         let shown = crate::cli::ack(root.path(), &["scopes"]).out;
         for words in [
-            "line 2: there is no key `decisions` any more",
+            "line 2: the key `decisions` no longer exists",
             "remove the line",
             "`decisions.jsonl`",
         ] {

@@ -663,13 +663,13 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         (
             "[serve]\nmax_status = 'all'",
             1,
-            "no key `serve` any more: write `max_status` at the top",
+            "the key `serve` no longer exists: write `max_status` at the top",
             "",
         ),
         (
             "[limits]\nmemory = 64",
             2,
-            "no key `limits.memory` any more: remove the line",
+            "the key `limits.memory` no longer exists: remove the line",
             "",
         ),
         ("default_scope = 5", 1, "", ""),
