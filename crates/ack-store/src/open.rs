@@ -293,7 +293,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     let journal = fs::metadata(journal_path).ok().filter(|_| has_unfinished);
     let log = log_metadata.filter(|_| log_length > 0);
     let log_head = |path: &Path, bytes| match log {
-        Some(_) => files::read_head(path, bytes as u64).unwrap_or_default(),
+        Some(_) => files::read_head(path, bytes).unwrap_or_default(),
         None => Vec::new(),
     };
     let state = FileState {
