@@ -4,8 +4,8 @@
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
 //! goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
-//! other byte as it was. [`mod@file`] plans, shows and writes changes, `undo` undoes them, and
-//! `real_file` says where they are written. [`ours`] recognises our own entries, [`runner`] a start
+//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
+//! where they are written. [`ours`] recognises our own entries, [`runner`] a start
 //! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
 //! puts text into its sessions. Nothing here runs a program.
 
@@ -15,14 +15,12 @@ mod error;
 pub mod file;
 mod hooks;
 mod json;
-mod merge;
 pub mod ours;
 mod parts;
-mod real_file;
+mod real_path;
 pub mod runner;
 pub mod status;
 mod toml;
-mod undo;
 pub mod unreviewed;
 mod yaml;
 
@@ -105,33 +103,7 @@ pub enum Part {
     },
 }
 
-/// What happens to an object or list that is empty once a part has been removed from it.
-#[derive(Debug, Clone, Copy)]
-pub enum EmptyContainer<'a> {
-    Keep,
-    /// It is removed, unless these settings contain it.
-    RemoveUnless(&'a Value),
-}
-
-impl EmptyContainer<'_> {
-    /// Whether an empty container at a path is removed.
-    pub fn removes(self, path: &[&str]) -> bool {
-        match self {
-            Self::Keep => false,
-            Self::RemoveUnless(unless) => {
-                let current = path.iter().try_fold(unless, |value, key| value.get(key));
-                current.is_none()
-            }
-        }
-    }
-}
-
 impl Part {
-    /// Whether it consists of strings in a list, which a user may have written before.
-    pub fn is_permission(&self) -> bool {
-        matches!(self, Self::Words { .. } | Self::Rule { .. })
-    }
-
     /// The path to the object or list that it goes into, if that may be removed with it.
     fn path(&self) -> Option<&[&'static str]> {
         match self {

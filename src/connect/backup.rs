@@ -1,11 +1,10 @@
 //! The backup of a file before its first change: its text, or the fact that there was no file.
 
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 use super::ConnectError;
-use super::file::{io, refused, text_of, unusable};
-use super::real_file::{Draft, RealFile};
+use super::file::{draft, io, read, unusable};
 
 /// The first line of the backup if there was no file. No client can read it as its settings.
 const NO_FILE_MARK: &str = "there was no file";
@@ -30,8 +29,7 @@ impl Backup {
             let reason = format!("its backup, `{}`, is a link", kept.display());
             return Err(unusable(path, reason, "remove that link"));
         }
-        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
-        Ok(match text_of(&kept, &file)? {
+        Ok(match read(&kept, project)? {
             None => Self::Nothing,
             Some((text, _)) => match text.strip_prefix(NO_FILE_MARK) {
                 Some(rest) => Self::NoFile {
@@ -51,12 +49,7 @@ impl Backup {
     }
 
     /// Writes it next to the file. A text gets the permissions of the file.
-    pub fn write(
-        &self,
-        path: &Path,
-        project: Option<&Path>,
-        permissions: Option<Permissions>,
-    ) -> Result<(), ConnectError> {
+    pub fn write(&self, path: &Path, permissions: Option<Permissions>) -> Result<(), ConnectError> {
         let kept = backup_path(path);
         let (text, permissions) = match self {
             Self::Nothing => return Ok(()),
@@ -66,16 +59,15 @@ impl Backup {
                 (format!("{NO_FILE_MARK}\n{folders}"), None)
             }
         };
-        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
-        file.draft(&text, permissions)
-            .and_then(Draft::put_in_place)
+        draft(&kept, &text, permissions)
+            .and_then(|draft| Ok(draft.persist(&kept)?))
+            .map(drop)
             .map_err(io("keep a copy as", &kept))
     }
 
-    pub fn remove(path: &Path, project: Option<&Path>) -> Result<(), ConnectError> {
+    pub fn remove(path: &Path) -> Result<(), ConnectError> {
         let kept = backup_path(path);
-        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
-        file.remove().map_err(io("remove", &kept))
+        fs::remove_file(&kept).map_err(io("remove", &kept))
     }
 }
 

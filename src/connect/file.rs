@@ -1,28 +1,29 @@
 //! Changes to a client's configuration file: planned from the current content, shown as a diff,
 //! written atomically.
 //!
-//! Before the first change, the original content is kept under another name ([`Backup`]). Removing
-//! the parts restores that content byte for byte if nothing else has changed since, and undoes only
-//! our change otherwise. A file that was created for the parts is deleted with them. An entry that
-//! starts another program, or connects to a server over HTTP, is not ours: it is replaced only on
-//! request, and never removed. Edits use `\n` as line ending; each line gets its
-//! original line ending back. [`RealFile`] keeps a repository from leading a change elsewhere.
+//! Before the first change, the original content is kept under another name ([`Backup`]). Our parts
+//! are removed by their keys. If what is left says the same as the original, that is restored byte
+//! for byte. A file that was created for the parts is deleted with them. An entry that starts
+//! another program, or connects to a server over HTTP, is not ours: it is replaced only on request,
+//! and never removed. Edits use `\n` as line ending; each line gets its original line ending back.
+//! [`real_path`] keeps a repository from leading a change elsewhere.
 
 use ack_api::Hint;
 use ack_api::text::line;
-use std::fs::{Metadata, Permissions};
+use std::fs::{self, Metadata, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use similar::TextDiff;
+use tempfile::NamedTempFile;
 
 use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
-use super::real_file::{Draft, LinkProblem, RealFile};
-use super::undo::{Restoration, restore};
-use super::{ClientFile, EmptyContainer, FileFormat, Part, json, parts, toml, yaml};
+use super::real_path::{LinkProblem, real_path};
+use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
 use crate::config::SettingsError;
 use crate::text_file::with_line_ends_of;
 use ack_sys::files;
@@ -75,15 +76,19 @@ pub struct FileChange {
 /// has an entry of another program with our name.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
     let project = file.project.as_deref();
-    let (before, metadata) = read(&file.path, project)?.unzip();
+    let (before, metadata) = match real_path(&file.path, project) {
+        // A link that leads nowhere is read as no file.
+        Err(LinkProblem::Dangling) => (None, None),
+        _ => read(&file.path, project)?.unzip(),
+    };
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
-    // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
+    // Some editors begin a file with a byte order mark.
     let (mark, raw) = without_mark(raw);
     let text = raw.replace("\r\n", "\n");
     let new_text =
         |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
-    let bare = remove_parts(file, &text, EmptyContainer::Keep).map_err(refuse)?;
+    let has_ours = remove_parts(file, &text, None).map_err(refuse)? != text;
     let backup = Backup::of(&file.path, project)?;
     let (after, keep) = match action {
         FileAction::Put | FileAction::Replace => {
@@ -105,26 +110,28 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             } else {
                 new_text(&after)
             };
-            let is_kept = other.is_some() || needs_backup(file, &text, &bare, &backup);
-            (after, new_backup(file, before.as_ref(), &backup, is_kept))
+            let is_kept = other.is_some() || !has_ours || needs_backup(file, &text, &backup);
+            let keep = match (&before, backup) {
+                (Some(text), _) if is_kept => Backup::Text(text.clone()),
+                (None, Backup::Nothing | Backup::NoFile { .. }) => Backup::no_file(&file.path),
+                _ => Backup::Nothing,
+            };
+            (after, keep)
         }
-        FileAction::Remove if before.is_none() || bare == text => {
-            (NewContent::Unchanged, Backup::Nothing)
-        }
+        FileAction::Remove if !has_ours => (NewContent::Unchanged, Backup::Nothing),
         FileAction::Remove => {
-            let after = match restore(file, &text, &backup).map_err(refuse)? {
-                Restoration::FromBackup => match backup {
-                    Backup::Text(backup) => NewContent::Text(backup),
+            let after = match undo(file, &text, &backup).map_err(refuse)? {
+                None => match backup {
+                    Backup::Text(original) => NewContent::Text(original),
                     Backup::NoFile { .. } | Backup::Nothing => NewContent::Removed,
                 },
-                Restoration::Text(text) => new_text(&text),
+                Some(text) => new_text(&text),
             };
             (after, Backup::Nothing)
         }
     };
     if after != NewContent::Unchanged {
-        // A link that leads nowhere was read as no file.
-        RealFile::at(&file.path, project).map_err(refused(&file.path))?;
+        real_path(&file.path, project).map_err(refused(&file.path))?;
     }
     Ok(FileChange {
         path: file.path.clone(),
@@ -136,6 +143,54 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         project: file.project.clone(),
         kept_folders: file.kept_folders.clone(),
     })
+}
+
+/// A text without our parts. `None` if that is what the backup holds.
+fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>, String> {
+    match backup {
+        Backup::Nothing => remove_parts(file, text, None).map(Some),
+        Backup::NoFile { .. } => {
+            let left = remove_parts(file, text, Some(&Value::Null))?;
+            Ok(Some(left).filter(|left| !is_empty(file.format, left)))
+        }
+        Backup::Text(original) => {
+            let original = plain(original);
+            let left = remove_parts(file, text, Some(&read_or_nothing(file, &original)))?;
+            let is_original = has_no_entry(file, &original) && say_the_same(file, &left, &original);
+            Ok(Some(left).filter(|_| !is_original))
+        }
+    }
+}
+
+/// Whether to keep the present text of a file, which has parts of ours: nothing is kept yet, or none
+/// of them starts this program and the rest is not what is kept.
+fn needs_backup(file: &ClientFile, text: &str, backup: &Backup) -> bool {
+    match backup {
+        Backup::Nothing => true,
+        Backup::NoFile { .. } => false,
+        Backup::Text(original) => {
+            let original = plain(original);
+            let left = remove_parts(file, text, Some(&read_or_nothing(file, &original)));
+            let is_original = left.is_ok_and(|left| say_the_same(file, &left, &original));
+            has_no_entry(file, text) && !is_original
+        }
+    }
+}
+
+/// Whether two texts hold the same settings and comments, however they are laid out.
+fn say_the_same(file: &ClientFile, one: &str, other: &str) -> bool {
+    let letters = |text: &str| {
+        let is_layout = |c: &char| c.is_whitespace() || ",{}[]'\"".contains(*c);
+        let mut letters: Vec<char> = text.chars().filter(|c| !is_layout(c)).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let values = |text: &str| {
+        let mut values = super::members(&read_or_nothing(file, text));
+        values.retain(|_, value| !parts::is_empty_container(value));
+        values
+    };
+    letters(one) == letters(other) && values(one) == values(other)
 }
 
 /// What somebody else's entry with our name does, if the file has one.
@@ -164,71 +219,24 @@ pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     levels.try_fold(settings, |value, key| value.get(key))
 }
 
-/// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of
-/// our entries and is not just the kept text plus our parts.
-fn needs_backup(file: &ClientFile, text: &str, bare: &str, backup: &Backup) -> bool {
-    match backup {
-        _ if bare == text => true,
-        Backup::Nothing => true,
-        Backup::NoFile { .. } => false,
-        Backup::Text(backup) => {
-            has_no_entry(file, text) && !differs_only_in_ours(file, backup, bare)
-        }
-    }
-}
-
-fn new_backup(
-    file: &ClientFile,
-    before: Option<&String>,
-    backup: &Backup,
-    needs_backup: bool,
-) -> Backup {
-    match (before, backup) {
-        (Some(text), _) if needs_backup => Backup::Text(text.clone()),
-        (None, Backup::Nothing | Backup::NoFile { .. }) => Backup::no_file(&file.path),
-        _ => Backup::Nothing,
-    }
-}
-
-/// Whether the kept text and the present one are equal apart from our entries.
-fn differs_only_in_ours(file: &ClientFile, backup_text: &str, bare: &str) -> bool {
-    let backup_text = without_mark(backup_text).1.replace("\r\n", "\n");
-    let nothing = Value::Null;
-    let rest = |text: &str, emptied| {
-        let bare = remove_parts(file, text, emptied).ok()?;
-        settings(file.format, &bare).ok()
-    };
-    let same = |emptied| {
-        rest(&backup_text, emptied)
-            .is_some_and(|backup_text| Some(backup_text) == rest(bare, emptied))
-    };
-    has_no_entry(file, &backup_text)
-        && (same(EmptyContainer::Keep) || same(EmptyContainer::RemoveUnless(&nothing)))
-}
-
-/// Whether a text contains neither our server nor our hooks.
-pub(super) fn has_no_entry(file: &ClientFile, text: &str) -> bool {
-    let entries = with_parts(file, |part| !part.is_permission());
-    remove_parts(&entries, text, EmptyContainer::Keep).is_ok_and(|bare| bare == text)
-}
-
-/// The same file with only some of its parts.
-pub(super) fn with_parts(file: &ClientFile, which: impl Fn(&Part) -> bool) -> ClientFile {
-    ClientFile {
-        parts: file
-            .parts
-            .iter()
-            .filter(|part| which(part))
-            .cloned()
-            .collect(),
-        ..file.clone()
-    }
+/// Whether a text contains neither our server nor our hooks. A permission may be the user's own.
+fn has_no_entry(file: &ClientFile, text: &str) -> bool {
+    let mut entries = file.clone();
+    entries
+        .parts
+        .retain(|part| !matches!(part, Part::Words { .. } | Part::Rule { .. }));
+    remove_parts(&entries, text, None).is_ok_and(|bare| bare == text)
 }
 
 /// A byte order mark and the text after it.
 pub(super) fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}')
         .map_or(("", text), |rest| ("\u{feff}", rest))
+}
+
+/// A text as it is edited: without a byte order mark, and with plain line ends.
+fn plain(text: &str) -> String {
+    without_mark(text).1.replace("\r\n", "\n")
 }
 
 impl FileChange {
@@ -269,13 +277,11 @@ impl FileChange {
 
     /// Removes the folders that were created for the file, if they are empty.
     fn remove_empty_folders(&self, created: usize) {
-        let above = self.path.ancestors().skip(1).take(created);
-        for folder in
-            above.take_while(|folder| !self.kept_folders.iter().any(|stays| stays == folder))
-        {
-            let found = RealFile::itself(folder, self.project.as_deref());
+        for folder in self.path.ancestors().skip(1).take(created) {
             // The system refuses to remove a folder that is not empty.
-            if !found.is_ok_and(|folder| folder.remove_folder().is_ok()) {
+            if self.kept_folders.iter().any(|kept| kept == folder)
+                || fs::remove_dir(folder).is_err()
+            {
                 return;
             }
         }
@@ -305,8 +311,7 @@ impl FileChange {
     /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         // A symbolic link stays as it is.
-        let real = RealFile::at(&self.path, self.project.as_deref());
-        let real = real.map_err(refused(&self.path))?;
+        let real = real_path(&self.path, self.project.as_deref()).map_err(refused(&self.path))?;
         let (before, metadata) = text_of(&self.path, &real)?.unzip();
         if before != self.before {
             return Err(unusable(
@@ -325,7 +330,7 @@ impl FileChange {
         }
         let next = match &self.after {
             NewContent::Text(text) => {
-                let draft = real.draft(text, permissions.clone());
+                let draft = draft(&real, text, permissions.clone());
                 Some(draft.map_err(io("write", &self.path))?)
             }
             NewContent::Unchanged | NewContent::Removed => None,
@@ -337,15 +342,34 @@ impl FileChange {
             next,
         })
     }
+
+    /// Removes the backup if it is not needed any more.
+    fn discard_backup(&self) -> Result<(), ConnectError> {
+        match (
+            Backup::of(&self.path, self.project.as_deref())?,
+            &self.after,
+        ) {
+            (Backup::NoFile { folders }, NewContent::Removed) => {
+                Backup::remove(&self.path)?;
+                self.remove_empty_folders(folders);
+            }
+            (Backup::NoFile { .. }, _) => Backup::remove(&self.path)?,
+            (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
+                Backup::remove(&self.path)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// A change that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     change: &'a FileChange,
-    real: RealFile,
+    real: PathBuf,
     permissions: Option<Permissions>,
-    next: Option<Draft>,
+    next: Option<NamedTempFile>,
 }
 
 impl Prepared<'_> {
@@ -355,13 +379,13 @@ impl Prepared<'_> {
         if !change.is_needed() {
             return Ok(());
         }
-        let project = change.project.as_deref();
-        change
-            .backup
-            .write(&change.path, project, self.permissions)?;
+        change.backup.write(&change.path, self.permissions)?;
         match self.next {
-            None => self.real.remove().map_err(io("remove", &change.path))?,
-            Some(next) => next.put_in_place().map_err(io("write", &change.path))?,
+            None => fs::remove_file(&self.real).map_err(io("remove", &change.path))?,
+            Some(next) => {
+                let placed = next.persist(&self.real).map_err(|error| error.error);
+                placed.map(drop).map_err(io("write", &change.path))?;
+            }
         }
         if change.removes_parts {
             change.discard_backup()?;
@@ -370,23 +394,24 @@ impl Prepared<'_> {
     }
 }
 
-impl FileChange {
-    /// Removes the backup if it is not needed any more.
-    fn discard_backup(&self) -> Result<(), ConnectError> {
-        let project = self.project.as_deref();
-        match (Backup::of(&self.path, project)?, &self.after) {
-            (Backup::NoFile { folders }, NewContent::Removed) => {
-                Backup::remove(&self.path, project)?;
-                self.remove_empty_folders(folders);
-            }
-            (Backup::NoFile { .. }, _) => Backup::remove(&self.path, project)?,
-            (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
-                Backup::remove(&self.path, project)?
-            }
-            _ => {}
-        }
-        Ok(())
+/// A new content of a file under a temporary name next to it. Missing folders are created. Without
+/// permissions, only the owner can read it.
+pub(super) fn draft(
+    real: &Path,
+    text: &str,
+    permissions: Option<Permissions>,
+) -> std::io::Result<NamedTempFile> {
+    let folder = real.parent().unwrap_or(real);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".ack-memory-")
+        .tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
     }
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 pub(super) fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
@@ -407,7 +432,7 @@ pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Erro
 }
 
 /// Why a path is not written to.
-pub(super) fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
+fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
     let path = path.to_owned();
     move |problem| match problem {
         LinkProblem::Dangling => unusable(
@@ -428,27 +453,25 @@ pub(super) fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
 }
 
 /// The text and metadata of the file that a path leads to; `None` if there is none.
-fn read(path: &Path, project: Option<&Path>) -> Result<Option<(String, Metadata)>, ConnectError> {
-    match RealFile::at(path, project) {
-        Ok(real) => text_of(path, &real),
-        Err(LinkProblem::Dangling) => Ok(None),
-        Err(problem) => Err(refused(path)(problem)),
-    }
+pub(super) fn read(
+    path: &Path,
+    project: Option<&Path>,
+) -> Result<Option<(String, Metadata)>, ConnectError> {
+    let real = real_path(path, project).map_err(refused(path))?;
+    text_of(path, &real)
 }
 
 /// The text and metadata of a file, which a path leads to; `None` if there is no file.
-pub(super) fn text_of(
-    path: &Path,
-    real: &RealFile,
-) -> Result<Option<(String, Metadata)>, ConnectError> {
+fn text_of(path: &Path, real: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
     let unreadable = |source| {
         ConnectError::Settings(SettingsError::Unreadable {
             path: path.to_owned(),
             source,
         })
     };
-    let Some(file) = real.open().map_err(unreadable)? else {
-        return Ok(None);
+    let file = match files::open(real) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(unreadable)?,
     };
     let metadata = file.metadata().map_err(unreadable)?;
     let bytes = files::read_opened(&file, MAX_FILE_BYTES).map_err(unreadable)?;
@@ -458,34 +481,33 @@ pub(super) fn text_of(
 }
 
 /// A text with our parts.
-pub(super) fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
+fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
     let mut settings = settings(file.format, text)?;
     parts::add(&mut settings, &file.parts)?;
     rewrite(file.format, text, &settings)
 }
 
-/// A text without our parts. Somebody else's entry with our name stays.
-pub(super) fn remove_parts(
-    file: &ClientFile,
-    text: &str,
-    emptied: EmptyContainer<'_>,
-) -> Result<String, String> {
-    let settings = settings(file.format, text)?;
-    let ours = ours_in(file, &settings);
-    let without = |emptied| {
-        let mut bare = settings.clone();
-        parts::remove(&mut bare, &ours.parts, emptied);
-        bare
+/// A text without our parts. Somebody else's entry with our name stays. If it is known what the file
+/// held before, that comes back where our parts are, and objects and lists that end up empty are
+/// removed unless they were there.
+fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {
+    let mut left = settings(file.format, text)?;
+    let ours: Vec<Part> = file
+        .parts
+        .iter()
+        .filter(|part| {
+            entry(&left, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
+        })
+        .cloned()
+        .collect();
+    parts::remove(&mut left, &ours, before);
+    // In two steps, because comments may be all that is left in an object.
+    let text = rewrite(file.format, text, &left)?;
+    let Some(before) = before else {
+        return Ok(text);
     };
-    let text = rewrite(file.format, text, &without(EmptyContainer::Keep))?;
-    rewrite(file.format, &text, &without(emptied))
-}
-
-/// The file with the parts that are not somebody else's entry.
-pub(super) fn ours_in(file: &ClientFile, settings: &Value) -> ClientFile {
-    with_parts(file, |part| {
-        entry(settings, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
-    })
+    parts::prune(&mut left, &ours, before);
+    rewrite(file.format, &text, &left)
 }
 
 pub(super) fn settings(format: FileFormat, text: &str) -> Result<Value, String> {
@@ -494,6 +516,10 @@ pub(super) fn settings(format: FileFormat, text: &str) -> Result<Value, String> 
         FileFormat::Toml => toml::read(text),
         FileFormat::Yaml => yaml::read(text),
     }
+}
+
+fn read_or_nothing(file: &ClientFile, text: &str) -> Value {
+    settings(file.format, text).unwrap_or_default()
 }
 
 /// A text with other settings. Only what differs changes.
@@ -512,7 +538,7 @@ fn rewrite(format: FileFormat, text: &str, new: &Value) -> Result<String, String
     }
 }
 
-pub(super) fn is_empty(format: FileFormat, text: &str) -> bool {
+fn is_empty(format: FileFormat, text: &str) -> bool {
     match format {
         FileFormat::Json => json::is_empty(text),
         FileFormat::Toml => text.trim().is_empty(),

@@ -2,11 +2,13 @@
 //! was installed.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::runner::without_runner;
-use super::{Client, NAME};
+use super::{NAME, quoted};
 use ack_api::text::line;
 
 /// The keys of an entry that say how to start the program. They are overwritten; every other
@@ -106,8 +108,20 @@ fn is_our_program(program: &str) -> bool {
     name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
 }
 
-/// The hooks, as they are named on the command line.
-const HOOKS: [&str; 3] = ["session-start", "user-prompt", "pre-tool-use"];
+/// A shell command that runs one of our hooks: by this program, with any version in its name and in
+/// any place, or by one with another name and the arguments that only `connect` writes.
+static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let hook = r"hook\s(?:session-start|user-prompt|pre-tool-use)";
+    let quoted = r#"['"](?:[^'"]*[/\\])?ack-memory(?:-[^'"/\\]*\d[^'"/\\]*)?(?:\.exe)?['"]"#;
+    let plain = r"(?:^|[\s/\\])ack-memory(?:-\S*\d\S*)?(?:@\S+)?(?:\.exe)?";
+    let by_name = format!(r"(?:{quoted}|{plain})\s(?:[^;&|]*\s)?{hook}(?:[\s;]|$)");
+    let by_arguments = format!(r"\s--(?:root|db)\s[^;&|]*\s{hook}\s[^;&|]*--client\s");
+    Regex::new(&format!("{by_name}|{by_arguments}")).ok()
+});
+
+/// The root that a shell command names.
+static ROOT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\s--root\s+(?:'([^']*)'|(\S+))").ok());
 
 /// Whether a string in a list of permissions or servers names our server or its tools.
 pub fn is_word(word: &str) -> bool {
@@ -132,9 +146,10 @@ pub fn write_rule(folder: &Path, home: &Path) -> Option<String> {
 
 /// The folders that our hooks in these settings name as roots.
 pub fn roots(settings: &Value) -> Vec<PathBuf> {
-    let of_hook = |words: Vec<String>| {
-        let at = words.iter().position(|word| word == "--root")?;
-        words.get(at + 1).map(PathBuf::from)
+    let of_hook = |command: String| {
+        let found = ROOT.as_ref()?.captures(&command)?;
+        let root = found.get(1).or(found.get(2))?;
+        Some(PathBuf::from(root.as_str()))
     };
     handlers(settings)
         .filter(|handler| is_hook(handler))
@@ -155,33 +170,38 @@ pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
     inside.is_some() && folders.iter().any(is_of)
 }
 
-/// Whether an object runs one of our hooks, with any version of the program in any place.
+/// Whether an object runs one of our hooks.
 pub fn is_hook(handler: &Value) -> bool {
-    commands(handler).any(|words| runs_hook(&words))
+    commands(handler).iter().any(|command| runs_hook(command))
 }
 
-/// The commands an object runs, as words: shell commands, or a program with its arguments.
-pub fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
+fn runs_hook(command: &str) -> bool {
+    HOOK.as_ref().is_some_and(|hook| hook.is_match(command))
+}
+
+/// The shell commands that an object runs. Those of a program with a list of arguments are put
+/// together.
+pub fn commands(handler: &Value) -> Vec<String> {
     let arguments = handler
         .get("args")
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let arguments: Vec<String> = arguments
+    let arguments: String = arguments
         .filter_map(Value::as_str)
-        .map(str::to_owned)
+        .map(|argument| format!(" {}", quoted(argument)))
         .collect();
-    let command = move |key: &'static str| handler.get(key).and_then(Value::as_str);
+    let command = |key: &str| {
+        let command = handler.get(key)?.as_str()?;
+        Some(match arguments.as_str() {
+            "" => command.to_owned(),
+            arguments => quoted(command) + arguments,
+        })
+    };
     ["command", "bash", "powershell"]
         .into_iter()
         .filter_map(command)
-        .map(move |command| match arguments.as_slice() {
-            [] => words(command),
-            arguments => [command.to_owned()]
-                .into_iter()
-                .chain(arguments.iter().cloned())
-                .collect(),
-        })
+        .collect()
 }
 
 /// The objects in settings that run a command of a hook, of every event.
@@ -210,8 +230,9 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
 
 /// Whether an object runs our hook with this name.
 pub fn is_hook_called(handler: &Value, hook: &str) -> bool {
-    let mut calls = commands(handler);
-    calls.any(|words| words.iter().any(|word| word == hook)) && is_hook(handler)
+    let call = format!("hook {hook}");
+    let mut commands = commands(handler).into_iter();
+    commands.any(|command| runs_hook(&command) && command.contains(&call))
 }
 
 /// The enabled Claude Code plugin that contains the same server and hook, if any.
@@ -223,60 +244,9 @@ pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     plugins.iter().find(ours).map(|(name, _)| name.as_str())
 }
 
-/// Whether a shell command is `…ack-memory … hook session-start …` or `… hook user-prompt …`. A
-/// program with another name is ours if its arguments are ones that only `connect` writes.
-fn runs_hook(words: &[String]) -> bool {
-    words
-        .split(|word| ["&&", "||", ";", "|", "&"].contains(&word.as_str()))
-        .any(|call| {
-            let hook = call.windows(2).position(
-                |pair| matches!(pair, [hook, name] if hook == "hook" && HOOKS.contains(&name.as_str())),
-            );
-            let Some(at) = hook else { return false };
-            let (before, after) = call.split_at(at);
-            let client = after
-                .windows(2)
-                .any(|pair| matches!(pair, [flag, name] if flag == "--client" && Client::ALL.iter().any(|client| client.name() == name)));
-            let position = before
-                .get(1..)
-                .is_some_and(|flags| flags.iter().any(|flag| flag == "--root" || flag == "--db"));
-            before.iter().any(|word| is_our_program(word)) || (client && position)
-        })
-}
-
 /// Whether a text looks like the suffix of a versioned program name: `0.2`, `v2`, `x86_64-linux`.
 fn is_version(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
-}
-
-/// The words of a shell command, without quotation marks. A backslash before a letter is part of a
-/// Windows path, which another program may have written.
-fn words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = command.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (Some(_), _) => word.get_or_insert_default().push(letter),
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, '\\') if letters.peek().is_some_and(|next| !next.is_alphanumeric()) => {
-                word.get_or_insert_default().extend(letters.next());
-            }
-            (None, ';') => {
-                words.extend(word.take());
-                words.push(";".to_owned());
-            }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            (None, _) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 #[cfg(test)]
@@ -300,7 +270,7 @@ mod tests {
             "npx -y ack-memory@0.2.0 --root /m hook session-start --client codex",
             "/home/a/.local/bin/uvx ack-memory hook session-start",
         ] {
-            assert!(runs_hook(&words(ours)), "{ours}");
+            assert!(runs_hook(ours), "{ours}");
         }
         for other in [
             "icm hook session-start",
@@ -313,7 +283,7 @@ mod tests {
             "my-ack-memory hook session-start",
             "ack-memory hook-session-start",
         ] {
-            assert!(!runs_hook(&words(other)), "{other}");
+            assert!(!runs_hook(other), "{other}");
         }
     }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{EmptyContainer, Part, members, ours};
+use super::ours::{self, EntryKind};
+use super::{Part, members};
 
 /// Adds parts to settings. Our existing entries are changed in place.
 ///
@@ -51,39 +52,53 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes parts from settings, whatever their values, and objects and lists that end up empty as
-/// `emptied` says.
-pub fn remove(settings: &mut Value, parts: &[Part], emptied: EmptyContainer<'_>) {
+/// Removes parts from settings, whatever their values. What was at their places `before` comes back.
+pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
     let roots = ours::roots(settings);
     for part in parts {
         let Some(path) = part.path() else {
             continue;
         };
+        let earlier = before.and_then(|before| inside(before, path));
+        let was_there = |word: &Value| {
+            earlier
+                .and_then(Value::as_array)
+                .is_some_and(|list| list.contains(word))
+        };
         match (part, at(settings, path)) {
             (Part::Member { name, .. }, Some(Value::Object(object))) => {
-                object.shift_remove(*name);
+                let earlier = earlier.and_then(|earlier| earlier.get(*name));
+                let is_other = |entry: &&Value| EntryKind::of(entry) != EntryKind::ThisProgram;
+                match (object.get_mut(*name), earlier.filter(is_other)) {
+                    (Some(entry), Some(earlier)) => *entry = earlier.clone(),
+                    _ => drop(object.shift_remove(*name)),
+                }
             }
-            (Part::Entry { .. }, Some(Value::Array(list))) => {
-                change_hooks(list, |_| false);
-            }
+            (Part::Entry { .. }, Some(Value::Array(list))) => change_hooks(list, |_| false),
             (Part::Words { .. }, Some(Value::Array(list))) => {
-                list.retain(|word| !word.as_str().is_some_and(ours::is_word));
+                list.retain(|word| was_there(word) || !word.as_str().is_some_and(ours::is_word));
             }
             (Part::Rule { rule, former, .. }, Some(Value::Array(list))) => {
                 let is_ours = |word: &str| {
                     rule.iter().chain(former).any(|rule| rule == word)
                         || ours::is_write_rule(word, &roots)
                 };
-                list.retain(|word| !word.as_str().is_some_and(is_ours));
+                list.retain(|word| was_there(word) || !word.as_str().is_some_and(is_ours));
             }
             _ => {}
         }
-        prune(settings, path, emptied);
+    }
+}
+
+/// Removes objects and lists around parts that are empty, and were not there `before`.
+pub fn prune(settings: &mut Value, parts: &[Part], before: &Value) {
+    for path in parts.iter().filter_map(Part::path) {
+        prune_path(settings, path, before);
     }
     for part in parts {
         // Others may need it as long as the file contains anything else.
         if let (Part::Required { name, value }, Value::Object(top)) = (part, &mut *settings)
-            && emptied.removes(&[*name])
+            && before.get(*name).is_none()
             && top.len() == 1
             && top.get(*name) == Some(value)
         {
@@ -92,17 +107,24 @@ pub fn remove(settings: &mut Value, parts: &[Part], emptied: EmptyContainer<'_>)
     }
 }
 
-/// Puts an entry where the server's belongs.
-pub fn set(settings: &mut Value, part: &Part, entry: Value) {
-    if let Part::Member { path, name, .. } = part
-        && let Ok(object) = object(settings, path)
-    {
-        object.insert((*name).to_owned(), entry);
+/// Removes the container at a path if it is empty, and then those above it, as long as they are
+/// empty.
+fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
+    let Some((last, above)) = path.split_last() else {
+        return;
+    };
+    let is_empty = at(settings, path).is_some_and(|inner| is_empty_container(inner));
+    if !is_empty || inside(before, path).is_some() {
+        return;
     }
+    if let Some(Value::Object(object)) = at(settings, above) {
+        object.shift_remove(*last);
+    }
+    prune_path(settings, above, before);
 }
 
 /// Whether a value is null, or an object or a list without anything in it.
-fn is_empty_container(value: &Value) -> bool {
+pub fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(members) => members.is_empty(),
@@ -111,27 +133,12 @@ fn is_empty_container(value: &Value) -> bool {
     }
 }
 
-/// Removes the container at a path if it is empty, and then those above it, as long as they are
-/// empty.
-pub fn prune(settings: &mut Value, path: &[&str], emptied: EmptyContainer<'_>) {
-    for length in (1..=path.len()).rev() {
-        let Some((path, (last, above))) = path
-            .get(..length)
-            .and_then(|path| Some((path, path.split_last()?)))
-        else {
-            return;
-        };
-        let is_empty = at(settings, path).is_some_and(|inner| is_empty_container(inner));
-        if !is_empty || !emptied.removes(path) {
-            return;
-        }
-        if let Some(Value::Object(object)) = at(settings, above) {
-            object.shift_remove(*last);
-        }
-    }
+/// The value at a path.
+fn inside<'a>(settings: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(settings, |value, key| value.get(*key))
 }
 
-/// The value at a path.
+/// The value at a path, to change it.
 fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
     path.iter()
         .try_fold(settings, |value, key| value.get_mut(*key))

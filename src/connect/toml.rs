@@ -23,7 +23,17 @@ pub fn rewrite(
 ) -> Result<String, String> {
     let mut document = parse(text)?;
     update(document.as_table_mut(), old, new);
-    Ok(document.to_string())
+    let mut after = document.to_string();
+    // A comment above a table goes with it. A person wrote it.
+    for line in text
+        .lines()
+        .filter(|line| line.trim_start().starts_with('#'))
+    {
+        if !after.contains(line) {
+            after += &format!("{line}\n");
+        }
+    }
+    Ok(after)
 }
 
 fn parse(text: &str) -> Result<DocumentMut, String> {

@@ -99,7 +99,7 @@ fn hooks(settings: &Value, path: &str) -> Vec<Unreviewed> {
         .filter(|handler| !ours::is_hook(handler));
     let programs = others
         .flat_map(ours::commands)
-        .filter_map(|words| memory_program(&words));
+        .filter_map(|command| memory_program(&command));
     programs
         .map(|program| Unreviewed {
             what: format!(
@@ -232,12 +232,14 @@ fn is_memory_server(name: &str, entry: &Value) -> bool {
     names.any(keeps_memories)
 }
 
-/// The program that keeps memories and that a command runs, or that a part of the command belongs
-/// to.
-fn memory_program(words: &[String]) -> Option<String> {
-    let part_of = words.iter().find_map(|word| program_in(word));
-    let runs = || program_name(words).filter(|name| keeps_memories(name));
-    part_of.map(str::to_owned).or_else(runs)
+/// The program that keeps memories and that a shell command runs, or that a part of it belongs to.
+fn memory_program(command: &str) -> Option<String> {
+    let words: Vec<String> = command
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'']).to_owned())
+        .collect();
+    let runs = || program_name(&words).filter(|name| keeps_memories(name));
+    program_in(command).map(str::to_owned).or_else(runs)
 }
 
 /// The name of the program that a command runs, without its folder.

@@ -1,5 +1,5 @@
-//! Parts in a YAML file: one entry of a top-level mapping, added, changed or removed line by line.
-//! Every other line stays.
+//! Rewrites a YAML file: entries of a top-level mapping, each as lines of its own. Every other line
+//! stays.
 //!
 //! The code understands only the usual style: a block mapping, with an entry on one or more lines.
 //! It parses the result and compares it with what was intended, so it rejects an unusual style
@@ -31,32 +31,35 @@ pub fn rewrite(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
 ) -> Result<String, String> {
-    let mut lines = YamlLines::of(text);
+    let mut lines = YamlLines(text.split_inclusive('\n').map(str::to_owned).collect());
+    let last = lines.0.last().cloned().unwrap_or_default();
+    if let Some(line) = lines.0.last_mut().filter(|line| !line.ends_with('\n')) {
+        line.push('\n');
+    }
     let sections = old
         .keys()
         .chain(new.keys().filter(|key| !old.contains_key(*key)));
     for section in sections.filter(|section| old.get(*section) != new.get(*section)) {
-        let empty = Map::new();
-        let entries = |top: &Map<String, Value>| {
-            let section = top.get(section).and_then(Value::as_object);
-            section.unwrap_or(&empty).clone()
-        };
-        let (before, after) = (entries(old), entries(new));
+        let (before, after) = (entries(old, section), entries(new, section));
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
             lines.take(section, name)?;
         }
-        for (name, entry) in after
-            .iter()
-            .filter(|(name, entry)| before.get(*name) != Some(*entry))
-        {
-            let entry = entry.as_object().ok_or_else(|| unusual_style(section))?;
-            lines.put(section, name, entry)?;
+        for (name, entry) in after {
+            if before.get(&name) != Some(&entry) {
+                let entry = entry.as_object().ok_or_else(|| unusual_style(section))?;
+                lines.put(section, &name, entry)?;
+            }
         }
         if !new.contains_key(section) {
-            lines.take_section(section);
+            lines
+                .0
+                .retain(|line| key_of(line, 0).as_ref() != Some(section));
         }
     }
-    let text = lines.text();
+    let mut text = lines.0.concat();
+    if !last.is_empty() && !last.ends_with('\n') && text.ends_with(&format!("{last}\n")) {
+        text.pop();
+    }
     // An empty mapping counts as missing.
     let full = |top: &Map<String, Value>| {
         let mut top = top.clone();
@@ -67,6 +70,12 @@ pub fn rewrite(
         Value::Object(top) if full(&top) == full(new) => Ok(text),
         _ => Err("it is not in the usual style, one entry per line".to_owned()),
     }
+}
+
+/// The entries of a section.
+fn entries(top: &Map<String, Value>, section: &str) -> Map<String, Value> {
+    let entries = top.get(section).and_then(Value::as_object);
+    entries.cloned().unwrap_or_default()
 }
 
 /// Whether nothing is left.
@@ -83,101 +92,41 @@ fn unusual_style(section: &str) -> String {
 }
 
 /// The lines of a text, each with its line end.
-struct YamlLines(Vec<String>, Ending);
-
-/// How a text ends.
-#[derive(PartialEq, Eq)]
-enum Ending {
-    /// With a line end.
-    Closed,
-    /// Without one.
-    Open,
-}
+struct YamlLines(Vec<String>);
 
 /// A range of lines.
 type Span = std::ops::Range<usize>;
 
 impl YamlLines {
-    fn of(text: &str) -> Self {
-        let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-        match lines.last_mut().filter(|last| !last.ends_with('\n')) {
-            Some(last) => {
-                last.push('\n');
-                Self(lines, Ending::Open)
-            }
-            None => Self(lines, Ending::Closed),
-        }
-    }
-
-    fn text(self) -> String {
-        let mut text = self.0.concat();
-        if self.1 == Ending::Open {
-            text.pop();
-        }
-        text
-    }
-
-    /// Adds an entry to a section. Changes only the lines whose value differs.
+    /// Adds an entry to a section, or replaces what is below its name.
     fn put(&mut self, section: &str, name: &str, entry: &Map<String, Value>) -> Result<(), String> {
         let Some(body) = self.section(section)? else {
-            let end = self.0.len();
-            self.insert(end, vec![format!("{section}:\n")]);
-            let lines = block_style(name, entry, INDENT);
-            self.insert(end + 1, lines);
+            self.0.push(format!("{section}:\n"));
+            self.0.extend(block_style(name, entry, INDENT));
             return Ok(());
         };
         let indent = self.indent_in(&body).unwrap_or(INDENT);
-        let Some(known) = self.entry(&body, indent, name) else {
-            let lines = block_style(name, entry, indent);
-            self.insert(self.end_of_content(&body), lines);
-            return Ok(());
-        };
-        let inside = known.start + 1..known.end;
-        let deeper = self
-            .indent_in(&inside)
-            .ok_or_else(|| unusual_style(section))?;
-        let old = self.keys(&inside, deeper)?;
-        // From the end, so that earlier positions stay valid.
-        for (key, span) in old.iter().rev() {
-            match entry.get(key) {
-                None => drop(self.0.drain(span.clone())),
-                Some(value) if self.has_value(span, value) => {}
-                Some(value) => {
-                    let line = format!("{}{key}: {}\n", " ".repeat(deeper), flow_style(value));
-                    self.0.splice(span.clone(), [line]);
-                }
+        let known = self.entry(&body, indent, name);
+        let end = self.end_of_content(&body);
+        let mut lines = block_style(name, entry, indent);
+        let replaced = match known {
+            Some(known) => {
+                // The line with the name may have a comment.
+                lines.remove(0);
+                known.start + 1..known.end
             }
-        }
-        let known = self.entry(&body, indent, name).unwrap_or(known);
-        let missing = entry
-            .iter()
-            .filter(|(key, _)| !old.iter().any(|(old, _)| old == *key));
-        let missing = missing
-            .map(|(key, value)| format!("{}{key}: {}\n", " ".repeat(deeper), flow_style(value)))
-            .collect();
-        self.insert(known.end, missing);
+            None => end..end,
+        };
+        self.0.splice(replaced, lines);
         Ok(())
     }
 
     /// Removes an entry from a section.
     fn take(&mut self, section: &str, name: &str) -> Result<(), String> {
-        let body = self
-            .section(section)?
-            .ok_or_else(|| unusual_style(section))?;
-        let indent = self
-            .indent_in(&body)
-            .ok_or_else(|| unusual_style(section))?;
-        let known = self.entry(&body, indent, name);
+        let body = self.section(section)?;
+        let known = body.and_then(|body| self.entry(&body, self.indent_in(&body)?, name));
         self.0.drain(known.ok_or_else(|| unusual_style(section))?);
         Ok(())
-    }
-
-    /// Removes the line that begins a section.
-    fn take_section(&mut self, section: &str) {
-        let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
-        if let Some(at) = self.0.iter().position(starts) {
-            self.0.remove(at);
-        }
     }
 
     /// The lines of a section, without the one that names it.
@@ -224,42 +173,6 @@ impl YamlLines {
         let is_over = |line: &String| indent_of(line).is_some_and(|deep| deep <= indent);
         let length = after.take_while(|line| !is_over(line)).count();
         Some(at..self.end_of_content(&(at..at + 1 + length)))
-    }
-
-    /// The keys of an entry, each with its lines.
-    fn keys(&self, span: &Span, indent: usize) -> Result<Vec<(String, Span)>, String> {
-        let mut keys: Vec<(String, Span)> = Vec::new();
-        for at in span.clone() {
-            let line = self.0.get(at).map_or("", |line| line.as_str());
-            match (key_of(line, indent), keys.last_mut()) {
-                (Some(key), _) => keys.push((key, at..at + 1)),
-                // A list may have the same indentation as its key.
-                (None, Some((_, span))) if indent_of(line).is_some() => span.end = at + 1,
-                _ => {}
-            }
-        }
-        let is_known = keys
-            .first()
-            .is_none_or(|(_, first)| first.start == span.start);
-        if is_known {
-            Ok(keys)
-        } else {
-            Err("an entry begins with no key".to_owned())
-        }
-    }
-
-    /// Whether the lines of a key have this value already.
-    fn has_value(&self, span: &Span, value: &Value) -> bool {
-        let text = self.0.get(span.clone()).unwrap_or_default().concat();
-        let read = serde_saphyr::from_str::<Map<String, Value>>(&text);
-        read.is_ok_and(|read| read.values().eq([value]))
-    }
-
-    fn insert(&mut self, at: usize, lines: Vec<String>) {
-        if at == self.0.len() && !lines.is_empty() {
-            self.1 = Ending::Closed;
-        }
-        self.0.splice(at..at, lines);
     }
 }
 
@@ -389,7 +302,7 @@ mod tests {
     fn our_entry_is_changed_in_place_and_keeps_added_keys() {
         check(
             "extensions:\n  \"ack-memory\": # mine\n    uri: http://x\n    type: sse\n    args:\n    - old\n    # why\n    enabled: false\n    timeout: 5\n  z:\n    cmd: z\n",
-            "extensions:\n  \"ack-memory\": # mine\n    type: stdio\n    args: [\"--root\", /m, serve]\n    # why\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
+            "extensions:\n  \"ack-memory\": # mine\n    type: stdio\n    args: [\"--root\", /m, serve]\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
         );
     }
 
