@@ -2,7 +2,7 @@
 //! declared once. The effective value remembers its source.
 
 mod error;
-mod file;
+pub mod file;
 pub mod tools;
 
 use std::collections::BTreeMap;
@@ -81,8 +81,6 @@ pub const ENVIRONMENT: [(&str, &str); 9] = [
     ),
 ];
 
-/// Maximum results if a request has no `limit`.
-const DEFAULT_LIMIT: u32 = 10;
 /// Maximum tokens if a request has no `max_tokens`.
 const DEFAULT_TOKENS: u32 = 4_000;
 /// Memory for the indexes of all scopes together.
@@ -166,13 +164,6 @@ impl MaxStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Results per page, 1 to 50 (default 10).
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::<_, 1, 50>"
-    )]
-    #[schemars(range(min = 1, max = 50))]
-    pub results: Option<u32>,
     /// Maximum tokens per answer, 200 to 20000 (default 4000).
     #[serde(
         skip_serializing_if = "Option::is_none",
@@ -316,8 +307,6 @@ pub struct Config {
     pub other_folders: Vec<PathBuf>,
     /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,
-    /// Results per page.
-    pub limit: Setting<u32>,
     /// Tokens per answer.
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together. What a request needs is always available; the
@@ -471,7 +460,6 @@ impl Config {
             project,
             other_folders: Vec::new(),
             default_scope: None,
-            limit: nothing.clone(),
             tokens: nothing.clone(),
             index_bytes: INDEX_BYTES,
             resident: nothing.clone(),
@@ -525,7 +513,6 @@ impl Config {
                 value,
                 source: Source::File,
             }),
-            limit: number(settings.limits.results, DEFAULT_LIMIT),
             tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
             resident: number(settings.limits.resident, DEFAULT_RESIDENT),
             seconds: number(settings.limits.seconds, DEFAULT_SECONDS),

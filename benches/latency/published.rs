@@ -60,7 +60,7 @@ pub fn follow(root: &Path, bucket: &Bucket, max_age: &str) {
     std::fs::create_dir_all(&scope).unwrap();
     let text = format!(
         "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\ncredentials = \"anonymous\"\n\
-         max_age = \"{max_age}\"\ncache = \"64GiB\"\n",
+         max_age = \"{max_age}\"\n",
         bucket.endpoint()
     );
     std::fs::write(scope.join("scope.toml"), text).unwrap();

@@ -9,42 +9,94 @@ use ack_sys::files;
 
 use super::error::SettingsError;
 
-/// Keys that no longer exist, and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str); 13] = [
+/// Keys that no longer exist, each with its file and what to do instead. `*` stands for any name.
+const REMOVED_KEYS: [(&str, &str, &str); 20] = [
     (
+        "scope.toml",
         "decisions",
         "remove the line; decisions go to the log `decisions.jsonl` beside this file, which can be \
          copied",
     ),
-    ("serve", "write `max_status` at the top of the file"),
     (
+        "scope.toml",
+        "remote.command",
+        "run a helper that serves credentials, such as `aws-vault exec --ecs-server`; docs/buckets.md \
+         says which variables are read",
+    ),
+    (
+        "scope.toml",
+        "remote.cache",
+        "remove the line; a version may take 2 GiB, or a quarter of the free space",
+    ),
+    (
+        "config.toml",
+        "serve",
+        "write `max_status` at the top of the file",
+    ),
+    (
+        "config.toml",
         "limits.memory",
         "remove the line; indexes are dropped above 1 GiB, but never one that a request needs",
     ),
     (
+        "config.toml",
+        "limits.results",
+        "remove the line; a request names its `limit`, and a query `--limit`",
+    ),
+    (
+        "config.toml",
         "upstream.*.env",
         "name variables in `env_from`, or let `env` set them: `command = [\"env\", \
          \"NAME=VALUE\", …]`",
     ),
     (
+        "config.toml",
         "upstream.*.cwd",
         "let a shell change the folder: `command = [\"sh\", \"-c\", \"cd DIR && exec …\"]`",
     ),
-    ("upstream.*.headers", "use `token_env` for a bearer token"),
-    ("upstream.*.token_file", "use `token_env`"),
     (
+        "config.toml",
+        "upstream.*.headers",
+        "use `token_env` for a bearer token",
+    ),
+    ("config.toml", "upstream.*.token_file", "use `token_env`"),
+    (
+        "config.toml",
         "upstream.*.start_timeout_ms",
         "remove the line; it is `timeout_ms`, but at most 10 seconds",
     ),
     (
+        "config.toml",
         "upstream.*.list_wait_ms",
         "remove the line; it is 1.5 seconds",
     ),
-    ("tools.*.calls", FOUR_TOOLS),
-    ("tools.*.arguments", FOUR_TOOLS),
-    ("tools.*.others", FOUR_TOOLS),
-    ("tools.*.preset", FOUR_TOOLS),
+    ("config.toml", "tools.*.calls", FOUR_TOOLS),
+    ("config.toml", "tools.*.arguments", FOUR_TOOLS),
+    ("config.toml", "tools.*.others", FOUR_TOOLS),
+    ("config.toml", "tools.*.preset", FOUR_TOOLS),
+    (
+        TOKENS,
+        "max_status",
+        "remove the line; `max_status` of config.toml applies to every client",
+    ),
+    (
+        TOKENS,
+        "requests_per_minute",
+        "remove the line; limit the rate in the reverse proxy",
+    ),
+    (
+        TOKENS,
+        "at_once",
+        "remove the line; a client may have 32 requests in progress",
+    ),
+    (
+        TOKENS,
+        "upstreams",
+        "remove the line; clients of this file see no upstream servers",
+    ),
 ];
+/// The file of tokens, in the table of removed keys.
+pub const TOKENS: &str = "tokens";
 const FOUR_TOOLS: &str =
     "tools of the set can be hidden, renamed and described; `surface` names another set";
 
@@ -125,8 +177,13 @@ fn explain(
     };
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
+    let file = if known.iter().any(|known| known == "default_scope") {
+        "config.toml"
+    } else {
+        "scope.toml"
+    };
     if problem.starts_with("unknown field")
-        && let Some(instead) = instead_of(&key, known)
+        && let Some(instead) = instead_of(file, &key)
     {
         let key = text::line(&key, 80);
         let message = format!("line {line}: the key `{key}` no longer exists: {instead}");
@@ -164,13 +221,8 @@ fn explain(
     (line, message, nearest)
 }
 
-/// What to do instead of a key that no longer exists.
-fn instead_of(key: &str, known: &[String]) -> Option<&'static str> {
-    // `decisions` was a key of scope.toml, the others were of config.toml.
-    let is_manifest = !known.iter().any(|known| known == "default_scope");
-    if is_manifest != (key == "decisions") {
-        return None;
-    }
+/// What to do instead of a key that no longer exists in a file.
+pub fn instead_of(file: &str, key: &str) -> Option<&'static str> {
     let is_key = |pattern: &str| {
         let (key, pattern) = (key.split('.'), pattern.split('.'));
         key.clone().count() == pattern.clone().count()
@@ -178,8 +230,9 @@ fn instead_of(key: &str, known: &[String]) -> Option<&'static str> {
                 .zip(pattern)
                 .all(|(key, word)| word == "*" || word == key)
     };
-    let removed = REMOVED_KEYS.iter().find(|(pattern, _)| is_key(pattern));
-    removed.map(|(_, instead)| *instead)
+    let mut removed = REMOVED_KEYS.iter();
+    let found = removed.find(|(of, pattern, _)| *of == file && is_key(pattern));
+    found.map(|(.., instead)| *instead)
 }
 
 /// Replaces the library's Rust terms with TOML terms.

@@ -351,12 +351,7 @@ impl ScopeFinder {
         } else {
             (Manifest::default(), None)
         };
-        let remote = if names_command(&manifest) && self.is_outside(&file) {
-            Err(foreign_command(&file))
-        } else {
-            published_remote(folder, &manifest)
-        };
-        let remote = remote.unwrap_or_else(|wrong| {
+        let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
             if !matches!(wrong, SettingsError::LightBuild { .. }) {
                 manifest.visibility = Visibility::Private;
             }
@@ -414,14 +409,11 @@ impl ScopeFinder {
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let file = folder.join("scope.toml");
-        let (mut manifest, mut problem) = if file.exists() {
+        let (mut manifest, problem) = if file.exists() {
             load(&file)
         } else {
             (Manifest::default(), None)
         };
-        if names_command(&manifest) {
-            problem = Some(foreign_command(&file));
-        }
         // It is the only scope, and the user named it.
         manifest.visibility = Visibility::Shared;
         manifest.unreviewed = self.unreviewed.unwrap_or(manifest.unreviewed);
@@ -457,31 +449,12 @@ impl ScopeFinder {
     }
 }
 
-/// Whether a manifest names a program to run.
-fn names_command(manifest: &Manifest) -> bool {
-    let remote = manifest.remote.as_ref();
-    remote.is_some_and(|remote| !remote.command.is_empty())
-}
-
 /// Whether a file lies under the scope root, with every link resolved.
 fn is_inside(root: &Path, file: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     real(root)
         .zip(real(file))
         .is_some_and(|(root, file)| file.starts_with(root))
-}
-
-/// The error for a manifest that may come with a repository and names a program to run.
-fn foreign_command(file: &Path) -> SettingsError {
-    SettingsError::Invalid {
-        path: file.to_owned(),
-        message: "`command` of [remote] names a program to run, so it only counts in a scope.toml \
-                  under the scope root, not beside a database or behind a link"
-            .to_owned(),
-        line: None,
-        nearest: Vec::new(),
-        known: Vec::new(),
-    }
 }
 
 /// Checks that a scope can be used with this manifest.

@@ -20,6 +20,8 @@ use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
+/// Maximum results if a request has no `limit`.
+const DEFAULT_LIMIT: u32 = 10;
 
 /// Rejects texts that are too long. Texts from the command line and from prompts have not been
 /// checked against a schema.
@@ -218,7 +220,7 @@ struct PageSize {
 }
 
 fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
-    let usual = config.limit.value;
+    let usual = DEFAULT_LIMIT;
     let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
     let default = if fills_budget {
         usual.max(FULL_PAGE)

@@ -37,15 +37,15 @@ fn edit(root: &Root, editor: &str) -> Outcome {
 fn config_path_show_and_schema_report_the_effective_settings() {
     let root = Root::new();
     let path = root.path().join("config.toml");
-    std::fs::write(&path, "[limits]\nresults = 7\n").unwrap();
+    std::fs::write(&path, "[limits]\ntokens = 700\n").unwrap();
     let output = ack(root.path(), &["config", "path"]).ok();
     assert_eq!(output.trim(), path.to_str().unwrap());
     let output = ack(root.path(), &["config", "show"]).ok();
     let line = output
         .lines()
-        .find(|line| line.starts_with("limits.results"));
+        .find(|line| line.starts_with("limits.tokens"));
     let words: Vec<&str> = line.unwrap().split_whitespace().collect();
-    assert_eq!(words, ["limits.results", "7", "config.toml"]);
+    assert_eq!(words, ["limits.tokens", "700", "config.toml"]);
     let answer = ack(root.path(), &["config", "show", "--json"]).json();
     let of = |name: &str| {
         answer
@@ -56,7 +56,7 @@ fn config_path_show_and_schema_report_the_effective_settings() {
             .unwrap()
             .clone()
     };
-    assert_eq!(of("limits.tokens")["source"], "default");
+    assert_eq!(of("limits.seconds")["source"], "default");
     let schema: Value = ack(root.path(), &["config", "schema"]).json();
     let kept = std::fs::read_to_string("schemas/config.json").unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
@@ -117,12 +117,12 @@ fn config_edit_saves_only_valid_settings() {
     let (root, tools) = (Root::new(), tempfile::TempDir::new().unwrap());
     let path = root.path().join("config.toml");
     let content = || std::fs::read_to_string(&path).ok();
-    let good = "[limits]\nresults = 7\n";
+    let good = "[limits]\ntokens = 700\n";
     edit(&root, &editor(tools.path(), &[good])).ok();
     assert_eq!(content().as_deref(), Some(good));
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     for bad in [
-        "[limits]\nresults = 0\n",
+        "[limits]\ntokens = 0\n",
         "limts = 1\n",
         "[tools]\nset = \"nothing\"\n",
     ] {
@@ -133,7 +133,7 @@ fn config_edit_saves_only_valid_settings() {
     let output = edit(&root, &editor(tools.path(), &[good])).ok();
     assert!(output.contains("nothing was changed"), "{output}");
     edit(&root, "false").fails(1);
-    edit(&root, &editor(tools.path(), &["[limits]\nresults = 9\n"])).ok();
+    edit(&root, &editor(tools.path(), &["[limits]\ntokens = 900\n"])).ok();
     let mode = path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600, "as it was");
 }
@@ -151,7 +151,7 @@ fn config_edit_asks_about_invalid_settings_at_a_terminal() {
             .args(["config", "edit"]);
         Session::start(command)
     };
-    let (bad, good) = ("limts = 1\n", "[limits]\nresults = 7\n");
+    let (bad, good) = ("limts = 1\n", "[limits]\ntokens = 700\n");
     let mut terminal = start(&[bad, good]);
     terminal.expect("limts").expect("Edit again").press("e\n");
     assert_eq!(terminal.end().0, Some(0));

@@ -644,21 +644,21 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         "",
         "default_scope = 'a'",
         "[limits]",
-        "[limits]\nresults = 50\ntokens = 20000",
-        "[limits]\nresults = 1\ntokens = 200",
+        "[limits]\ntokens = 20000",
+        "[limits]\ntokens = 200",
     ] {
         load(text).unwrap();
     }
-    assert_eq!(load("[limits]\nresults = 3").unwrap().limit.value, 3);
+    assert_eq!(load("[limits]\ntokens = 300").unwrap().tokens.value, 300);
     let invalid = [
         ("defualt_scope = 'a'", 1, "defualt_scope", "default_scope"),
-        ("\n[limit]\nresults = 5", 2, "limit", "limits"),
-        ("[limits]\nresluts = 5", 2, "resluts", "results"),
-        ("[limits]\nresults = 0", 2, "results", ""),
-        ("[limits]\nresults = 51", 2, "results", ""),
+        ("\n[limit]\ntokens = 500", 2, "limit", "limits"),
+        ("[limits]\ntokns = 500", 2, "tokns", "tokens"),
+        ("[limits]\nseconds = 0", 2, "seconds", ""),
+        ("[limits]\nseconds = 3601", 2, "seconds", ""),
         ("[limits]\ntokens = 199", 2, "tokens", ""),
-        ("[limits]\nresults = -1", 2, "", ""),
-        ("[limits]\nresults = '5'", 2, "`limits.results`", ""),
+        ("[limits]\nseconds = -1", 2, "", ""),
+        ("[limits]\nseconds = '5'", 2, "`limits.seconds`", ""),
         // What there was says what to do instead.
         (
             "[serve]\nmax_status = 'all'",
@@ -670,6 +670,12 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
             "[limits]\nmemory = 64",
             2,
             "the key `limits.memory` no longer exists: remove the line",
+            "",
+        ),
+        (
+            "[limits]\nresults = 5",
+            2,
+            "the key `limits.results` no longer exists: remove the line",
             "",
         ),
         ("default_scope = 5", 1, "", ""),

@@ -520,7 +520,7 @@ fn broken_stores_and_settings_print_one_line() {
 fn a_person_reads_why_a_session_has_no_memories() {
     let settings = Root::samples();
     let file = settings.path().join("config.toml");
-    std::fs::write(&file, "[limits]\nresults = \"many\"\n").unwrap();
+    std::fs::write(&file, "[limits]\ntokens = \"many\"\n").unwrap();
     let garbage = Root::new();
     let store = garbage.scope_folder("p").join("memory.db");
     std::fs::write(&store, vec![0xA5; 4096]).unwrap();

@@ -456,12 +456,10 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
         std::thread::sleep(Duration::from_millis(1_100));
     };
     assert_eq!((found("approved"), found("all")), (8, 8));
-    write("[limits]\nresults = 3\n");
-    assert_eq!((found("approved"), found("all")), (3, 3));
-    write("max_status = \"all\"\n[limits]\nresults = 50\n");
-    assert_eq!((found("approved"), found("all")), (8, 12));
-    write("[limits]\nresults = \"many\"\n");
-    assert_eq!((found("approved"), found("all")), (8, 12));
+    write("max_status = \"all\"\n");
+    assert_eq!((found("approved"), found("all")), (8, 10));
+    write("[limits]\ntokens = \"many\"\n");
+    assert_eq!((found("approved"), found("all")), (8, 10));
     std::fs::remove_file(root.path().join("config.toml")).unwrap();
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!((found("approved"), found("all")), (8, 8));

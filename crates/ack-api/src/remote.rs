@@ -23,13 +23,8 @@ pub struct RemoteSettings {
     /// The region of the bucket (default `us-east-1`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Where the credentials come from: `env` (default), `instance`, `anonymous` or `command`.
+    /// Where the credentials come from: `env` (default), `instance` or `anonymous`.
     pub credentials: Credentials,
-    /// With `credentials = "command"`: the program and its arguments. It prints JSON in the format
-    /// of AWS's `credential_process`. The program is an absolute path or a name on `PATH`; no shell
-    /// is used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
     /// How long a local version counts as current before the bucket is asked again, for instance
     /// `60s` (the default), `5m` or `1h`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,10 +33,6 @@ pub struct RemoteSettings {
     /// (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
-    /// How much disk space a version may take on this machine, for instance `2GiB`. Default: 2 GiB,
-    /// or a quarter of the free space if that is more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<String>,
 }
 
 /// A setting that cannot be used.
@@ -65,8 +56,6 @@ pub enum Credentials {
     Instance,
     /// None: anyone may read the bucket.
     Anonymous,
-    /// A command.
-    Command,
 }
 
 impl RemoteSettings {
@@ -77,31 +66,11 @@ impl RemoteSettings {
     pub fn check(&self) -> Result<(), SettingProblem> {
         self.max_age()?;
         self.offline()?;
-        self.cache()?;
         if let Some(endpoint) = &self.endpoint {
             check_endpoint(endpoint).map_err(|allowed| SettingProblem {
                 key: "endpoint",
                 problem: invalid_value(endpoint, allowed),
             })?;
-        }
-        if (self.credentials == Credentials::Command) == self.command.is_empty() {
-            return Err(SettingProblem {
-                key: "command",
-                problem: "needed for `credentials = \"command\"`, and for nothing else".to_owned(),
-            });
-        }
-        // A path relative to the working folder could run a program from a repository.
-        if let Some(program) = self.command.first()
-            && program.contains('/')
-            && !program.starts_with('/')
-        {
-            return Err(SettingProblem {
-                key: "command",
-                problem: invalid_value(
-                    program,
-                    "an absolute path or the name of a program on PATH",
-                ),
-            });
         }
         Ok(())
     }
@@ -125,28 +94,6 @@ impl RemoteSettings {
     /// [`SettingProblem`].
     pub fn offline(&self) -> Result<Duration, SettingProblem> {
         duration("offline", self.offline.as_deref(), DEFAULT_OFFLINE)
-    }
-
-    /// How many bytes a version may take on this machine, if that is set.
-    ///
-    /// # Errors
-    /// [`SettingProblem`].
-    pub fn cache(&self) -> Result<Option<u64>, SettingProblem> {
-        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
-        let Some(value) = self.cache.as_deref() else {
-            return Ok(None);
-        };
-        let parsed = units.iter().find_map(|(unit, shift)| {
-            let number: u64 = value.trim().strip_suffix(unit)?.trim().parse().ok()?;
-            number.checked_mul(1 << shift)
-        });
-        parsed.map(Some).ok_or_else(|| SettingProblem {
-            key: "cache",
-            problem: invalid_value(
-                value,
-                "a number and KiB, MiB, GiB or TiB, for instance `2GiB`",
-            ),
-        })
     }
 }
 
@@ -239,10 +186,9 @@ pub fn check_endpoint(endpoint: &str) -> Result<(), &'static str> {
 mod tests {
     use super::*;
 
-    fn settings(max_age: &str, cache: &str, endpoint: &str) -> RemoteSettings {
+    fn settings(max_age: &str, endpoint: &str) -> RemoteSettings {
         RemoteSettings {
             max_age: Some(max_age.to_owned()),
-            cache: Some(cache.to_owned()),
             endpoint: Some(endpoint.to_owned()),
             ..RemoteSettings::default()
         }
@@ -250,42 +196,21 @@ mod tests {
 
     #[test]
     fn values_have_units() {
-        let settings = settings("5m", "512MiB", "https://minio.example.com");
+        let settings = settings("5m", "https://minio.example.com");
         settings.check().unwrap();
         assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
-        assert_eq!(settings.cache().unwrap(), Some(512 << 20));
-    }
-
-    #[test]
-    fn a_command_does_not_depend_on_the_working_folder() {
-        for (program, is_allowed) in [
-            ("aws", true),
-            ("/usr/bin/aws", true),
-            ("./aws", false),
-            ("tools/aws", false),
-        ] {
-            let settings = RemoteSettings {
-                credentials: Credentials::Command,
-                command: vec![program.to_owned()],
-                ..RemoteSettings::default()
-            };
-            assert_eq!(settings.check().is_ok(), is_allowed, "{program}");
-        }
     }
 
     #[test]
     fn unusable_values_are_named() {
         for (settings, key) in [
-            (settings("5", "1GiB", "https://a.example"), "max_age"),
-            (settings("5m", "1GB", "https://a.example"), "cache"),
-            (settings("5m", "1GiB", "http://a.example"), "endpoint"),
-            (settings("5m", "1GiB", "a.example"), "endpoint"),
+            (settings("5", "https://a.example"), "max_age"),
+            (settings("5m", "http://a.example"), "endpoint"),
+            (settings("5m", "a.example"), "endpoint"),
         ] {
             let error = settings.check().unwrap_err().to_string();
             assert!(error.contains(key), "{error}");
         }
-        settings("5m", "1GiB", "http://127.0.0.1:9000")
-            .check()
-            .unwrap();
+        settings("5m", "http://127.0.0.1:9000").check().unwrap();
     }
 }

@@ -32,7 +32,7 @@ use crate::format::{self, Head, LINKS, Version};
 const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
 const MAX_STATE_BYTES: u64 = 1 << 20;
-/// How many bytes a version may always take if `cache` of `[remote]` is not set.
+/// How many bytes a version may always take.
 const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
@@ -91,7 +91,6 @@ impl Cache {
         }
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -108,16 +107,12 @@ impl Cache {
         folder.join(VERSION_FILE).is_file().then_some(folder)
     }
 
-    /// How many bytes a version may take: the configured limit, or else one that depends on the
-    /// free space.
-    pub fn allowed_bytes(&self, set: Option<u64>) -> u64 {
-        set.unwrap_or_else(|| {
-            let free = ack_sys::disk::free_bytes(&self.folder).unwrap_or_default();
-            DEFAULT_BYTES.max(free / FREE_SPACE_SHARE)
-        })
+    /// How many bytes a version may take: it depends on the free space.
+    pub fn allowed_bytes(&self) -> u64 {
+        let free = ack_sys::disk::free_bytes(&self.folder).unwrap_or_default();
+        DEFAULT_BYTES.max(free / FREE_SPACE_SHARE)
     }
 
-    /// The version that is served.
     pub fn version(&self) -> Option<Version> {
         read_version(&self.installed()?)
     }
@@ -374,7 +369,6 @@ pub fn version_name(version: u64, log: &str) -> String {
     safe.map_or_else(|| version.to_string(), std::borrow::Cow::into_owned)
 }
 
-/// The version in a folder.
 pub fn read_version(folder: &Path) -> Option<Version> {
     let text = ack_sys::files::read_text(&folder.join(VERSION_FILE), 64 << 20).ok()?;
     serde_json::from_str(&text).ok()
@@ -436,7 +430,6 @@ pub fn file_path(folder: &Path, path: &str) -> PathBuf {
     }
 }
 
-/// The SHA-256 of a file.
 pub fn file_digest(path: &Path) -> std::io::Result<String> {
     let mut file = ack_sys::files::open(path)?;
     let mut hasher = Sha256::new();

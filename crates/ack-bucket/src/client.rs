@@ -26,12 +26,9 @@ pub struct Client {
     address: Address,
 }
 
-/// An object and its state.
 #[derive(Debug, Clone)]
 pub struct Object {
-    /// Its contents.
     pub bytes: Bytes,
-    /// Its state.
     pub state: ObjectState,
 }
 
@@ -66,10 +63,8 @@ impl ObjectState {
     }
 }
 
-/// The result of a read.
 #[derive(Debug)]
 pub enum ReadOutcome {
-    /// The object.
     Found(Object),
     /// The object is still in the given state.
     Unchanged,
@@ -77,12 +72,10 @@ pub enum ReadOutcome {
     Missing,
 }
 
-/// An object in a listing.
 #[derive(Debug, Clone)]
 pub struct ListedObject {
     /// Its name, without the prefix of the address.
     pub name: String,
-    /// Its length.
     pub bytes: u64,
     /// When it was last written.
     pub modified: jiff::Timestamp,
@@ -91,7 +84,6 @@ pub struct ListedObject {
 /// The condition under which an object is written.
 #[derive(Debug, Clone)]
 pub enum WriteCondition<'a> {
-    /// Unconditionally.
     Always,
     /// Only if it does not exist yet.
     IfAbsent,
@@ -121,7 +113,6 @@ impl Client {
         })
     }
 
-    /// The address.
     pub const fn address(&self) -> &Address {
         &self.address
     }
@@ -313,7 +304,6 @@ impl Client {
         Ok(())
     }
 
-    /// The objects in a folder.
     pub fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BucketError> {
         let path = if folder.is_empty() {
             Path::from(self.address.prefix.clone())

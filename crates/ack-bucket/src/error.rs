@@ -12,13 +12,12 @@ use ack_store::StoreError;
 
 /// Why a bucket cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BucketError {
     /// The address does not name a bucket.
     #[error("`{value}` is not the address of a bucket: {problem}")]
     Address {
-        /// What was given.
         value: String,
-        /// What is wrong with it.
         problem: &'static str,
     },
     /// A setting of `[remote]` has an invalid value.
@@ -26,125 +25,72 @@ pub enum BucketError {
     InvalidSetting(#[from] SettingProblem),
     /// There are no credentials.
     #[error("there are no credentials for {address}: {problem}")]
-    Credentials {
-        /// The bucket.
-        address: String,
-        /// Where credentials were looked for, or what is wrong with them.
-        problem: String,
-    },
+    Credentials { address: String, problem: String },
     /// The server refuses.
     #[error("{address} refuses to {action}: {reason}")]
     Refused {
-        /// The bucket.
         address: String,
-        /// What was tried.
         action: String,
-        /// The server's reason.
         reason: String,
-        /// The kind of refusal.
         refusal: Refusal,
     },
     /// The server cannot be reached, or failed.
     #[error("cannot {action} in {address}: {reason}")]
     Unreachable {
-        /// The bucket.
         address: String,
-        /// What was tried.
         action: String,
-        /// What happened.
         reason: String,
     },
     /// The server took too long.
     #[error("{address} did not answer within {} s", .waited.as_secs_f32())]
-    Timeout {
-        /// The bucket.
-        address: String,
-        /// How long the program waited.
-        waited: Duration,
-    },
+    Timeout { address: String, waited: Duration },
     /// There is no such bucket.
     #[error("there is no bucket `{bucket}` ({address})")]
-    NoSuchBucket {
-        /// The address.
-        address: String,
-        /// The bucket; with Azure, the container.
-        bucket: String,
-    },
+    NoSuchBucket { address: String, bucket: String },
     /// An object is missing.
     #[error("{address} has no `{key}`")]
-    Missing {
-        /// The bucket.
-        address: String,
-        /// The object.
-        key: String,
-    },
+    Missing { address: String, key: String },
     /// Nothing is published yet.
     #[error("nothing is published in {address}")]
-    NothingPublished {
-        /// The bucket.
-        address: String,
-    },
+    NothingPublished { address: String },
     /// The published objects are inconsistent.
     #[error("what is published in {address} is damaged: {problem}")]
-    Damaged {
-        /// The bucket.
-        address: String,
-        /// What is inconsistent.
-        problem: String,
-    },
+    Damaged { address: String, problem: String },
     /// The published version cannot have been published after the one that is here.
     #[error("version {version} in {address} does not follow version {known}: {problem}")]
     NotSuccessor {
-        /// The bucket.
         address: String,
-        /// The published version.
         version: u64,
-        /// The version that is here.
         known: u64,
-        /// What contradicts.
         problem: String,
-        /// The folder of the version that is here.
         path: PathBuf,
     },
     /// Another version of the program published it.
     #[error("{address} was published in format {found}; this program reads format {known}")]
     OtherFormat {
-        /// The bucket.
         address: String,
-        /// Its format.
         found: u32,
-        /// The format that this program reads.
         known: u32,
     },
-    /// The published version is larger than `cache` allows.
+    /// The published version would fill the disk.
     #[error(
-        "version {version} takes up to {} on this machine, and `cache` of [remote] allows {}",
+        "version {version} takes up to {} on this machine, and only {} may be used: a quarter of \
+         the free space",
         size(*needed), size(*allowed)
     )]
     TooLarge {
-        /// The version.
         version: u64,
-        /// How many bytes it takes.
         needed: u64,
-        /// How many bytes are allowed.
         allowed: u64,
     },
     /// The server acknowledges conditional writes but ignores the condition.
     #[error("{address} cannot be published to safely: {problem}")]
-    Unsafe {
-        /// The bucket.
-        address: String,
-        /// What it did.
-        problem: String,
-    },
+    Unsafe { address: String, problem: String },
     /// Another publisher was faster.
     #[error("version {version} was published in {address} in the meantime, and now {problem}")]
     Conflict {
-        /// The bucket.
         address: String,
-        /// The version in the bucket.
         version: u64,
-        /// What that means for this publication.
         problem: String,
     },
     /// Another scope is published there.
@@ -153,73 +99,42 @@ pub enum BucketError {
         count(*rows, "memory"), text::line(published, 100), text::line(by, 100), text::line(at, 40)
     )]
     OtherScope {
-        /// The bucket.
         address: String,
-        /// The scope that is published there.
         published: String,
-        /// How many memories.
         rows: u64,
-        /// Who published them.
         by: String,
-        /// When.
         at: String,
     },
     /// There is no such version.
     #[error("{address} has no version {version}")]
-    NoSuchVersion {
-        /// The bucket.
-        address: String,
-        /// The version.
-        version: u64,
-    },
+    NoSuchVersion { address: String, version: u64 },
     /// The version was removed.
     #[error("{address} no longer has version {version}: `--prune` removed it")]
     PrunedVersion {
-        /// The bucket.
         address: String,
-        /// The version.
         version: u64,
-        /// The oldest version that is left.
         oldest: u64,
     },
     /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
-    RestoresWithdrawn {
-        /// The version.
-        version: u64,
-        /// The memories that would come back.
-        ids: Vec<String>,
-    },
+    RestoresWithdrawn { version: u64, ids: Vec<String> },
     /// No such memory is published.
     #[error("`{id}` is not published in {address}")]
-    NotPublished {
-        /// The bucket.
-        address: String,
-        /// The memory.
-        id: String,
-    },
+    NotPublished { address: String, id: String },
     /// Another process of this user is fetching or publishing.
     #[error("another ack-memory is working on `{}`", path.display())]
-    Busy {
-        /// The folder.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// A file of the cache cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
     /// The local copy of the records cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Sqlite {
-        /// The database.
         path: PathBuf,
-        /// The error from SQLite.
         source: rusqlite::Error,
     },
     /// The local copy of the records cannot be read.
@@ -227,10 +142,7 @@ pub enum BucketError {
     Store(#[from] StoreError),
     /// The local copy of the published version is damaged.
     #[error("a file in `{}` is damaged", path.display())]
-    Copy {
-        /// The folder of the version.
-        path: PathBuf,
-    },
+    Copy { path: PathBuf },
     /// The table cannot be read.
     #[error("the published table cannot be read: {0}")]
     Table(#[from] TableError),
@@ -291,7 +203,7 @@ impl Refusal {
             }
             Self::Expired => {
                 "get new credentials, for instance with `aws sso login`, and set them where the old \
-                 ones are; `credentials = \"command\"` of [remote] gets them each time"
+                 ones are"
             }
             Self::Clock => "set the clock of this machine",
             Self::Region => {
@@ -343,16 +255,10 @@ impl BucketError {
                     "repairs the bucket, if run on a machine that has the newest version",
                 ),
             ],
-            Self::TooLarge { needed, .. } => {
-                let cache = size(*needed).replace(' ', "");
-                vec![
-                    Hint::setting(
-                        format!("`cache = \"{cache}\"` under [remote] of scope.toml"),
-                        "makes room for it",
-                    ),
-                    Hint::command("serve --http", "on another machine can search it for all"),
-                ]
-            }
+            Self::TooLarge { .. } => vec![
+                Hint::advice("make room on this disk"),
+                Hint::command("serve --http", "on another machine can search it for all"),
+            ],
             Self::OtherScope { published, .. } => vec![Hint::advice(format!(
                 "publish to another address; to remove those memories for all readers and publish \
                  these instead, add `--replace {}`",
@@ -379,7 +285,7 @@ impl BucketError {
             Self::InvalidSetting(_) => "docs/buckets.md lists what [remote] may hold",
             Self::Credentials { .. } => {
                 "set them in the environment (docs/buckets.md names the variables), or write \
-                 `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
+                 `credentials = \"anonymous\"` or \"instance\" under [remote]"
             }
             Self::Refused {
                 refusal, address, ..

@@ -27,10 +27,8 @@ const MAX_EXPANSION: u64 = 100;
 /// What the records of a small version may take all the same, in bytes.
 const MIN_EXPANDED_BYTES: u64 = 8 << 20;
 
-/// The progress of a fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that are fetched.
     pub fetched: u64,
     /// Bytes of the whole version.
     pub total: u64,
@@ -273,7 +271,6 @@ fn fetch_file(
     Ok(true)
 }
 
-/// Whether this is the file of links.
 pub(crate) fn is_links_file(file: &FileEntry) -> bool {
     file.path == LINKS
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ack_api::remote::{Credentials, Freshness, RemoteSettings, WaitPolicy};
+use ack_api::remote::{Freshness, RemoteSettings, WaitPolicy};
 use ack_lance::TableError;
 use ack_lance::load::load;
 use ack_search::encoder::Encoder;
@@ -34,8 +34,6 @@ use crate::mirror;
 const FOREGROUND_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The same after a failure: the bucket is probably still unreachable.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// The additional time if a command has to provide the credentials first.
-const COMMAND: Duration = Duration::from_millis(1_500);
 /// How long a request waits for the first version.
 const FIRST_VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a request waits for files that replace damaged ones, once they are being fetched.
@@ -54,8 +52,6 @@ pub struct Remote {
     settings: RemoteSettings,
     max_age: Duration,
     offline: Duration,
-    /// What `cache` allows, if it is set.
-    max_bytes: Option<u64>,
     cache: Cache,
     /// What is known about the bucket, if it cannot be saved.
     unsaved: Mutex<Option<State>>,
@@ -109,7 +105,6 @@ impl Remote {
         Ok(Self {
             max_age: settings.max_age()?,
             offline: settings.offline()?,
-            max_bytes: settings.cache()?,
             cache: Cache::new(scope, &address),
             address,
             settings,
@@ -227,15 +222,11 @@ impl Remote {
     /// How long a request may wait. Once the pauses are long, requests wait longer again, so that a
     /// bucket that is only slow is reached.
     fn foreground(&self) -> Duration {
-        let for_command = match self.settings.credentials {
-            Credentials::Command => COMMAND,
-            _ => Duration::ZERO,
-        };
         let failures = self.state().failures;
         if failures == 0 || pause(failures) == MAX_BACKOFF {
-            FOREGROUND_TIMEOUT + for_command
+            FOREGROUND_TIMEOUT
         } else {
-            AFTER_FAILURE + for_command
+            AFTER_FAILURE
         }
     }
 
@@ -450,7 +441,7 @@ impl Remote {
         let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
         self.cache.check_follows(&version)?;
         let mut loading = None;
-        let allowed = self.cache.allowed_bytes(self.max_bytes);
+        let allowed = self.cache.allowed_bytes();
         let folder = fetch::install(
             client,
             &self.cache,

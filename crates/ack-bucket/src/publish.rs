@@ -45,7 +45,6 @@ const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Publisher {
     client: Client,
     cache: Cache,
-    allowed: Option<u64>,
 }
 
 /// The scope that is published, and the one whose memories may be replaced.
@@ -134,7 +133,6 @@ impl Publisher {
         Ok(Self {
             client: Client::new(address, settings)?,
             cache: Cache::new(folder, address),
-            allowed: settings.cache()?,
         })
     }
 
@@ -172,7 +170,7 @@ impl Publisher {
             &self.cache,
             &head,
             &version,
-            self.cache.allowed_bytes(self.allowed),
+            self.cache.allowed_bytes(),
             &mut |progress| step(Step::Fetching(progress)),
             &mut || {},
         )?;

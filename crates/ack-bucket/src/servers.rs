@@ -1,11 +1,11 @@
 //! Connects to the services that host buckets, with their credentials. Those come from the
-//! environment variables that the cloud's own tools use, from the machine if a scope says so, or
-//! from a command ([`credentials`]).
+//! environment variables that the cloud's own tools use, or from the machine if a scope says so
+//! ([`credentials`]).
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ack_api::remote::{Credentials, RemoteSettings, SettingProblem};
+use ack_api::remote::{Credentials, RemoteSettings};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::{ClientConfigKey, ClientOptions, HttpClient, HttpConnector};
@@ -99,7 +99,7 @@ pub(crate) fn s3(
 ) -> Result<impl ObjectStore, BucketError> {
     let mut builder = match settings.credentials {
         Credentials::Env | Credentials::Instance => AmazonS3Builder::from_env(),
-        Credentials::Anonymous | Credentials::Command => AmazonS3Builder::new(),
+        Credentials::Anonymous => AmazonS3Builder::new(),
     };
     if settings.region.is_some() || std::env::var_os("AWS_REGION").is_none() {
         builder = builder.with_region(settings.region());
@@ -109,7 +109,7 @@ pub(crate) fn s3(
         .with_client_options(client_options(settings))
         .with_http_connector(WithoutRedirects)
         .with_retry(retry_config());
-    builder = credentials::add(builder, settings.credentials, &settings.command)
+    builder = credentials::add(builder, settings.credentials)
         .map_err(|problem| none(address, &problem.to_string()))?;
     if let Some(endpoint) = &settings.endpoint {
         builder = builder
@@ -147,7 +147,6 @@ pub(crate) fn gcs(
         Credentials::Anonymous => GoogleCloudStorageBuilder::new()
             .with_skip_signature(true)
             .with_bearer_token(""),
-        Credentials::Command => return Err(only_for_s3()),
     };
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
@@ -179,7 +178,6 @@ pub(crate) fn azure(
             builder
         }
         Credentials::Anonymous => MicrosoftAzureBuilder::from_env().with_skip_signature(true),
-        Credentials::Command => return Err(only_for_s3()),
     };
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
@@ -199,12 +197,5 @@ fn has_gcloud_credentials() -> bool {
     home.is_some_and(|home| {
         home.join(".config/gcloud/application_default_credentials.json")
             .exists()
-    })
-}
-
-fn only_for_s3() -> BucketError {
-    BucketError::InvalidSetting(SettingProblem {
-        key: "credentials",
-        problem: "`command`, which is for s3:// alone".to_owned(),
     })
 }

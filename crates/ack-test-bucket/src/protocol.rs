@@ -24,7 +24,6 @@ const CONDITIONS: [&str; 3] = ["if-match", "if-none-match", IF_GENERATION];
 /// Generations begin above this number: 0 means at Google that there is no object.
 const FIRST_GENERATION: u64 = 1_000;
 
-/// A request.
 pub(crate) struct Call {
     method: Method,
     bucket: String,
@@ -36,7 +35,6 @@ pub(crate) struct Call {
     pub(crate) conditions: HashMap<&'static str, String>,
 }
 
-/// An answer.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
@@ -106,7 +104,6 @@ impl Call {
         }
     }
 
-    /// The request, for the log.
     pub(crate) fn request(&self) -> Request {
         let is_removal = self.method == Method::DELETE || self.query.contains_key("delete");
         let operation = if is_removal {

@@ -29,7 +29,6 @@ pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
         config.project.source.to_string(),
     );
     for (name, limit) in [
-        ("limits.results", &config.limit),
         ("limits.tokens", &config.tokens),
         ("limits.resident", &config.resident),
         ("limits.seconds", &config.seconds),

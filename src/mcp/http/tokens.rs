@@ -28,6 +28,8 @@ use ack_api::{settings, text};
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
+use crate::config::file;
+
 /// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// The largest file in bytes.
@@ -36,26 +38,6 @@ const MAX_BYTES: u64 = 1 << 20;
 const HASH_PREFIX: &str = "sha256:";
 /// Concurrent requests per client.
 pub const MAX_CONCURRENT: u32 = 32;
-
-/// Keys that no longer exist, and what to do instead.
-const REMOVED_KEYS: [(&str, &str); 4] = [
-    (
-        "max_status",
-        "remove the line; `max_status` of config.toml applies to every client",
-    ),
-    (
-        "requests_per_minute",
-        "remove the line; limit the rate in the reverse proxy",
-    ),
-    (
-        "at_once",
-        "remove the line; a client may have 32 requests in progress",
-    ),
-    (
-        "upstreams",
-        "remove the line; clients of this file see no upstream servers",
-    ),
-];
 
 /// A client's table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -344,8 +326,8 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let problem = error.message().lines().next().unwrap_or_default();
     let problem = if let Some(unknown) = problem.strip_prefix("unknown field `") {
         let unknown = unknown.split('`').next().unwrap_or_default();
-        match REMOVED_KEYS.iter().find(|(key, _)| *key == unknown) {
-            Some((key, instead)) => format!("the key `{key}` no longer exists: {instead}"),
+        match file::instead_of(file::TOKENS, unknown) {
+            Some(instead) => format!("the key `{unknown}` no longer exists: {instead}"),
             None => unknown_key(unknown),
         }
     } else if key == "last_day" {

@@ -93,7 +93,7 @@ impl Remote {
         let name = name.split('.').next().unwrap_or_default();
         if !self.cache.remove_damaged(Some(&folder), &version) {
             let address = &self.address;
-            let allowed = self.cache.allowed_bytes(self.max_bytes);
+            let allowed = self.cache.allowed_bytes();
             let _ = fetch::assemble(address, &self.cache, name, &version, allowed);
         }
     }
