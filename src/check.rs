@@ -10,7 +10,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
-use ack_store::folder::{is_markdown, is_skipped};
+use ack_store::folder::{Dialect, is_markdown, is_skipped};
 use ack_sys::files;
 use ack_worktree::repository::Repository;
 use jiff::civil::Date;
@@ -19,14 +19,11 @@ use walkdir::WalkDir;
 
 use self::notes::CheckState;
 
-/// The largest file that is read. The same limit applies to serving.
-const MAX_FILE_BYTES: u64 = 8 << 20;
 /// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;
 /// The most files that are checked.
 const MAX_FILES: usize = 100_000;
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -36,7 +33,6 @@ pub enum Severity {
     Warning,
 }
 
-/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
@@ -44,28 +40,22 @@ pub struct Finding {
     pub rule: &'static str,
     /// The path from the top of the repository, or from the folder if there is no repository.
     pub path: PathBuf,
-    /// The line, from 1.
     pub line: usize,
     /// What is wrong, and what to do.
     pub message: String,
 }
 
-/// What a check found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckReport {
     /// How many files were checked.
     pub files: usize,
-    /// How many memories they contain.
     pub memories: usize,
-    /// How many errors.
     pub errors: usize,
-    /// How many warnings.
     pub warnings: usize,
     /// All findings, by file and line.
     pub findings: Vec<Finding>,
 }
 
-/// Where the notes are.
 struct NoteFolder {
     /// The folder, or the parent folder of the single file.
     folder: PathBuf,
@@ -73,7 +63,6 @@ struct NoteFolder {
     top: Option<PathBuf>,
     /// The repository's name.
     repository: Option<String>,
-    /// The date of the check.
     today: Date,
     /// Whether an index says that the folder is in the Open Knowledge Format.
     is_knowledge_format: bool,
@@ -109,9 +98,8 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
         (folder, listed)
     };
     let repository = Repository::discover(&folder, None);
-    let index = files::read_text(&folder.join("index.md"), MAX_FILE_BYTES).unwrap_or_default();
     let place = NoteFolder {
-        is_knowledge_format: crate::recogniser::tally::has_key(&index, &["okf_version"]),
+        is_knowledge_format: Dialect::of(&folder) == Dialect::Knowledge,
         repository: repository.as_ref().and_then(Repository::name),
         today,
         top: repository.map(|repository| repository.work_tree),

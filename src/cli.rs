@@ -22,7 +22,6 @@ mod import;
 #[cfg(feature = "table")]
 mod index;
 mod last_query;
-mod log;
 mod output;
 mod overview;
 mod pager;
@@ -33,7 +32,6 @@ mod prompt;
 mod publish;
 mod query;
 mod render;
-mod requests;
 mod review;
 mod scopes;
 mod screen;
@@ -61,7 +59,6 @@ use self::caller::Caller;
 use self::error_report::report;
 use self::output::{write_err, write_out};
 use self::render::Listing;
-use self::requests::context_request;
 use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
@@ -113,7 +110,7 @@ pub fn run() -> ExitCode {
     if !matches!(cli.command, Some(Command::Serve(_))) {
         signals::watch();
     }
-    let outcome = dispatch(cli);
+    let outcome = check_folder(&cli).and_then(|()| run_command(cli));
     copies::shut_down();
     match outcome {
         Ok(code) => code,
@@ -253,7 +250,7 @@ fn write_manual(folder: PathBuf) -> Result<(), CliError> {
 
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     let service = CloseOnDrop(Service::new(config(global)?).leak());
-    let mut answer = progress::while_reading(|| service.0.get_context(&context_request(args)))?;
+    let mut answer = progress::while_reading(|| service.0.get_context(&args.request()))?;
     answer.resolve(&command::SHELL);
     let answer = untagged(answer);
     let memories = answer.recent_memories.iter();
@@ -273,8 +270,8 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     })
 }
 
-fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
-    check_folder(&cli)?;
+/// Runs a command that was typed.
+fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
     let json = cli.global.json;
     let Some(command) = cli.command else {
         return overview::run(&cli.global).map(|()| ExitCode::SUCCESS);

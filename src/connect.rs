@@ -96,11 +96,7 @@ pub enum Part {
     },
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
-    Required {
-        name: &'static str,
-        /// Its value if it is missing.
-        value: Value,
-    },
+    Required { name: &'static str, value: Value },
 }
 
 impl Part {

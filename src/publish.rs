@@ -11,7 +11,6 @@
 #[cfg(feature = "bucket")]
 pub mod bucket;
 mod files;
-mod lines;
 pub mod note;
 
 use std::collections::HashMap;
@@ -34,87 +33,39 @@ const MAX_NAMED: usize = 5;
 /// Why nothing can be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The scope is private.
     #[error("scope `{scope}` is private, so it is not published")]
-    Private {
-        /// The scope.
-        scope: String,
-    },
+    Private { scope: String },
     /// Nobody has reviewed its memories.
     #[error(
         "{count} memories of scope `{scope}` count as approved because of \
          `unreviewed = \"approved\"`; nobody reviewed them"
     )]
-    Assumed {
-        /// The scope.
-        scope: String,
-        /// How many.
-        count: usize,
-    },
+    Assumed { scope: String, count: usize },
     /// The folder is the scope's own store, or one contains the other.
     #[error(
         "`{}` and the store of scope `{scope}` are the same folder, or one contains the other",
         folder.display()
     )]
-    IntoOwnStore {
-        /// The scope.
-        scope: String,
-        /// The folder.
-        folder: PathBuf,
-    },
+    IntoOwnStore { scope: String, folder: PathBuf },
     /// Some memories contain text that must not be published.
     #[error("{} must not be published: {}", count_text(held.len()), named_list(held))]
-    Held {
-        /// Which memories.
-        held: Vec<HeldItem>,
-    },
-    /// A file exists that `publish` did not write.
-    #[error("`{}` exists and was not written by `publish`", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file of JSON lines is not as `publish` writes it.
-    #[error(
-        "`{}` is not as `publish` writes it: somebody edited it, or another program wrote it",
-        path.display()
-    )]
-    EditedLines {
-        /// The file.
-        path: PathBuf,
-    },
+    Held { held: Vec<HeldItem> },
     /// A file has changed since the plan was made.
     #[error("`{}` changed after the plan was shown", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// The folder cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was attempted.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
     /// Its memories already come from a bucket.
     #[error("scope `{scope}` is read from {address}, where its memories are already published")]
-    Published {
-        /// The scope.
-        scope: String,
-        /// The bucket's address.
-        address: String,
-    },
+    Published { scope: String, address: String },
     /// Some notes of the store cannot be read.
     #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
-    Hidden {
-        /// The scope.
-        scope: String,
-        /// What cannot be read, and why.
-        hidden: Vec<String>,
-    },
+    Hidden { scope: String, hidden: Vec<String> },
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -165,11 +116,6 @@ impl Diagnostic for PublishError {
                  memories that cannot be read would be removed where the scope is \
                  published"
             }
-            Self::Foreign { .. } => "move it away, or name another folder",
-            Self::EditedLines { .. } => {
-                "--overwrite replaces it if each line is a memory with an id; otherwise, move it \
-                 away, or name another folder"
-            }
             Self::Changed { .. } => "the files before it were written; run the command again",
             Self::Io { .. } => "check the folder's permissions and the free space",
             Self::Store(error) => return error.hints(),
@@ -178,22 +124,8 @@ impl Diagnostic for PublishError {
     }
 }
 
-/// The form of what is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// One Markdown file per memory, in the Open Knowledge Format 0.2
-    #[default]
-    Md,
-    /// One file of JSON lines, in the schema of `import`
-    Jsonl,
-}
-
-/// Options for publishing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PublishOptions {
-    /// The output format.
-    pub format: Format,
     /// Leave out memories whose text must not be published, instead of failing.
     pub skip_held: bool,
     /// Also replace files that someone edited in the folder.
@@ -216,22 +148,18 @@ pub struct PublishItem {
 pub struct HeldItem {
     /// The memory's id.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// The reasons.
     pub reasons: Vec<String>,
 }
 
 /// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PublishPlan {
-    /// The scope.
     pub scope: String,
     /// The folder, with every link resolved.
     pub folder: PathBuf,
     /// Files to create.
     pub added: Vec<PublishItem>,
-    /// Files to change.
     pub changed: Vec<PublishItem>,
     /// Files to remove: their memories are no longer approved.
     pub withdrawn: Vec<PublishItem>,
@@ -253,7 +181,6 @@ pub struct PublishPlan {
     steps: Vec<Step>,
 }
 
-/// One file.
 #[derive(Debug, Clone)]
 struct Step {
     path: PathBuf,
@@ -294,10 +221,7 @@ pub fn plan(
         approved.retain_promoted();
     }
     let memories = plan.check_texts(approved.memories);
-    match options.format {
-        Format::Md => files::plan(&mut plan, scope, &memories, options)?,
-        Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
-    }
+    files::plan(&mut plan, scope, &memories, options)?;
     if !plan.held.is_empty() && !options.skip_held {
         return Err(PublishError::Held { held: plan.held });
     }

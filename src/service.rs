@@ -12,7 +12,6 @@ mod error;
 mod explain;
 mod get;
 pub mod instructions;
-pub mod labels;
 mod meaning;
 pub mod nearest;
 mod open;

@@ -541,7 +541,6 @@ fn expired_on(note: &Note, today: Date) -> Option<Date> {
         .then_some(day)
 }
 
-/// A date, or the date of a timestamp.
 fn day(value: &str) -> Option<Date> {
     let of_instant = |instant: jiff::Timestamp| instant.to_zoned(TimeZone::UTC).date();
     let instant = value.parse().ok().map(of_instant);

@@ -10,7 +10,6 @@ use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, options};
 /// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line with the problem, from 1.
     pub line: usize,
     /// What is wrong, and what to do.
     pub message: String,

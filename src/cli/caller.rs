@@ -31,9 +31,7 @@ const MIN_TOKEN_BYTES: usize = 16;
 /// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    /// The settings.
     pub config: &'a Config,
-    /// Whether to print JSON.
     pub json: bool,
     /// When the command began.
     pub now: jiff::Timestamp,

@@ -1,11 +1,11 @@
 //! Shell completion. The shell's script calls this program with [`ENV_COMPLETE`] set and the words
 //! typed so far, and gets back the possible completions.
 //!
-//! Scope names come from the manifests. Ids, tags and projects come from one scan of the searched
-//! stores. Only approved memories are offered, except to commands that decide. Errors are not
-//! printed, because no one wants to read them after pressing Tab. What takes too long is left out.
+//! Tags and projects come from the list of scopes, ids from a search for their beginning.
+//! Only approved memories are offered, except to commands that decide. Errors are not printed,
+//! because no one wants to read them after pressing Tab. What takes too long is left out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,33 +21,26 @@ use super::args::{self, Global};
 use super::error::CliError;
 use super::settings::load;
 use crate::service::Service;
-use crate::service::labels::Reach;
 use crate::service::short_id::completion_of;
-use ack_api::memory::{Status, StatusFilter};
-use ack_api::text;
-use ack_store::labels::Label;
+use ack_api::memory::StatusFilter;
+use ack_api::{ListScopesRequest, ScopeInfo, text};
 
 /// The variable that the shell's script sets to the name of the shell.
 const ENV_COMPLETE: &str = "ACK_MEM_COMPLETE";
 /// How long the user waits after pressing Tab.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// Maximum number of offered ids.
-const MAX_IDS: usize = 2_000;
 
-/// The commands that decide, each with the statuses it does not change.
-const DECISION_COMMANDS: [(&str, &[Status]); 6] = [
-    (
-        "approve",
-        &[Status::Approved, Status::Promoted, Status::Rejected],
-    ),
-    ("reject", &[Status::Rejected]),
-    ("promote", &[Status::Promoted, Status::Rejected]),
-    ("stage", &[Status::Staging]),
-    ("merge", &[Status::Rejected]),
-    ("supersede", &[Status::Rejected]),
+/// The commands that decide, and so are offered memories that wait for review.
+const DECISION_COMMANDS: [&str; 7] = [
+    "approve",
+    "reject",
+    "promote",
+    "stage",
+    "merge",
+    "supersede",
+    "review",
 ];
 
-/// What a word means.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Scope,
@@ -127,18 +120,10 @@ fn word_kind(command: &str, argument: &str) -> Option<Word> {
         ("scopes set" | "scopes remove", "name") | (_, "scope" | "pin") => Word::Scope,
         ("query", "tags") | (_, "tag") => Word::Tag,
         ("query", "like" | "expect") | ("get", "ids") => Word::Id,
-        (command, "ids" | "id" | "into" | "by") if unchanged_statuses(command).is_some() => {
-            Word::Id
-        }
+        (command, "ids" | "id" | "into" | "by") if DECISION_COMMANDS.contains(&command) => Word::Id,
         (_, "project") => Word::Project,
         _ => return None,
     })
-}
-
-/// The statuses that a deciding command does not change; `None` for other commands.
-fn unchanged_statuses(command: &str) -> Option<&'static [Status]> {
-    let mut deciding = DECISION_COMMANDS.into_iter();
-    Some(deciding.find(|(name, _)| *name == command)?.1)
 }
 
 /// The result of `work`, or nothing if it takes too long. The process ends soon after.
@@ -160,54 +145,68 @@ fn candidates(
     let Some((service, scope)) = service_and_scope(typed) else {
         return Vec::new();
     };
-    if matches!(word, Word::Scope) {
-        let names = service.scope_names().into_iter();
-        return names.filter_map(|name| candidate(&name, current)).collect();
-    }
-    let unchanged = unchanged_statuses(command);
-    let waits = unchanged.is_some() || command == "review";
-    let reach = if waits { Reach::Every } else { Reach::Searched };
-    let mut labels = service.labels(scope.as_deref(), reach);
+    let found = match word {
+        Word::Id => ids(&service, scope.as_deref(), command, current),
+        Word::Scope => scopes(&service, current),
+        Word::Project => in_scopes(&service, scope, |scope| scope.projects, current),
+        Word::Tag => {
+            let tags = |scope: ScopeInfo| scope.tags.into_iter().map(|tag| tag.tag).collect();
+            in_scopes(&service, scope, tags, current)
+        }
+    };
     service.close();
-    labels.retain(|label| match unchanged {
-        Some(unchanged) => !unchanged.contains(&label.status),
-        None if waits => label.status != Status::Rejected,
-        None => StatusFilter::Approved.allows(label.status),
-    });
-    match word {
-        Word::Id => ids(&labels, current),
-        Word::Tag => by_frequency(labels.iter().flat_map(|label| &label.tags), current),
-        _ => by_frequency(labels.iter().map(|label| &label.project), current),
-    }
+    found
 }
 
-/// The newest ids with this prefix, each with its title.
-fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
-    let mut listed = HashSet::new();
-    let fitting = labels.iter().rev().filter_map(|label| {
-        let id = completion_of(&label.id, current)?;
-        // Two scopes may have the same id.
-        listed.insert(id).then_some(())?;
-        let title = (!label.title.is_empty()).then(|| label.title.clone().into());
-        Some(candidate(id, current)?.help(title))
-    });
-    fitting.take(MAX_IDS).collect()
-}
-
-/// The values with this prefix, most frequent first.
-fn by_frequency<'a>(
-    values: impl Iterator<Item = &'a String>,
+/// The ids with this prefix, each with its title.
+fn ids(
+    service: &Service,
+    scope: Option<&str>,
+    command: &str,
     current: &str,
 ) -> Vec<CompletionCandidate> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    for value in values.filter(|value| value.starts_with(current)) {
-        *counts.entry(value).or_default() += 1;
-    }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_by(|(a, count), (b, other)| other.cmp(count).then(a.cmp(b)));
-    let values = counts.into_iter();
-    values
-        .filter_map(|(value, _)| candidate(value, current))
+    let filter = match command {
+        "approve" => StatusFilter::Staging,
+        command if DECISION_COMMANDS.contains(&command) => StatusFilter::All,
+        _ => StatusFilter::Approved,
+    };
+    let found = service.ids_with_prefix(current, scope, filter);
+    let found = found.unwrap_or_default().matches.into_iter();
+    let fitting = found.filter_map(|one| {
+        let id = candidate(completion_of(&one.id, current)?, current)?;
+        Some(id.help(Some(one.title.into())))
+    });
+    fitting.collect()
+}
+
+/// The scopes with this prefix, private ones too, because the owner asks.
+fn scopes(service: &Service, current: &str) -> Vec<CompletionCandidate> {
+    let scopes = service.registry.discover().scopes.into_iter();
+    let usable = scopes.filter(|scope| scope.problem.is_none());
+    usable
+        .filter_map(|scope| candidate(&scope.name, current))
+        .collect()
+}
+
+/// What the descriptions of scopes name, each once.
+fn in_scopes(
+    service: &Service,
+    scope: Option<String>,
+    named: impl Fn(ScopeInfo) -> Vec<String>,
+    current: &str,
+) -> Vec<CompletionCandidate> {
+    let listed = service.list_scopes(&ListScopesRequest {
+        scope,
+        // Without the projects that only memories name that wait for review.
+        by_agent: true,
+        ..ListScopesRequest::default()
+    });
+    let listed = listed.unwrap_or_default();
+    let mut seen = HashSet::new();
+    let names = listed.scopes.into_iter().flat_map(named);
+    names
+        .filter(|name| seen.insert(name.clone()))
+        .filter_map(|name| candidate(&name, current))
         .collect()
 }
 
@@ -238,7 +237,10 @@ fn service_and_scope(typed: &[OsString]) -> Option<(Service, Option<String>)> {
         ..Global::default()
     };
     let config = load(&global).ok()?;
-    Some((Service::new(config), value(inner, "scope")))
+    Some((
+        Service::new(config).without_bucket_wait(),
+        value(inner, "scope"),
+    ))
 }
 
 fn value<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {

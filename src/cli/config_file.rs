@@ -2,7 +2,7 @@
 
 use ack_api::Hint;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,6 +17,7 @@ use super::settings::inputs;
 use super::{prompt, signals};
 use crate::config::{Config, ConfigFile, SettingsError};
 use crate::offer::Offer;
+use crate::text_file;
 use ack_api::Diagnostic;
 
 const CONFIG_FILE: &str = "config.toml";
@@ -105,7 +106,9 @@ fn edit(path: &Path) -> Result<(), CliError> {
                 _ => return Err(CliError::ConfigNotChanged),
             }
         }
-        replace(path, &after).map_err(io("write"))?;
+        fs::create_dir_all(path.parent().unwrap_or(path))
+            .and_then(|()| text_file::replace(path, &after))
+            .map_err(io("write"))?;
         return write_plain(&format!("{} was changed\n", path.display()));
     }
 }
@@ -159,19 +162,4 @@ pub(super) fn open_editor(file: &Path, editor: &str) -> Result<(), CliError> {
             editor: editor.to_owned(),
         }),
     }
-}
-
-/// Replaces the file atomically and keeps its permissions.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(metadata) = fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    // Keep a symbolic link and replace its target.
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    file.persist(real)?;
-    Ok(())
 }

@@ -81,7 +81,6 @@ fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError
     Ok(())
 }
 
-/// Runs `disconnect`.
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;

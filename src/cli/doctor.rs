@@ -1,14 +1,13 @@
-//! `doctor`: what works and what does not, each with a next step. With `--verbose`, also the
-//! effective settings with their sources, and for each scope how it was opened and what it
-//! contains.
+//! `doctor`: what works and what does not, each with a next step. `--json` adds the effective settings
+//! and what is known about each scope.
 
 mod checks;
 mod clients;
-mod dump;
 mod offer;
 mod settings;
 
-pub use clients::difference;
+pub use self::checks::{DoctorFinding, Level};
+pub use clients::connections;
 pub use settings::settings;
 
 use std::process::ExitCode;
@@ -16,13 +15,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use self::checks::{DoctorFinding, Level};
 use self::offer::OfferReport;
 use super::args::{DoctorArgs, Global};
 use super::output::write_out;
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{command, connect, pager, progress, user};
+use super::{command, pager, progress, user};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
 use crate::scope::Scope;
@@ -92,11 +90,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     };
     let mut findings = checks::settings(&report);
     findings.extend(checks::scopes(&report, &Screen::of_output()));
-    if let (Ok(places), Ok(installed)) =
-        (connect::places(config, false), connect::installed(config))
-    {
-        findings.extend(clients::clients(config, &places, &installed));
-    }
+    findings.extend(clients::clients(config));
     let stores = user::stores(config);
     findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
@@ -110,7 +104,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     if global.json {
         write_json(&report, &findings)?;
     } else {
-        write_text(&report, &findings, args, global)?;
+        write_text(config, &findings, global)?;
     }
     Ok(match wrong {
         true => ExitCode::FAILURE,
@@ -141,13 +135,11 @@ impl<'a> ScopeReport<'a> {
 }
 
 fn write_text(
-    report: &DoctorReport<'_>,
+    config: &Config,
     findings: &[DoctorFinding],
-    args: &DoctorArgs,
     global: &Global,
 ) -> Result<(), CliError> {
     let screen = Screen::of_output();
-    let config = report.config;
     let has_table = cfg!(feature = "table");
     let mut head = if has_table { " · table" } else { "" }.to_owned();
     head += &format!(
@@ -162,14 +154,7 @@ fn write_text(
         paint(DIM, text::safe(&head))
     );
     out += &checks::findings_text(findings, &screen);
-    out += &format!("\n{}", paint(BOLD, checks::summary(findings)));
-    // `--upstreams` implies showing what they offer.
-    if global.verbose || args.upstreams {
-        out += &format!("\n\n{}", text::safe(&dump::dump(report)));
-    } else {
-        let more = "--verbose shows settings, columns, how files were opened";
-        out += &format!("   {}\n", paint(DIM, more));
-    }
+    out += &format!("\n{}\n", paint(BOLD, checks::summary(findings)));
     pager::show_paged(&out, &screen, global)
 }
 

@@ -25,10 +25,8 @@ use crate::service::{Error, IdMatches};
 /// How many scope names an error lists.
 const MAX_LISTED: usize = 20;
 
-/// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// A request failed.
     #[error(transparent)]
     Request(#[from] Error),
     /// A settings file is invalid.
@@ -55,10 +53,7 @@ pub enum CliError {
     Bucket(Box<ack_bucket::BucketError>),
     /// Only a person, or a script with the owner's token, may do this.
     #[error("nothing was decided: {problem}")]
-    Curator {
-        /// What is missing.
-        problem: &'static str,
-    },
+    Curator { problem: &'static str },
     /// What a person typed at the review desk cannot be used.
     #[error("{0}")]
     Typed(String),
@@ -66,11 +61,8 @@ pub enum CliError {
     #[error("{message}")]
     Usage {
         argument: String,
-        /// What is wrong, and what is allowed.
         message: String,
-        /// What to do next.
         hints: Vec<Hint>,
-        /// A command that is allowed.
         example: Option<String>,
     },
     /// No waiting memory matches the selection.
@@ -81,39 +73,24 @@ pub enum CliError {
     NothingReadable,
     /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
-    NoScope {
-        name: String,
-        /// The existing names.
-        known: Vec<String>,
-    },
+    NoScope { name: String, known: Vec<String> },
     /// The store of a new scope does not exist.
     #[error("there is no `{}`", path.display())]
-    NoStore {
-        /// The path that was given.
-        path: PathBuf,
-    },
+    NoStore { path: PathBuf },
     /// The store of a new scope is a file that can only be imported.
     #[error("`{}` holds {holds}, not a store", path.display())]
-    NotAStore {
-        /// The path that was given.
-        path: PathBuf,
-        /// What the file holds.
-        holds: &'static str,
-    },
+    NotAStore { path: PathBuf, holds: &'static str },
     /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Index {
         scope: String,
-        /// The reason.
         source: ack_lance::build::BuildError,
     },
     /// `--offline` was given to a command that needs a connection.
     #[error("cannot {action}: --offline allows no connection")]
     Offline {
-        /// What was asked for.
         action: &'static str,
-        /// What to do instead.
         hint: &'static str,
     },
     /// This build has no LanceDB.
@@ -125,10 +102,7 @@ pub enum CliError {
     ConfigNotChanged,
     /// The editor did not run, or ended with an error.
     #[error("the editor `{editor}` failed")]
-    Editor {
-        /// Its command.
-        editor: String,
-    },
+    Editor { editor: String },
     /// There is no previous query for `--next` or for a result number.
     #[error("there was no query at this terminal in the last day")]
     NoLastQuery,
@@ -137,28 +111,15 @@ pub enum CliError {
     LastPage,
     /// A number that is neither an id nor a result of the last query.
     #[error("there is no memory `{number}` and no result with that number")]
-    NoSuchNumber {
-        /// What was typed.
-        number: String,
-        /// Whether there is a last query.
-        known: bool,
-    },
+    NoSuchNumber { number: String, known: bool },
     /// The text is the beginning of several ids.
     #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
-    AmbiguousId {
-        /// What was typed.
-        typed: String,
-        /// The memories that it may mean.
-        found: IdMatches,
-    },
+    AmbiguousId { typed: String, found: IdMatches },
     /// A file or stream cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was attempted.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: io::Error,
     },
 }

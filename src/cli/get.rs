@@ -8,12 +8,11 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::answer::make_printable;
-use super::args::{GetArgs, Global, IncludeArg, WithinArg};
+use super::args::{GetArgs, Global};
 use super::caller::Caller;
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
 use super::output::{write_json, write_plain};
-use super::requests::chosen_status;
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
@@ -22,7 +21,7 @@ use crate::curate::find::by_whole_id;
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
-use ack_api::{GetRequest, Include, Within};
+use ack_api::{GetRequest, Include};
 
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
@@ -53,7 +52,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     });
     let mut answer = match answer {
         Err(CliError::Request(Error::MemoryNotServed { id, scope, .. }))
-            if args.include.contains(&IncludeArg::History) && caller.actor().is_ok() =>
+            if args.include.contains(&Include::History) && caller.actor().is_ok() =>
         {
             return show_history(caller, &scope, &id);
         }
@@ -133,7 +132,6 @@ fn resolve_typed(
     }
 }
 
-/// The result of the last query with a number.
 pub fn numbered_result<'a>(typed: &str, last: &'a LastQuery) -> Option<&'a ack_api::Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
@@ -159,23 +157,13 @@ fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
 }
 
 fn request(args: &GetArgs) -> GetRequest {
-    let include = args.include.iter().map(|include| match include {
-        IncludeArg::Timeline => Include::Timeline,
-        IncludeArg::Related => Include::Related,
-        IncludeArg::Links => Include::Links,
-        IncludeArg::History => Include::History,
-    });
     GetRequest {
         scope: args.scope.clone(),
-        status: chosen_status(args.shown),
-        include: Some(include.collect()),
+        status: args.shown.chosen(),
+        include: Some(args.include.clone()),
         before: args.before,
         after: args.after,
-        timeline_within: args.timeline_within.map(|within| match within {
-            WithinArg::Session => Within::Session,
-            WithinArg::Project => Within::Project,
-            WithinArg::Scope => Within::Scope,
-        }),
+        timeline_within: args.timeline_within,
         depth: args.depth,
         kind: (!args.kind.is_empty()).then(|| args.kind.clone()),
         ..GetRequest::default()

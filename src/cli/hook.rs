@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::args::{Global, HookArgs, HookEventArg, HostArg};
+use super::args::{Global, HookArgs};
 use super::command;
 use super::connect::settings_call_hook;
 use super::output::{write_err, write_out};
@@ -36,25 +36,10 @@ const MAX_REASON_CHARS: usize = 300;
 /// Maximum bytes of an event. The rest is read and dropped, so that the host's write does not fail.
 const MAX_EVENT_BYTES: u64 = 4 << 20;
 
-/// Runs `hook`.
 pub fn run(global: &Global, args: &HookArgs) {
     // A panic message would be more than the one allowed line.
     std::panic::set_hook(Box::new(|_| {}));
-    let moment = match args.event {
-        HookEventArg::SessionStart => HookEvent::SessionStart,
-        HookEventArg::UserPrompt => HookEvent::UserPrompt,
-        HookEventArg::PreToolUse => HookEvent::PreToolUse,
-    };
-    let plugin = args.plugin;
-    let host = args.client.map(|host| match host {
-        HostArg::ClaudeCode => Host::ClaudeCode,
-        HostArg::Codex => Host::Codex,
-        HostArg::Gemini => Host::Gemini,
-        HostArg::Cursor => Host::Cursor,
-        HostArg::Copilot => Host::Copilot,
-        HostArg::Qwen => Host::Qwen,
-        HostArg::Droid => Host::Droid,
-    });
+    let (moment, host, plugin) = (args.event, args.client, args.plugin);
     let mut event = Event::unknown(host, moment);
     let mut error_text = None;
     match read_input() {

@@ -140,7 +140,6 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
     Ok((input, bar))
 }
 
-/// Where the form of the lines is described.
 const SCHEMA: &str = "schemas/import-line.json describes the lines";
 
 /// What to do with a file that is something else.

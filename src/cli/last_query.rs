@@ -2,9 +2,8 @@
 //! cache folder, readable only by the user and never next to a store, and expires after a day.
 
 use std::fs;
-use std::io::Write;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ack_api::{Also, QueryRequest};
@@ -14,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::Config;
+use crate::text_file;
 
 /// Seconds until a query expires.
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
 /// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A query and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastQuery {
     /// The time, in seconds since 1970.
@@ -75,22 +74,12 @@ impl LastQueryStore {
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .and_then(|()| write(folder, &self.path, recall))
+            .and_then(|()| Ok(serde_json::to_string(recall)?))
+            .and_then(|text| text_file::replace(&self.path, &text))
             .is_ok();
         remove_expired(folder, recall.at);
         result
     }
-}
-
-/// Writes a file atomically.
-fn write(folder: &Path, path: &Path, recall: &LastQuery) -> std::io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o600))
-        .tempfile_in(folder)?;
-    serde_json::to_writer(&mut file, recall)?;
-    file.flush()?;
-    file.persist(path)?;
-    Ok(())
 }
 
 fn remove_expired(folder: &Path, now: i64) {

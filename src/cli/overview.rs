@@ -4,16 +4,16 @@ use ack_api::Message;
 use serde_json::json;
 
 use super::args::Global;
+use super::doctor::{self, DoctorFinding, Level};
 use super::error::CliError;
 use super::output::write_json;
-use super::render::{BOLD, DIM, PLAIN, QueryWords, block, count, grouped, paint};
+use super::render::{BOLD, DIM, PLAIN, block, count, grouped, paint};
 use super::screen::Screen;
 use super::service::{CloseOnDrop, all_scopes};
 use super::settings::config;
-use super::{command, connect, doctor, pager, progress};
+use super::{command, pager, progress};
 use crate::config::Config;
 use crate::connect::Client;
-use crate::connect::status::{Start, status};
 use crate::scope::ScopeError;
 use crate::service::{Error, Service};
 use ack_api::{ErrorCode, HealthState, ListScopesResponse, ScopeInfo, text};
@@ -21,7 +21,7 @@ use ack_api::{ErrorCode, HealthState, ListScopesResponse, ScopeInfo, text};
 /// Shows the current project and scope.
 pub fn run(global: &Global) -> Result<(), CliError> {
     let config = config(global)?;
-    let clients = clients(&config);
+    let clients = doctor::connections(&config);
     let service = CloseOnDrop(Service::new(config).leak());
     let config = &service.0.config;
     let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
@@ -38,6 +38,10 @@ pub fn run(global: &Global) -> Result<(), CliError> {
         .sum();
     let waiting: u64 = counts.map(|counts| counts.staging).sum();
     if global.json {
+        let connected = clients
+            .iter()
+            .filter(|(_, finding)| finding.level == Level::Ok);
+        let connected: Vec<&str> = connected.map(|(client, _)| client.name()).collect();
         return write_json(&json!({
             "version": env!("CARGO_PKG_VERSION"),
             "project": project,
@@ -46,7 +50,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
             "scopes": scopes.scopes.len(),
             "memories": served,
             "waiting": waiting,
-            "connected": clients.connected,
+            "connected": connected,
         }));
     }
     let screen = Screen::of_output();
@@ -58,7 +62,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
 fn overview(
     config: &Config,
     scopes: &ListScopesResponse,
-    clients: &Clients,
+    clients: &[(Client, DoctorFinding)],
     (serving_places, waiting): (u64, u64),
     screen: &Screen,
 ) -> String {
@@ -68,13 +72,7 @@ fn overview(
     let mut line = |name: &str, value: &str| {
         let first = format!("{name:<10}");
         let value = text::line(value, 400);
-        out += &block(
-            screen,
-            &value,
-            (&first, "          "),
-            PLAIN,
-            &QueryWords::default(),
-        );
+        out += &block(screen, &value, (&first, "          "), PLAIN);
     };
     if !project.as_os_str().is_empty() {
         line("project", &project.display().to_string());
@@ -101,12 +99,16 @@ fn overview(
     if let Some(missing) = missing_root(config) {
         line("root", &missing);
     }
-    if let Some(clients_text) = clients.describe() {
-        line("clients", &clients_text);
+    let clients = clients.iter();
+    let clients: Vec<String> = clients
+        .map(|(client, finding)| format!("{} {}", client.name(), finding.message))
+        .collect();
+    if !clients.is_empty() {
+        line("clients", &clients.join("; "));
     }
     out.push('\n');
     let steps = next_steps(scopes, serving_places, waiting);
-    out += &block(screen, &steps, ("", ""), DIM, &QueryWords::default());
+    out += &block(screen, &steps, ("", ""), DIM);
     out
 }
 
@@ -148,58 +150,4 @@ fn missing_root(config: &Config) -> Option<String> {
 
 fn is_without_scopes(error: &Error) -> bool {
     error.code() == ErrorCode::NoScopes
-}
-
-/// The clients on this machine.
-#[derive(Debug, Default)]
-struct Clients {
-    /// Connected to these memories.
-    connected: Vec<&'static str>,
-    /// Connected to other memories.
-    elsewhere: Vec<&'static str>,
-    /// Installed, and not connected.
-    others: Vec<&'static str>,
-}
-
-impl Clients {
-    fn describe(&self) -> Option<String> {
-        if self.connected.is_empty() && self.elsewhere.is_empty() && self.others.is_empty() {
-            return None;
-        }
-        let mut text = match self.connected.as_slice() {
-            [] => "none connected".to_owned(),
-            clients => format!("{} connected", clients.join(", ")),
-        };
-        if !self.elsewhere.is_empty() {
-            text += &format!(
-                "; {} connected to other memories",
-                self.elsewhere.join(", ")
-            );
-        }
-        if !self.others.is_empty() {
-            text += &format!("; not {}", self.others.join(", "));
-        }
-        Some(text)
-    }
-}
-
-fn clients(config: &Config) -> Clients {
-    let mut clients = Clients::default();
-    let (Ok(places), Ok(installed)) = (connect::places(config, false), connect::installed(config))
-    else {
-        return clients;
-    };
-    for client in Client::ALL {
-        let starts = status(client, &places).and_then(|status| status.starts);
-        let list = match starts {
-            Some(Start::Program(entry)) if doctor::difference(&entry, config).is_some() => {
-                &mut clients.elsewhere
-            }
-            Some(_) => &mut clients.connected,
-            None if installed.contains(&client) => &mut clients.others,
-            None => continue,
-        };
-        list.push(client.name());
-    }
-    clients
 }

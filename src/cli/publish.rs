@@ -27,7 +27,6 @@ const MAX_LISTED: usize = 20;
 /// Branches that take changes through pull requests.
 const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
-/// Runs `publish`.
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
     if let Some(address) = args.to.as_ref().filter(|_| !HAS_BUCKETS) {
         return Err(light_build(address));
@@ -42,7 +41,6 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
     let folder = add::absolute(config, folder)?;
     let options = PublishOptions {
-        format: args.format,
         skip_held: args.skip_held,
         overwrite: args.overwrite,
         only_promoted: args.only_promoted,
@@ -104,40 +102,50 @@ fn confirms(args: &PublishArgs, json: bool, question: &str) -> bool {
     args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
 
-/// The plan, for people.
 fn plan_text(plan: &PublishPlan) -> String {
+    let lines = |items: &[PublishItem], why: &str| {
+        let lines = items.iter();
+        let lines = lines.map(|item| format!("{} ({}){why}", item.path.display(), item.id));
+        lines.collect()
+    };
+    let edited = "; edited in the folder, and its memory changed too: --overwrite replaces it";
     let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
-    let kinds = [
-        ("add", &plan.added),
-        ("change", &plan.changed),
-        ("remove", &plan.withdrawn),
-        ("keep", &plan.kept),
-    ];
-    for (verb, items) in kinds {
-        out += &listed_lines(items, |item: &PublishItem| {
-            let why = if verb == "keep" {
-                "; edited in the folder, and its memory changed too: --overwrite replaces it"
-            } else {
-                ""
-            };
-            format!("  {verb:<6} {} ({}){why}\n", item.path.display(), item.id)
-        });
-    }
-    let held_line =
-        |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
-    out += &listed_lines(&plan.held, |one| held_line("hold", one));
-    out += &listed_lines(&plan.warnings, |one| held_line("look", one));
-    out += &format!(
-        "{} to add, {} to change, {} to remove, {} unchanged\n",
-        plan.added.len(),
-        plan.changed.len(),
-        plan.withdrawn.len(),
-        plan.unchanged
+    out += &changes_text(
+        [
+            ("add", lines(&plan.added, "")),
+            ("change", lines(&plan.changed, "")),
+            ("remove", lines(&plan.withdrawn, "")),
+            ("keep", lines(&plan.kept, edited)),
+        ],
+        [("hold", &plan.held), ("look", &plan.warnings)],
+        plan.unchanged,
     );
     if plan.is_empty() {
         out += &also_waiting_text(&plan.scope, plan.also_waiting);
     }
     out + &none_approved_text(&plan.scope, plan.waiting)
+}
+
+/// What is added, changed, removed and left, what is held back or should be looked at, and the
+/// numbers.
+fn changes_text(
+    kinds: [(&str, Vec<String>); 4],
+    problems: [(&str, &Vec<HeldItem>); 2],
+    unchanged: usize,
+) -> String {
+    let [added, changed, removed, _] = kinds.each_ref().map(|(_, lines)| lines.len());
+    let mut out = String::new();
+    for (verb, lines) in kinds {
+        out += &listed_lines(&lines, |line| format!("  {verb:<6} {line}\n"));
+    }
+    for (verb, items) in problems {
+        out += &listed_lines(items, |one| {
+            format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
+        });
+    }
+    out + &format!(
+        "{added} to add, {changed} to change, {removed} to remove, {unchanged} unchanged\n"
+    )
 }
 
 /// That other memories wait for review, and the next step.

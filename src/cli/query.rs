@@ -8,19 +8,18 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::answer::make_printable;
-use super::args::{Global, ModeArg, QueryArgs};
+use super::args::{Global, QueryArgs};
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
 use super::output::{write_err, write_json};
 use super::render::{Listing, QueryWords};
-use super::requests::chosen_status;
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{pager, progress, render};
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
-use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest, QueryResponse};
+use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
 
 /// The token limit for people, for whom tokens do not matter.
 const MAX_TOKENS: i64 = 20_000;
@@ -119,7 +118,6 @@ fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuer
     Ok(last)
 }
 
-/// The full id for the beginning of one.
 fn full_id(typed: &str, service: &Service) -> String {
     let found = service.ids_with_prefix(typed, None, StatusFilter::All);
     match found.unwrap_or_default().matches.as_slice() {
@@ -160,7 +158,7 @@ fn request(args: QueryArgs) -> QueryRequest {
         match_tags: args.any_tag.then_some(MatchTags::Any),
         project: args.project,
         scope: args.scope,
-        status: chosen_status(args.shown),
+        status: args.shown.chosen(),
         limit: args.limit,
         kind: args.kind,
         files: list(args.files),
@@ -168,11 +166,7 @@ fn request(args: QueryArgs) -> QueryRequest {
         until: args.until,
         session: args.session,
         like: args.like,
-        mode: args.mode.map(|mode| match mode {
-            ModeArg::Hybrid => Mode::Hybrid,
-            ModeArg::Semantic => Mode::Semantic,
-            ModeArg::Lexical => Mode::Lexical,
-        }),
+        mode: args.mode,
         order: args.oldest.then_some(Order::Oldest),
         detail: args.long.then_some(Detail::Full),
         max_tokens: args.max_tokens,

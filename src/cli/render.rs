@@ -16,7 +16,7 @@ pub use context::context;
 pub use get::{get, history};
 pub use layout::{QueryWords, block, lines, paint};
 pub use query::{Listing, query};
-pub use scopes::{how_opened, scopes};
+pub use scopes::scopes;
 
 use anstyle::{AnsiColor, Style};
 
@@ -31,15 +31,6 @@ pub const NAME: Style = AnsiColor::Cyan.on_default();
 pub const WARN: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default();
 pub const GOOD: Style = AnsiColor::Green.on_default();
-
-fn status(status: Status) -> String {
-    match status {
-        Status::Approved => paint(GOOD, status),
-        Status::Promoted => paint(GOOD, status),
-        Status::Staging => paint(WARN, status),
-        Status::Rejected => paint(BAD, status),
-    }
-}
 
 /// The label of a memory that no one has approved.
 fn unreviewed(status: Status) -> &'static str {
@@ -59,7 +50,7 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
             false => format!("{}: ", scopes.join(", ")),
         };
         let text = format!("note: {about}{}", message);
-        out += &block(screen, &text, ("", "  "), WARN, &QueryWords::default());
+        out += &block(screen, &text, ("", "  "), WARN);
     }
     out
 }
@@ -67,13 +58,7 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
 /// A styled label followed by text.
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
-    let lines = block(
-        screen,
-        &text,
-        (indent, &rest),
-        PLAIN,
-        &QueryWords::default(),
-    );
+    let lines = block(screen, &text, (indent, &rest), PLAIN);
     lines.replacen(label, &paint(style, label), 1)
 }
 

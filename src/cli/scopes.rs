@@ -11,7 +11,6 @@ use crate::cli::error::CliError;
 use crate::cli::settings::config;
 use crate::cli::tables::{Tables, with_tables};
 
-/// Runs one of them.
 pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
     let json = global.json;
     let config = &config(global)?;

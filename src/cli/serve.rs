@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::args::{Global, ServeArgs};
 use super::output::{write_err, write_out};
-use super::settings::{inputs, load};
-use super::{command, error_report, log, signals};
+use super::settings::{explain, inputs, load};
+use super::{command, error_report, signals};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;
@@ -105,7 +105,6 @@ fn report() -> Report {
     Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))))
 }
 
-/// The settings, and what to serve.
 fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliError> {
     let config = load(global)?;
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
@@ -124,7 +123,7 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliErr
 
 fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     if global.verbose {
-        log::settings(&config);
+        explain(&config);
     }
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() && !global.quiet {

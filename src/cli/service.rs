@@ -16,7 +16,6 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// The scopes of all pages.
 pub(super) fn all_scopes(
     service: &Service,
     scope: Option<String>,

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ack_api::Hint;
+use ack_api::{Hint, text};
 use directories::BaseDirs;
 
 use super::args::Global;
 use super::error::CliError;
-use super::{command, log};
+use super::output::write_err;
+use super::{command, doctor};
 use crate::config::{
     Config, ENV_CURSOR_PROJECT, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, ENV_WORKSPACE, Inputs,
     Setting,
@@ -82,11 +83,22 @@ pub(super) fn load(global: &Global) -> Result<Config, CliError> {
     Ok(config)
 }
 
-/// The effective settings, logged to standard error with `--verbose`.
+/// The effective settings, printed to standard error with `--verbose`.
 pub(super) fn config(global: &Global) -> Result<Config, CliError> {
     let config = load(global)?;
     if global.verbose {
-        log::settings(&config);
+        explain(&config);
     }
     Ok(config)
+}
+
+/// Prints the settings that decide which scopes are searched. Standard output is for answers.
+pub(super) fn explain(config: &Config) {
+    let line = |line: &str| write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
+    for (name, value, source) in doctor::settings(config) {
+        line(&format!("{name} {value} ({source})"));
+    }
+    if config.pinned.is_none() {
+        line("not pinned to a scope");
+    }
 }

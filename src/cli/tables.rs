@@ -11,7 +11,6 @@ pub enum Tables {
     All,
     /// Those of scopes that the command adds or changes.
     Changed,
-    /// None.
     None,
 }
 

@@ -2,9 +2,7 @@
 //! stores only its hash in the file.
 
 use crate::cli::command::command;
-use std::fs;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -19,6 +17,7 @@ use crate::config::Config;
 use crate::mcp::http::ServeError;
 use crate::mcp::http::tokens::{self, ClientEntry, TokensError};
 use crate::scope::Registry;
+use crate::text_file;
 use ack_sys::files;
 
 /// The largest file that is edited, in bytes.
@@ -104,13 +103,9 @@ fn add(
         path: path.to_owned(),
         source,
     };
-    let (text, mode) = match files::read_text(path, MAX_BYTES) {
-        Ok(text) => {
-            let mode = fs::metadata(path).map_err(io)?.permissions().mode();
-            (text, mode & 0o777)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => (String::new(), 0o600),
-        Err(error) => return Err(io(error)),
+    let text = match files::read_text(path, MAX_BYTES) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(io)?,
     };
     if !text.trim().is_empty() {
         // The existing content must be valid, or the server would not accept the new client either.
@@ -128,17 +123,5 @@ fn add(
         return Err(CliError::usage("name", message).with_hint(hint));
     }
     document.insert(name, toml_edit::Item::Table(table));
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(io)?;
-    file.write_all(document.to_string().as_bytes())
-        .map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
-    file.persist(path).map_err(|error| io(error.error))?;
-    Ok(())
+    text_file::replace(path, &document.to_string()).map_err(io)
 }

@@ -76,7 +76,6 @@ impl Client {
         )
     }
 
-    /// Whether it has settings per project.
     pub const fn has_project_settings(self) -> bool {
         self.project_files().is_some()
     }
@@ -104,7 +103,6 @@ impl Client {
         }
     }
 
-    /// Whether its settings folder exists.
     pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
         let (server, _) = self.user_files(places);
         let folder = match self {
@@ -394,7 +392,6 @@ impl Client {
         Some((server, settings))
     }
 
-    /// The files in a project.
     const fn project_files(self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self {
             Self::ClaudeCode => (".mcp.json", Some(".claude/settings.local.json")),
@@ -470,7 +467,6 @@ impl ClientFile {
         !self.path.ends_with(".claude/settings.local.json")
     }
 
-    /// Whether it calls hooks.
     pub fn calls_hooks(&self) -> bool {
         self.parts
             .iter()

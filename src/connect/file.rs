@@ -59,7 +59,6 @@ pub struct FileChange {
     after: NewContent,
     /// The backup of the present state.
     backup: Backup,
-    /// Whether it removes the parts.
     removes_parts: bool,
     /// Whether the file has other names (hard links).
     has_other_names: bool,
@@ -480,7 +479,6 @@ fn text_of(path: &Path, real: &Path) -> Result<Option<(String, Metadata)>, Conne
         .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT))
 }
 
-/// A text with our parts.
 fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
     let mut settings = settings(file.format, text)?;
     parts::add(&mut settings, &file.parts)?;

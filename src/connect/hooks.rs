@@ -69,7 +69,6 @@ impl Client {
         self.events(hook).iter().map(entry).collect()
     }
 
-    /// The events that call a hook.
     fn events(self, hook: &str) -> &'static [&'static str] {
         match (self, hook) {
             (Self::Cursor, _) | (Self::Copilot, "session-start") => &["sessionStart"],

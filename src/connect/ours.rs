@@ -35,16 +35,13 @@ pub const ADDRESS_KEYS: [&str; 9] = [
 /// What an entry with the server's name does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
-    /// It starts this program.
     ThisProgram,
     /// It runs another program, or connects to a server over HTTP, as the text says.
     Other(String),
-    /// Neither.
     Unknown,
 }
 
 impl EntryKind {
-    /// What an entry does.
     pub fn of(entry: &Value) -> Self {
         let text = |key: &&str| entry.get(*key).and_then(Value::as_str);
         let addresses = ADDRESS_KEYS.iter().take(ADDRESS_KEY_COUNT);

@@ -133,7 +133,6 @@ pub fn is_empty_container(value: &Value) -> bool {
     }
 }
 
-/// The value at a path.
 fn inside<'a>(settings: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(settings, |value, key| value.get(*key))
 }

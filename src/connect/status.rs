@@ -29,7 +29,6 @@ pub struct Status {
     pub problems: Vec<(PathBuf, String)>,
 }
 
-/// What becomes of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookState {
     /// No file calls it.
@@ -51,7 +50,6 @@ pub enum Start {
     Unknown,
 }
 
-/// The entry that starts a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEntry {
     pub program: PathBuf,
@@ -219,7 +217,6 @@ fn start(entry: &Value) -> Start {
     }
 }
 
-/// The program that an entry starts.
 fn start_command(entry: &Value) -> Option<ProgramEntry> {
     let mut words = ours::launch_words(entry).into_iter();
     let program = words.next()?;

@@ -37,7 +37,6 @@ const MAX_NAME_CHARS: usize = 80;
 /// Something that puts unreviewed memories into sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreviewed {
-    /// What it is, and what it does.
     pub what: String,
     /// How to switch it off, if that is known.
     pub advice: Option<String>,

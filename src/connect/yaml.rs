@@ -72,7 +72,6 @@ pub fn rewrite(
     }
 }
 
-/// The entries of a section.
 fn entries(top: &Map<String, Value>, section: &str) -> Map<String, Value> {
     let entries = top.get(section).and_then(Value::as_object);
     entries.cloned().unwrap_or_default()
@@ -94,7 +93,6 @@ fn unusual_style(section: &str) -> String {
 /// The lines of a text, each with its line end.
 struct YamlLines(Vec<String>);
 
-/// A range of lines.
 type Span = std::ops::Range<usize>;
 
 impl YamlLines {
@@ -194,7 +192,6 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
     (ends && !key.is_empty() && !key.starts_with('-')).then(|| key.to_owned())
 }
 
-/// An entry in block style.
 fn block_style(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
     let members = entry.iter().map(|(key, value)| {
         let spaces = " ".repeat(indent * 2);
@@ -234,7 +231,6 @@ mod tests {
         json!({ "type": "stdio", "cmd": "/a b/ack-memory", "args": ["--root", "/m", "serve"], "enabled": true })
     }
 
-    /// The text with the entry.
     fn add(text: &str) -> Result<String, String> {
         let old = read(text)?;
         let mut new = old.clone();

@@ -18,22 +18,16 @@ const MAX_PATH_BYTES: usize = 4_096;
 /// Maximum bytes of a session id.
 const MAX_SESSION_BYTES: usize = 500;
 
-/// The programs whose hooks are supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The programs whose hooks are supported, by their names on the command line. Qwen Code uses Gemini
+/// CLI's format, and Factory's Droid reads Claude Code's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Host {
-    /// Claude Code.
     ClaudeCode,
-    /// Codex.
     Codex,
-    /// Gemini CLI.
     Gemini,
-    /// Cursor.
     Cursor,
-    /// GitHub's Copilot CLI.
     Copilot,
-    /// Qwen Code, which uses Gemini CLI's format.
     Qwen,
-    /// Factory's Droid, which reads Claude Code's format.
     Droid,
 }
 
@@ -45,14 +39,14 @@ impl Host {
     }
 }
 
-/// When a hook runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When a hook runs, with what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum HookEvent {
-    /// A session starts or continues.
+    /// Print the memories for a new session
     SessionStart,
-    /// The user has written a prompt.
+    /// Print memories that closely match a prompt
     UserPrompt,
-    /// A tool is about to be called.
+    /// Print memories about the files that a tool is about to edit, once per file and session
     PreToolUse,
 }
 

@@ -22,7 +22,6 @@ use crate::scope::Scope;
 /// How many times to build a version again because someone else published meanwhile.
 const MAX_ATTEMPTS: usize = 5;
 
-/// What to publish, and how.
 #[derive(Debug, Clone, Default)]
 pub struct BucketOptions {
     /// Only memories with the status `promoted`.
@@ -37,7 +36,6 @@ pub struct BucketOptions {
     pub replace: Option<String>,
     /// Build the table from scratch.
     pub rebuild: bool,
-    /// Who publishes.
     pub by: String,
     /// Readers hold tables with at most this many rows in memory.
     pub resident: usize,
@@ -49,7 +47,6 @@ pub enum BucketPublishError {
     /// It must not be published, or it cannot be read.
     #[error(transparent)]
     Publish(#[from] PublishError),
-    /// The bucket failed.
     #[error(transparent)]
     Bucket(#[from] BucketError),
 }
@@ -57,11 +54,8 @@ pub enum BucketPublishError {
 /// What publishing would do.
 #[derive(Debug, Serialize)]
 pub struct BucketPlan {
-    /// The scope.
     pub scope: String,
-    /// The bucket.
     pub to: String,
-    /// The changes.
     #[serde(flatten)]
     pub plan: Plan,
     /// Memories that are held back because of their text.

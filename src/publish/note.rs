@@ -39,12 +39,9 @@ const PUBLISHED_KEYS: [&[&str]; 12] = [
     &[DIGEST_KEY],
 ];
 
-/// A memory to publish.
 #[derive(Debug, Clone)]
 pub struct PublishedMemory<'a> {
-    /// Its scope.
     pub scope: &'a str,
-    /// The memory.
     pub memory: &'a Memory,
     /// The content of the file that the memory was read from, if there is one.
     pub source: Option<&'a str>,
@@ -181,7 +178,6 @@ impl PublishedMemory<'_> {
 pub enum Comparison {
     /// The memory is unchanged, whatever people did to the file.
     Same,
-    /// The memory has changed.
     Changed,
     /// The memory has changed, and someone has edited the file.
     Conflict,
@@ -190,7 +186,6 @@ pub enum Comparison {
 /// A file with a record of its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// The scope it comes from.
     pub scope: String,
     /// The memory's id there.
     pub id: String,

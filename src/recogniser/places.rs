@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ack_store::folder::instructions::INSTRUCTIONS;
+use ack_store::folder::Dialect;
 use ack_sys::files::{self, expand_home};
 use serde_json::Value;
 
-use super::tally::Budget;
-use super::{FoundStore, StoreKind, file, folder};
+use super::{FoundStore, StoreKind, at, notes_kind};
 use crate::scope::DATABASE_NAMES;
 
 /// Maximum entries to read in one folder.
@@ -35,7 +34,6 @@ pub struct StorePlaces<'a> {
 }
 
 impl StorePlaces<'_> {
-    /// The path in a variable, or a default.
     fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
         self.path_in(name).unwrap_or_else(default)
     }
@@ -51,24 +49,36 @@ impl StorePlaces<'_> {
 }
 
 /// Every store in the known places.
-pub fn find_stores(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
+pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let mut found = native_scopes(places);
     found.extend(databases(places));
-    found.extend(auto_memories(places, budget));
+    found.extend(auto_memories(places));
     let codex = places.variable_or("CODEX_HOME", || places.home.join(".codex"));
-    found.extend(folder::codex(&codex.join("memories"), budget));
+    found.extend(notes_of(StoreKind::Codex, &codex.join("memories")));
     found.extend(server_memories(places));
-    found.extend(basic_memories(places, budget));
+    found.extend(basic_memories(places));
     let serena = places.variable_or("SERENA_HOME", || places.home.join(".serena"));
-    found.extend(folder::global_serena(
-        &serena.join("memories/global"),
-        budget,
-    ));
+    let serena = serena.join("memories/global");
+    found.extend(FoundStore::in_folder(StoreKind::Serena, &serena));
     if let Some(project) = &places.project {
-        found.extend(in_project(project, budget));
+        found.extend(in_project(project));
     }
-    found.extend(file::recognise(&places.claude().join("CLAUDE.md")));
     found
+}
+
+fn notes_of(kind: StoreKind, path: &Path) -> Option<FoundStore> {
+    if path.is_dir() && notes_kind(path) == Some(kind) {
+        FoundStore::counted(kind, path)
+    } else {
+        None
+    }
+}
+
+/// A database in a program's usual place. If it cannot be read, it is listed with the reason.
+fn usual_database(kind: StoreKind, path: &Path) -> Option<FoundStore> {
+    // If it is missing or not a file, there is no store.
+    files::check(path).ok()?;
+    FoundStore::counted(kind, path)
 }
 
 /// Scopes under the default root, if another root is in use.
@@ -80,7 +90,7 @@ fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let scopes = entries(&default_root.join("scopes")).into_iter();
     scopes
         .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
-        .filter_map(|path| file::usual_database(StoreKind::AckMemory, &path))
+        .filter_map(|path| usual_database(StoreKind::AckMemory, &path))
         .collect()
 }
 
@@ -92,8 +102,8 @@ fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         base.join("sqlite_vec.db")
     });
     [
-        file::usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
-        file::usual_database(StoreKind::McpMemoryService, &service),
+        usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
+        usual_database(StoreKind::McpMemoryService, &service),
     ]
     .into_iter()
     .flatten()
@@ -101,7 +111,7 @@ fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 /// One folder per project, or the folder that the settings name.
-fn auto_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
+fn auto_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let claude = places.claude();
     let configured = settings(&claude.join("settings.json"))
         .and_then(|settings| {
@@ -115,7 +125,7 @@ fn auto_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
     let folders = usual.into_iter().map(|project| project.join("memory"));
     folders
         .chain(configured)
-        .filter_map(|path| folder::auto_memory(&path, budget))
+        .filter_map(|path| notes_of(StoreKind::AutoMemory, &path))
         .collect()
 }
 
@@ -143,14 +153,11 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         });
     }
     paths.retain(|path| path.is_absolute());
-    paths
-        .iter()
-        .filter_map(|path| file::recognise(path))
-        .collect()
+    paths.iter().filter_map(|path| at(path)).collect()
 }
 
 /// The projects in basic-memory's settings, or its usual folder.
-fn basic_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
+fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
         places.home.join(".basic-memory")
     });
@@ -173,17 +180,16 @@ fn basic_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> 
     folders.retain(|folder| *folder != places.home);
     folders
         .iter()
-        .filter_map(|path| folder::basic_memory(path, budget))
+        .filter_map(|path| notes_of(StoreKind::BasicMemory, path))
         .collect()
 }
 
-/// The stores in a project.
-fn in_project(project: &Path, budget: &Budget) -> Vec<FoundStore> {
+fn in_project(project: &Path) -> Vec<FoundStore> {
+    let serena = project.join(".serena/memories");
     let mut found: Vec<FoundStore> = [
-        folder::serena(&project.join(".serena/memories"), budget),
-        folder::solutions(&project.join("docs/solutions"), budget),
-        file::recognise(&project.join("memory.jsonl")),
-        file::recognise(&project.join(".github/copilot-instructions.md")),
+        FoundStore::in_folder(StoreKind::Serena, &serena),
+        notes_of(StoreKind::Solutions, &project.join("docs/solutions")),
+        at(&project.join("memory.jsonl")),
     ]
     .into_iter()
     .flatten()
@@ -192,14 +198,8 @@ fn in_project(project: &Path, budget: &Budget) -> Vec<FoundStore> {
     let folders = [project.to_owned(), project.join("docs/knowledge")]
         .into_iter()
         .chain(top);
-    found.extend(folders.filter_map(|folder| folder::knowledge_format(&folder, budget)));
-    let instructions = INSTRUCTIONS.map(|name| project.join(name));
-    found.extend(
-        instructions
-            .iter()
-            .filter(|path| path.is_file())
-            .filter_map(|path| file::recognise(path)),
-    );
+    let folders = folders.filter(|path| path.is_dir() && Dialect::of(path) == Dialect::Knowledge);
+    found.extend(folders.filter_map(|path| FoundStore::counted(StoreKind::KnowledgeFormat, &path)));
     found
 }
 

@@ -249,7 +249,6 @@ fn output_for_people() {
                 "deadlock",
             ],
             &["doctor", "-C", "/"],
-            &["doctor", "-C", "/", "--verbose"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("people", text));

@@ -270,11 +270,12 @@ fn a_client_connected_to_other_memories_is_reported() {
     assert!(wrong.contains(&again), "{wrong}");
     let bare = over(&two, &[]).out;
     assert!(
-        bare.contains("none connected; claude-code, opencode connected to other memories"),
+        bare.contains("claude-code connected, session hook on, but it serves"),
         "{bare}"
     );
     let bare = over(&one, &[]).out;
-    assert!(bare.contains("claude-code, opencode connected"), "{bare}");
+    let connected = "claude-code connected, session hook on; opencode connected\n";
+    assert!(bare.contains(connected), "{bare}");
     // A pin, and a single database.
     let pinned = over(&one, &["--pin", "music", "doctor"]).out;
     assert!(

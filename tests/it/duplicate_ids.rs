@@ -166,8 +166,6 @@ fn entry_points(
             assert!(queue.duplicate_ids.contains("twin"));
             let waiting = queue.waiting.into_iter().map(|waits| waits.memory.title);
             entry_points.push(("the review queue".into(), "staging", waiting.collect()));
-            let labels = snapshot.labels()?.into_iter().map(|label| label.title);
-            entry_points.push(("to complete".into(), "any", labels.collect()));
             Ok(())
         })
         .unwrap();

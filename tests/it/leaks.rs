@@ -415,11 +415,15 @@ impl EntryPoints {
             5 => (vec!["context", "--json"], "get_context", json!({})),
             6 | 7 => {
                 let scope = SCOPES[draws.below(SCOPES.len())];
-                let format = ["md", "jsonl"][draws.below(2)];
                 let target = target.to_str().unwrap();
-                let to_folder = ["--to-folder", target, "--format", format];
-                let mut publish = vec!["publish", scope, "--yes", "--skip-held"];
-                publish.extend(to_folder);
+                let publish = vec![
+                    "publish",
+                    scope,
+                    "--yes",
+                    "--skip-held",
+                    "--to-folder",
+                    target,
+                ];
                 (publish, CHOSEN, json!({ "scope": scope }))
             }
             _ => (

@@ -175,16 +175,14 @@ fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk(
         ],
     );
     let folder = tempfile::tempdir().unwrap();
-    for format in ["md", "jsonl"] {
-        let output = publish(&root, folder.path(), &["--yes", "--format", format]).ok();
-        let next = "no memory of scope mine is approved, 2 wait for review; to review them, run:\n  \
-                    ack-memory";
-        assert!(output.contains(next), "{output}");
-        assert!(output.contains(" review --scope mine\n"), "{output}");
-        assert!(output.ends_with("nothing to do\n"), "{output}");
-        let plan = done(&root, folder.path(), &["--format", format]);
-        assert_eq!(plan["waiting"], 2, "{plan:#}");
-    }
+    let output = publish(&root, folder.path(), &["--yes"]).ok();
+    let next = "no memory of scope mine is approved, 2 wait for review; to review them, run:\n  \
+                ack-memory";
+    assert!(output.contains(next), "{output}");
+    assert!(output.contains(" review --scope mine\n"), "{output}");
+    assert!(output.ends_with("nothing to do\n"), "{output}");
+    let plan = done(&root, folder.path(), &[]);
+    assert_eq!(plan["waiting"], 2, "{plan:#}");
     let one = Root::new();
     one.store("mine", &[memory("w-1", "Waits", waiting)]);
     let output = publish(&one, folder.path(), &[]).ok();
@@ -437,55 +435,6 @@ fn nothing_outside_the_folder_is_touched_and_no_link_is_followed() {
     assert!(
         folder.join(&ours.0).is_symlink(),
         "the link is left as it is"
-    );
-}
-
-#[test]
-fn json_lines_are_written_imported_and_kept_up_to_date() {
-    let (root, _keep, folder) = scene();
-    let jsonl = ["--format", "jsonl"];
-    let plan = done(&root, &folder, &jsonl);
-    assert_eq!(count(&plan, "added"), 3, "{plan:#}");
-    let file = folder.join("memories-mine.jsonl");
-    let before = fs::read_to_string(&file).unwrap();
-    assert_eq!(done(&root, &folder, &jsonl)["written"], false);
-    let mut import = binary();
-    import
-        .arg("--root")
-        .arg(root.path())
-        .arg("import")
-        .arg(&file)
-        .args(["--scope", "copy"]);
-    let imported = run(&mut import);
-    assert_eq!(imported.code, Some(0), "{}", imported.err);
-    assert!(
-        imported.out.contains("3 memories were added"),
-        "{}",
-        imported.out
-    );
-    sql(
-        &root,
-        "UPDATE memories SET title = 'New' WHERE id = 'led-1'; DELETE FROM memories WHERE id = 'led-2'",
-    );
-    let plan = done(&root, &folder, &jsonl);
-    assert_eq!(
-        (count(&plan, "changed"), count(&plan, "withdrawn")),
-        (1, 1),
-        "{plan:#}"
-    );
-    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 2);
-    // A file that someone else wrote is not replaced.
-    fs::write(
-        &file,
-        before.replace("\"id\":\"led-1\",", "\"id\": \"led-1\", "),
-    )
-    .unwrap();
-    let outcome = publish(&root, &folder, &["--format", "jsonl", "--yes"]);
-    assert_eq!(outcome.code, Some(1), "{}", outcome.out);
-    assert!(
-        outcome.err.contains("is not as `publish` writes it"),
-        "{}",
-        outcome.err
     );
 }
 

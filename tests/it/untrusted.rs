@@ -378,7 +378,7 @@ fn offline_opens_no_connection() {
     );
     let doctor = ack(root.path(), &["doctor", "--upstreams", "--offline"]).ok();
     assert!(
-        doctor.contains("`far`") && listener.accept().is_err(),
+        doctor.contains("- far ") && listener.accept().is_err(),
         "{doctor}"
     );
     ack(root.path(), &["--offline", "query", "deadlock"]).ok();

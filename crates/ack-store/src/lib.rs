@@ -15,8 +15,7 @@
 //! - [`decisions`] joins the rows with what people decided about them.
 //! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
 //!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
-//!   about projects. [`outline`] scans a whole store that has no index yet, and [`labels`] the
-//!   names in it, for completion.
+//!   about projects. [`outline`] scans a whole store that has no index yet.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod copies;
@@ -28,7 +27,6 @@ pub mod folder;
 pub mod hint;
 mod idle_connections;
 mod image;
-pub mod labels;
 pub mod layout;
 pub mod links;
 mod mutex;

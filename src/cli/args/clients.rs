@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 
 use crate::connect::{Client, Hooks};
+use crate::hook::wire::{HookEvent, Host};
 use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
 
@@ -101,36 +102,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 pub struct HookArgs {
     /// Which hook
     #[arg(value_enum)]
-    pub event: HookEventArg,
+    pub event: HookEvent,
     /// The program that calls the hook [default: detected from its input]
     #[arg(long, value_enum)]
-    pub client: Option<HostArg>,
+    pub client: Option<Host>,
     /// Called by the plugin: print nothing if Claude Code's settings also call the hook
     #[arg(long)]
     pub plugin: bool,
-}
-
-/// The hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HookEventArg {
-    /// Print the memories for a new session
-    SessionStart,
-    /// Print memories that closely match a prompt
-    UserPrompt,
-    /// Print memories about the files that a tool is about to edit, once per file and session
-    PreToolUse,
-}
-
-/// The programs whose hooks are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HostArg {
-    ClaudeCode,
-    Codex,
-    Gemini,
-    Cursor,
-    Copilot,
-    Qwen,
-    Droid,
 }
 
 /// What is put into a client's configuration.

@@ -65,6 +65,10 @@ const GUESSES: &[(&[&str], &str)] = &[
         "to write approved memories to a folder, use `ack-memory publish NAME --to-folder DIR`",
     ),
     (
+        &["publish --format"],
+        "`ack-memory publish NAME --to-folder DIR` writes one Markdown file for each memory",
+    ),
+    (
         &["scopes list", "scopes ls", "scopes show"],
         "`ack-memory scopes` lists them, and `ack-memory scopes --scope NAME` shows one",
     ),

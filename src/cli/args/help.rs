@@ -81,7 +81,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("config", &["ack-memory config", "ack-memory config edit"]),
     (
         "doctor",
-        &["ack-memory doctor", "ack-memory doctor --verbose"],
+        &["ack-memory doctor", "ack-memory doctor --upstreams"],
     ),
     (
         "review",

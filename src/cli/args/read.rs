@@ -1,34 +1,29 @@
 //! The commands that read: `query`, `get`, `context`.
 
-use clap::{Args, ValueEnum};
+use ack_api::memory::StatusFilter;
+use ack_api::{ContextRequest, Include, Mode, Within};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::de::DeserializeOwned;
 
 use super::day::day;
-
-/// A status filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatusArg {
-    Approved,
-    Staging,
-    All,
-}
 
 /// The statuses that `query` and `get` show.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct ShownStatuses {
     /// Which statuses to show [default: approved]
-    #[arg(long, value_enum)]
-    pub status: Option<StatusArg>,
+    #[arg(long, value_parser = words::<StatusFilter>(&["approved", "staging", "all"]))]
+    pub status: Option<StatusFilter>,
     /// Include memories that wait for review: `--status all`
     #[arg(long, short = 'a', conflicts_with = "status")]
     pub all: bool,
 }
 
-/// The legs of retrieval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ModeArg {
-    Hybrid,
-    Semantic,
-    Lexical,
+impl ShownStatuses {
+    /// The status from `--status` or `--all`.
+    pub fn chosen(self) -> Option<StatusFilter> {
+        self.status.or(self.all.then_some(StatusFilter::All))
+    }
 }
 
 /// Arguments of `query`.
@@ -93,8 +88,8 @@ pub struct QueryArgs {
     #[arg(long, value_name = "ID")]
     pub like: Option<String>,
     /// Search by words and by meaning (hybrid), or by one of them [default: hybrid]
-    #[arg(long, value_enum)]
-    pub mode: Option<ModeArg>,
+    #[arg(long, value_parser = words::<Mode>(&["hybrid", "semantic", "lexical"]))]
+    pub mode: Option<Mode>,
     /// Show where this memory, which should be in the results, was lost
     #[arg(long, value_name = "ID")]
     pub expect: Option<String>,
@@ -113,8 +108,8 @@ pub struct GetArgs {
     #[command(flatten)]
     pub shown: ShownStatuses,
     /// Also show these (repeatable)
-    #[arg(long, value_enum)]
-    pub include: Vec<IncludeArg>,
+    #[arg(long, value_parser = words::<Include>(&["timeline", "related", "links", "history"]))]
+    pub include: Vec<Include>,
     /// Neighbours before it in the timeline, 0 to 20 [default: 3]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub before: Option<i64>,
@@ -122,31 +117,18 @@ pub struct GetArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub after: Option<i64>,
     /// Where to take these neighbours from [default: the first of these levels that has any]
-    #[arg(long, value_enum, value_name = "LEVEL")]
-    pub timeline_within: Option<WithinArg>,
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = words::<Within>(&["session", "project", "scope"])
+    )]
+    pub timeline_within: Option<Within>,
     /// How many steps to follow links, 1 to 8 [default: 4]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub depth: Option<i64>,
     /// Follow only links of this kind (repeatable)
     #[arg(long, value_name = "KIND")]
     pub kind: Vec<String>,
-}
-
-/// Where the neighbours of a timeline come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WithinArg {
-    Session,
-    Project,
-    Scope,
-}
-
-/// What `get` can add.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum IncludeArg {
-    Timeline,
-    Related,
-    Links,
-    History,
 }
 
 /// Arguments of `context`.
@@ -171,7 +153,28 @@ pub struct ContextArgs {
     pub max_tokens: Option<i64>,
 }
 
+impl ContextArgs {
+    /// What these arguments ask the service for.
+    pub fn request(&self) -> ContextRequest {
+        ContextRequest {
+            project_path: None,
+            include_cross_project: self.own_only.then_some(false),
+            max_memories: self.max_memories,
+            max_tokens: self.max_tokens,
+            focus: (!self.focus.is_empty()).then(|| self.focus.join(" ")),
+            by_agent: false,
+        }
+    }
+}
+
 /// Parses a whole number. The request itself checks its bounds.
 fn number(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| "use a whole number".to_owned())
+}
+
+/// Parses the words of a request's field.
+fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    allowed: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(allowed).try_map(|word| serde_json::from_value(word.into()))
 }

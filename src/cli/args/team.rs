@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::publish::Format;
-
 /// Arguments of `publish`.
 #[derive(Debug, Clone, Args)]
 pub struct PublishArgs {
@@ -22,15 +20,6 @@ pub struct PublishArgs {
     /// Bucket to publish to, such as s3://acme-memory/platform; needs the full build
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// One Markdown file per memory, or one file of JSON lines
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        conflicts_with = "to"
-    )]
-    pub format: Format,
     /// Publish only memories with the status `promoted`
     #[arg(long)]
     pub only_promoted: bool,

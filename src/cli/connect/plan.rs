@@ -22,13 +22,11 @@ use ack_worktree::repository::Repository;
 
 /// The changes that connect one client.
 pub struct ConnectPlan {
-    /// The client.
     pub client: Client,
     /// The necessary changes; empty if it is connected.
     pub changes: Vec<FileChange>,
     /// What its user must know before anything is written.
     pub warnings: Vec<String>,
-    /// The next step for the user.
     pub next_step: Option<String>,
     /// The client's own command that adds the server, if it has one.
     pub own_command: Option<String>,

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{DoctorReport, ScopeReport};
-use crate::cli::render::{
-    BAD, DIM, GOOD, PLAIN, QueryWords, WARN, block, count, day, grouped, paint,
-};
+use super::{DoctorReport, OfferReport, ScopeReport};
+use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped, paint};
+pub use crate::cli::scopes::found_store::with_tilde;
 use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
 use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
@@ -32,7 +31,6 @@ const MAX_NAMED: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// It works.
     Ok,
     /// It works, but something should be done.
     Warning,
@@ -42,17 +40,13 @@ pub enum Level {
     Note,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
-    /// Its severity.
     pub level: Level,
     /// What it is about: a scope, a client, a file. Empty if it continues the previous finding.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// The message.
     pub message: String,
-    /// The path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Commands to run, or other advice.
@@ -82,7 +76,6 @@ impl DoctorFinding {
         self.advise(command(arguments))
     }
 
-    /// Adds advice.
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
@@ -94,19 +87,9 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     let broken = report.broken_settings.as_ref().map(|message| {
         DoctorFinding::new(Level::Error, "config.toml", message.clone()).run("config edit")
     });
-    let offer = report.offer.as_ref();
-    let problem = offer.and_then(|offer| offer.problem.as_ref());
-    let problem = problem.map(|problem| {
-        let message = format!("answers every call with an error: {}", problem.message);
-        DoctorFinding::new(Level::Error, "serve", message).run("config edit")
-    });
-    let mut found: Vec<DoctorFinding> = broken.into_iter().chain(problem).collect();
+    let mut found: Vec<DoctorFinding> = broken.into_iter().collect();
     found.extend(default_scope(report));
-    for upstream in offer.into_iter().flat_map(|offer| &offer.upstreams) {
-        for problem in upstream.down.iter().chain(&upstream.problems) {
-            found.push(DoctorFinding::new(Level::Warning, &upstream.name, problem));
-        }
-    }
+    found.extend(report.offer.iter().flat_map(OfferReport::findings));
     found
 }
 
@@ -125,7 +108,6 @@ fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
     Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
-/// The findings about the scopes.
 pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
     for scope in &report.scopes {
@@ -399,14 +381,6 @@ pub fn unserved_stores(
         .collect()
 }
 
-/// A path as people write it.
-pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
-        _ => path.display().to_string(),
-    }
-}
-
 /// The findings as lines, with a summary.
 pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
     let width = findings.iter().map(|one| one.subject.chars().count()).max();
@@ -428,12 +402,11 @@ pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
             &format!("{}{place}", finding.message),
             (&first, &indent),
             PLAIN,
-            &QueryWords::default(),
         );
         out += &text.replacen(sign, &paint(style, sign), 1);
         let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
         for advice in &finding.advice {
-            out += &block(screen, advice, (&arrow, &rest), DIM, &QueryWords::default());
+            out += &block(screen, advice, (&arrow, &rest), DIM);
         }
     }
     out

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
-use crate::cli::connect::unreviewed;
+use crate::cli::connect::{installed, places, unreviewed};
 use crate::config::{Config, ENV_DB, ENV_ROOT};
 use crate::connect::ours::write_rule;
 use crate::connect::status::{HookState, ProgramEntry, Start, Status, status};
@@ -12,12 +12,36 @@ use crate::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
 /// The findings about the clients on this machine.
-pub fn clients(config: &Config, places: &ClientPlaces, installed: &[Client]) -> Vec<DoctorFinding> {
+pub fn clients(config: &Config) -> Vec<DoctorFinding> {
+    let Ok(places) = places(config, false) else {
+        return Vec::new();
+    };
+    present(config, &places)
+        .iter()
+        .flat_map(|(client, status)| one_client(*client, status, &places, config))
+        .collect()
+}
+
+/// Whether each client on this machine is connected, and to these memories.
+pub fn connections(config: &Config) -> Vec<(Client, DoctorFinding)> {
+    let Ok(places) = places(config, false) else {
+        return Vec::new();
+    };
+    let present = present(config, &places).into_iter();
+    let connections = present.map(|(client, status)| {
+        let finding = connection(client, &title(client.name()), &status, config);
+        (client, finding)
+    });
+    connections.collect()
+}
+
+/// The clients that are installed or connected.
+fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
+    let installed = installed(config).unwrap_or_default();
     Client::ALL
         .into_iter()
         .filter_map(|client| Some((client, status(client, places)?)))
         .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
-        .flat_map(|(client, status)| one_client(client, &status, places, config))
         .collect()
 }
 
@@ -147,7 +171,7 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
 
 /// How the memories that an entry serves differ from those of a configuration; `None` if they are
 /// the same.
-pub fn difference(entry: &ProgramEntry, config: &Config) -> Option<String> {
+fn difference(entry: &ProgramEntry, config: &Config) -> Option<String> {
     let home = config.home.as_deref();
     let served = served_by(entry, config);
     let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();

@@ -1,10 +1,9 @@
 //! What `serve` offers, for `doctor`.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
-use crate::cli::command::{SHELL, command};
+use super::checks::{DoctorFinding, Level};
+use crate::cli::command::SHELL;
 use crate::config::Config;
 use crate::offer::Offer;
 use crate::toolset::Toolset;
@@ -16,11 +15,11 @@ use ack_gateway::settings::Upstream;
 #[derive(Default)]
 pub struct OfferReport {
     /// Why it answers every call with an error.
-    pub problem: Option<ErrorBody>,
+    problem: Option<ErrorBody>,
     toolset: Toolset,
     /// Whether the upstream servers were contacted.
     is_contacted: bool,
-    pub upstreams: Vec<Health>,
+    upstreams: Vec<Health>,
     /// Those that are left out without a network.
     skipped: Vec<String>,
 }
@@ -61,51 +60,46 @@ impl OfferReport {
         tools.map(|tool| tool.name.as_str()).collect()
     }
 
-    /// The tools if they are not the default four, the upstream servers, or what is wrong.
-    pub fn text(&self) -> String {
-        let mut out = String::new();
+    /// The tools if they are not the usual four, the upstream servers, and what is wrong with them.
+    pub fn findings(&self) -> Vec<DoctorFinding> {
         if let Some(problem) = &self.problem {
-            let _ = writeln!(
-                out,
-                "\ntools and upstream servers: `serve` answers every call with an error\n    problem   {}",
-                problem.message
-            );
-            return out;
+            let message = format!("answers every call with an error: {}", problem.message);
+            return vec![DoctorFinding::new(Level::Error, "serve", message).run("config edit")];
         }
-        for name in &self.skipped {
-            let _ = writeln!(
-                out,
-                "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
-            );
-        }
+        let mut found = Vec::new();
         if self.toolset != Toolset::default() {
             let (set, tools) = (self.toolset.set.name(), self.tools().join(", "));
-            let _ = writeln!(out, "\ntools ({set}): {tools}");
+            found.push(DoctorFinding::new(
+                Level::Note,
+                "tools",
+                format!("{set}: {tools}"),
+            ));
         }
-        if !self.upstreams.is_empty() {
-            let how = if self.is_contacted {
-                String::new()
-            } else {
-                format!(" (not contacted; `{}` does)", command("doctor --upstreams"))
-            };
-            let _ = writeln!(out, "\nupstream servers: {}{how}", self.upstreams.len());
+        for name in &self.skipped {
+            let message = "an upstream server over HTTP, left out (--offline)";
+            found.push(DoctorFinding::new(Level::Note, name, message));
         }
         for upstream in &self.upstreams {
-            let tools = if upstream.tools.is_empty() {
-                "none".to_owned()
+            let mut offered = vec![upstream.reached.clone()];
+            offered.extend(upstream.tools.iter().cloned());
+            let offered = offered.join(", ");
+            found.push(if self.is_contacted {
+                let level = if upstream.down.is_some() {
+                    Level::Error
+                } else {
+                    Level::Ok
+                };
+                DoctorFinding::new(level, &upstream.name, offered)
             } else {
-                upstream.tools.join(", ")
-            };
-            let Health { name, reached, .. } = upstream;
-            let _ = writeln!(out, "  {name}: {reached}\n    tools     {tools}");
+                DoctorFinding::new(Level::Note, &upstream.name, offered).run("doctor --upstreams")
+            });
             for problem in upstream.down.iter().chain(&upstream.problems) {
-                let _ = writeln!(out, "    problem   {problem}");
+                found.push(DoctorFinding::new(Level::Warning, "", problem));
             }
         }
-        out
+        found
     }
 
-    /// The same as JSON.
     pub fn json(&self) -> Value {
         if let Some(problem) = &self.problem {
             return json!({ "problem": problem });

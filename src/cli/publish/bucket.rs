@@ -11,16 +11,15 @@ use ack_bucket::publish::{Item, PrunePlan, RollbackChanges, Step, UploadCost, Ve
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{MAX_LISTED, also_waiting_text, confirms, listed_lines, none_approved_text};
+use super::{MAX_LISTED, also_waiting_text, changes_text, confirms, none_approved_text};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_json, write_plain};
-use crate::cli::render;
 use crate::cli::user::user_name;
+use crate::cli::{progress, render};
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::publish::HeldItem;
 use crate::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, Publication};
 use crate::scope::Scope;
 
@@ -89,7 +88,6 @@ fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
         .map_err(|allowed| CliError::invalid(named, text::line(endpoint, 100), allowed))
 }
 
-/// The request.
 struct BucketRequest<'a> {
     publication: &'a Publication,
     args: &'a PublishArgs,
@@ -99,17 +97,24 @@ struct BucketRequest<'a> {
 
 impl BucketRequest<'_> {
     fn publish(&self) -> Result<(), CliError> {
-        let bar = StepBar::new(self.json);
-        let planned = self.publication.plan(&mut |step| bar.show(step))?;
+        let bar = if self.json {
+            ProgressBar::hidden()
+        } else {
+            progress::bar()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        let planned = self.publication.plan(&mut |step| show(&bar, step))?;
         let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
         let mut built = None;
         if !nothing {
             built = Some(
                 self.publication
-                    .make(&planned, &mut |step| bar.show(step))?,
+                    .make(&planned, &mut |step| show(&bar, step))?,
             );
         }
-        bar.clear();
+        bar.finish_and_clear();
         let cost = built.as_ref().map(|(_, cost)| *cost);
         if !self.json {
             write_plain(&plan_text(&planned, cost))?;
@@ -120,8 +125,8 @@ impl BucketRequest<'_> {
         if let Some((built, _)) = built.filter(|_| writes) {
             let result = self
                 .publication
-                .publish(&planned, built, &mut |step| bar.show(step));
-            bar.clear();
+                .publish(&planned, built, &mut |step| show(&bar, step));
+            bar.finish_and_clear();
             head = Some(result?);
         }
         if self.json {
@@ -282,7 +287,6 @@ impl BucketRequest<'_> {
     }
 }
 
-/// What a rollback changes, for people.
 fn rollback_text(changes: RollbackChanges) -> String {
     let RollbackChanges {
         come_back,
@@ -295,40 +299,27 @@ fn rollback_text(changes: RollbackChanges) -> String {
     format!("coming back: {come_back}, changed: {change}, going away: {go_away}")
 }
 
-/// The plan, for people.
 fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
     let plan = &planned.plan;
+    let line = |item: &Item| {
+        let line = format!("{} {}", item.id, text::line(&item.title, 60));
+        line.trim_end().to_owned()
+    };
+    let lines = |items: &[Item]| items.iter().map(line).collect();
+    let away = plan.held_back.iter().map(|item| {
+        let (line, id) = (line(item), quoted(&item.id));
+        format!("{line}\n         was withdrawn by hand; `--restore {id}` publishes it again")
+    });
     let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
-    let kinds = [
-        ("add", &plan.added),
-        ("change", &plan.changed),
-        ("remove", &plan.withdrawn),
-        ("away", &plan.held_back),
-    ];
-    for (verb, items) in kinds {
-        out += &listed_lines(items, |item: &Item| {
-            let title = text::line(&item.title, 60);
-            let id = format!("{} {title}", item.id);
-            let id = id.trim_end();
-            match verb {
-                "away" => format!(
-                    "  {verb:<6} {id}\n         was withdrawn by hand; `--restore {}` publishes it again\n",
-                    quoted(&item.id)
-                ),
-                _ => format!("  {verb:<6} {id}\n"),
-            }
-        });
-    }
-    let held_line =
-        |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
-    out += &listed_lines(&planned.held, |one| held_line("hold", one));
-    out += &listed_lines(&planned.warnings, |one| held_line("look", one));
-    out += &format!(
-        "{} to add, {} to change, {} to remove, {} unchanged\n",
-        plan.added.len(),
-        plan.changed.len(),
-        plan.withdrawn.len(),
-        plan.unchanged
+    out += &changes_text(
+        [
+            ("add", lines(&plan.added)),
+            ("change", lines(&plan.changed)),
+            ("remove", lines(&plan.withdrawn)),
+            ("away", away.collect()),
+        ],
+        [("hold", &planned.held), ("look", &planned.warnings)],
+        plan.unchanged,
     );
     if plan.is_empty() {
         out += &also_waiting_text(&planned.scope, planned.also_waiting);
@@ -411,43 +402,20 @@ fn pruned_text(pruned: &PrunePlan) -> String {
     )
 }
 
-/// A progress bar at a terminal.
-struct StepBar(ProgressBar);
-
-impl StepBar {
-    fn new(is_silent: bool) -> Self {
-        let bar = if is_silent {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::no_length()
-        };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-            bar.set_style(style);
+/// Shows a step at a terminal.
+fn show(bar: &ProgressBar, step: Step) {
+    bar.set_message(match step {
+        Step::Fetching(at) => format!(
+            "fetching the published version: {} of {}",
+            size(at.fetched),
+            size(at.total)
+        ),
+        Step::Building(rows, all_rows) => {
+            format!("building the version: {rows} of {all_rows} rows")
         }
-        Self(bar)
-    }
-
-    fn show(&self, step: Step) {
-        let message = match step {
-            Step::Fetching(at) => format!(
-                "fetching the published version: {} of {}",
-                size(at.fetched),
-                size(at.total)
-            ),
-            Step::Building(rows, all_rows) => {
-                format!("building the version: {rows} of {all_rows} rows")
-            }
-            Step::Uploading(at) => {
-                format!("uploading {} of {}", size(at.fetched), size(at.total))
-            }
-        };
-        self.0.set_message(message);
-        self.0.tick();
-    }
-
-    fn clear(&self) {
-        self.0.finish_and_clear();
-    }
+        Step::Uploading(at) => format!("uploading {} of {}", size(at.fetched), size(at.total)),
+    });
+    bar.tick();
 }
 
 impl From<BucketPublishError> for CliError {

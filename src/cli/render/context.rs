@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::age::{age, day};
 use super::count;
-use super::layout::{QueryWords, block, paint};
+use super::layout::{block, paint};
 use super::query::{Listing, hit};
 use super::{BOLD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
@@ -18,7 +18,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
         _ => "no scope".to_owned(),
     };
     let mut out = format!("{}\n", paint(BOLD, format!("project {}", project.name)));
-    out += &block(screen, &scope_text, ("", ""), DIM, &QueryWords::default());
+    out += &block(screen, &scope_text, ("", ""), DIM);
     for (title, memories) in [
         ("its memories", &answer.recent_memories),
         ("learned elsewhere", &answer.cross_project_learnings),
@@ -32,7 +32,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
                 out += &hit(memory, None, listing);
                 if let Some(why) = &memory.why {
                     let text = format!("because: {why}");
-                    out += &block(screen, &text, ("  ", "    "), DIM, &QueryWords::default());
+                    out += &block(screen, &text, ("  ", "    "), DIM);
                 }
             }
         }
@@ -73,15 +73,9 @@ fn session(entry: &SessionEntry, screen: &Screen) -> String {
     if entry.unreviewed {
         text.push_str(" (as recorded, not reviewed)");
     }
-    let mut out = block(screen, &text, ("  ", "    "), PLAIN, &QueryWords::default());
+    let mut out = block(screen, &text, ("  ", "    "), PLAIN);
     if let Some(overview) = &entry.overview {
-        out += &block(
-            screen,
-            overview,
-            ("    ", "    "),
-            DIM,
-            &QueryWords::default(),
-        );
+        out += &block(screen, overview, ("    ", "    "), DIM);
     }
     if let Some(summary) = &entry.summary {
         let _ = writeln!(

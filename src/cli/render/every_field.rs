@@ -111,7 +111,6 @@ fn choices(schema: &Value, root: &Value) -> Vec<Value> {
     }
 }
 
-/// The paths of all the leaves of a value.
 fn leaf_paths(value: &Value, path: &str, all: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -128,7 +127,6 @@ fn leaf_paths(value: &Value, path: &str, all: &mut Vec<String>) {
     }
 }
 
-/// Other values of a leaf.
 fn other_values(value: &Value, words: &[Value]) -> Vec<Value> {
     match value {
         Value::String(word) if words.contains(value) => {

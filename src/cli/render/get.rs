@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::age::{day, exact_time};
-use super::layout::{QueryWords, block, paint};
+use super::layout::{block, paint};
 use super::query::{Listing, hit};
 use super::{BAD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
@@ -39,13 +39,7 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let text = format!("{name}: {value}");
-            out += &block(
-                screen,
-                &text,
-                (INDENT, LIST_INDENT),
-                DIM,
-                &QueryWords::default(),
-            );
+            out += &block(screen, &text, (INDENT, LIST_INDENT), DIM);
         }
     };
     let session = detail
@@ -89,13 +83,7 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
 
 fn item(text: &str, screen: &Screen) -> String {
     let rest = format!("{LIST_INDENT}  ");
-    block(
-        screen,
-        text,
-        (LIST_INDENT, &rest),
-        PLAIN,
-        &QueryWords::default(),
-    )
+    block(screen, text, (LIST_INDENT, &rest), PLAIN)
 }
 
 fn timeline(timeline: &Timeline, screen: &Screen) -> String {

@@ -1,6 +1,5 @@
 //! Wraps and styles text, and marks the words of a query in it.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -21,7 +20,6 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
 pub struct QueryWords(HashSet<String>);
 
 impl QueryWords {
-    /// The words of a query.
     pub fn of(query: &str) -> Self {
         let terms = QueryTerms::parse(query).terms.into_iter();
         Self(terms.map(|term| term.key).collect())
@@ -129,58 +127,13 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
     lines
 }
 
-/// The shortest line that counts as wrapped by its author.
-const MIN_WRAPPED_CHARS: usize = 50;
-
-/// A text whose paragraphs are one line each, for a terminal that wraps them at its own width.
-/// Lists,
-/// code, tables and short lines stay.
-pub fn reflow<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
-    if screen.width.is_none() {
-        return text.into();
-    }
-    let mut out = String::new();
-    let mut is_code = false;
-    // Whether the previous line continues.
-    let mut is_open = false;
-    for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        if is_open && !is_fence && continues_sentence(line) {
-            out.push(' ');
-        } else if !out.is_empty() {
-            out.push('\n');
-        }
-        let joins = out.ends_with(' ');
-        out.push_str(if joins { line.trim_start() } else { line });
-        is_code ^= is_fence;
-        is_open = !is_code && !is_fence && may_be_wrapped(line);
-    }
-    out.into()
+/// A text that is wrapped, indented and styled. Each line ends with a line break.
+pub fn block(screen: &Screen, text: &str, indents: (&str, &str), style: Style) -> String {
+    marked_block(screen, text, indents, style, &QueryWords::default())
 }
 
-/// Whether a line can be the end of the sentence before it.
-fn continues_sentence(line: &str) -> bool {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let is_item = text.starts_with(['-', '*', '+', '#', '>', '|', '=', '•'])
-        || (number.len() < text.len() && number.starts_with(['.', ')']));
-    indent < 4 && !text.is_empty() && !is_item
-}
-
-/// Whether the author broke a line because it was full.
-fn may_be_wrapped(line: &str) -> bool {
-    let is_kept = line.trim_start().starts_with(['#', '|', '>']);
-    // Two spaces and a backslash are line breaks in Markdown.
-    display_width(line) >= MIN_WRAPPED_CHARS
-        && !is_kept
-        && !line.ends_with("  ")
-        && !line.ends_with('\\')
-}
-
-/// A text that is wrapped, indented and styled, with the words marked. Each line ends with a line
-/// break.
-pub fn block(
+/// The same, with the words of a query marked.
+pub fn marked_block(
     screen: &Screen,
     text: &str,
     (first, rest): (&str, &str),
@@ -243,32 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn a_hard_wrapped_paragraph_is_reflowed() {
-        let screen = Screen {
-            width: Some(80),
-            height: None,
-            now: jiff::Timestamp::UNIX_EPOCH,
-            zone: jiff::tz::TimeZone::UTC,
-        };
-        let prose = "The worker must not hold a transaction open while it waits\nfor the queue, \
-                     because the pool has four connections and they are\ngone at once.\n\nShort.\nLines.\n\
-                     - an item that goes on and on until the line is full of words\n  and ends here\n\
-                     - another\n```\nlet a_long_line_of_code = with_a_name_that_never_seems_to_end();\nnext();\n```";
-        assert_eq!(
-            reflow(&screen, prose),
-            "The worker must not hold a transaction open while it waits for the queue, \
-             because the pool has four connections and they are gone at once.\n\nShort.\nLines.\n\
-             - an item that goes on and on until the line is full of words and ends here\n\
-             - another\n```\nlet a_long_line_of_code = with_a_name_that_never_seems_to_end();\nnext();\n```"
-        );
-        let piped = Screen {
-            width: None,
-            ..screen
-        };
-        assert_eq!(reflow(&piped, prose), prose);
-    }
-
-    #[test]
     fn wrapping_and_highlighting_lose_nothing() {
         let screen = Screen {
             width: Some(24),
@@ -277,7 +204,7 @@ mod tests {
             zone: jiff::tz::TimeZone::UTC,
         };
         let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
-        let out = block(
+        let out = marked_block(
             &screen,
             text,
             ("- ", "  "),

@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use anstream::adapter::strip_str;
-use textwrap::core::display_width;
-
 use super::age::{age, exact_time};
-use super::layout::{QueryWords, block, paint, reflow};
-use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
+use super::layout::{QueryWords, block, marked_block, paint};
+use super::{BOLD, DIM, NAME, PLAIN, WARN, notes};
 use super::{count, grouped};
 use crate::cli::command::command;
 use crate::cli::screen::Screen;
@@ -79,7 +76,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut out = String::new();
     for note in first {
         let text = note.message.text();
-        out += &block(screen, text, ("", ""), WARN, &QueryWords::default());
+        out += &block(screen, text, ("", ""), WARN);
     }
     out += &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
@@ -101,7 +98,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
                 "Try broader search terms" => "Broader search terms",
                 other => other,
             };
-            out += &block(screen, text, ("  ", "  "), PLAIN, &QueryWords::default());
+            out += &block(screen, text, ("  ", "  "), PLAIN);
         }
     }
     if let Some(expected) = &answer.expected {
@@ -119,7 +116,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 }
 
 fn dim(text: &str, screen: &Screen) -> String {
-    block(screen, text, ("", ""), DIM, &QueryWords::default())
+    block(screen, text, ("", ""), DIM)
 }
 
 /// `10 of 13 in kiosk-web, ledger-api`.
@@ -195,7 +192,6 @@ fn searched(searched: &Searched, long: bool) -> String {
     text
 }
 
-/// How to continue.
 fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut steps = Vec::new();
     match &answer.next_cursor {
@@ -240,7 +236,6 @@ fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String 
     format!("hidden: {}", parts.join(", "))
 }
 
-/// A memory in a list.
 pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>) -> String {
     let number = number.map_or_else(String::new, |number| format!("{number:>2}  "));
     let indent = " ".repeat(number.len().max(2));
@@ -250,8 +245,8 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
         None => BOLD,
     };
     let Listing { screen, marks, .. } = listing;
-    let mut out = block(screen, &hit.title, (first, &indent), style, marks);
-    out += &join_parts(&meta(hit, listing), &indent, screen);
+    let mut out = marked_block(screen, &hit.title, (first, &indent), style, marks);
+    out += &meta(hit, &indent, listing);
     out += &if listing.long {
         full_text(hit, &indent, listing)
     } else {
@@ -263,8 +258,8 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
     out
 }
 
-/// Id, place, type and age, and the status if it matters.
-fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
+/// Id, place, type and age, and below them the reasons to doubt it.
+fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let (long, screen) = (listing.long, listing.screen);
     let id = if long {
         &hit.id
@@ -275,27 +270,37 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
         Some(project) if long || *project != hit.scope => format!("{}/{project}", hit.scope),
         _ => hit.scope.clone(),
     };
-    let mut parts = vec![paint(NAME, id), paint(DIM, place)];
-    parts.extend(hit.kind.as_ref().map(|kind| paint(DIM, kind)));
+    let mut parts = vec![id.to_owned(), place];
+    parts.extend(hit.kind.clone());
     let time = if long { exact_time } else { age };
-    let created = hit.created_at.as_ref().map(|at| time(at, screen));
-    parts.extend(created.map(|created| paint(DIM, created)));
-    if long || !StatusFilter::Approved.allows(hit.status) {
-        parts.push(status(hit.status));
+    parts.extend(hit.created_at.as_ref().map(|at| time(at, screen)));
+    let is_approved = StatusFilter::Approved.allows(hit.status);
+    if long && is_approved {
+        parts.push(hit.status.to_string());
     }
-    if let Some(newer) = &hit.superseded_by {
-        let newer = listing.short_id(newer);
-        parts.push(paint(WARN, format!("superseded by {newer}")));
-    }
-    let others = hit.contradicts.iter();
-    parts.extend(others.map(|other| paint(WARN, contradiction(other, listing))));
-    let stale = hit.stale.as_ref();
-    parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
-        parts.push(paint(DIM, format!("+{also} contained")));
+        parts.push(format!("+{also} contained"));
     }
-    parts
+    let out = block(screen, &parts.join("  "), (indent, indent), DIM);
+    let out = out.replacen(
+        &format!("{DIM}{id}"),
+        &(paint(NAME, id) + &DIM.to_string()),
+        1,
+    );
+    let status = (!is_approved).then(|| hit.status.to_string());
+    let newer = hit.superseded_by.as_ref();
+    let newer = newer.map(|newer| format!("superseded by {}", listing.short_id(newer)));
+    let others = hit.contradicts.iter();
+    let others = others.map(|other| contradiction(other, listing));
+    let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
+    let doubts: Vec<String> = status
+        .into_iter()
+        .chain(newer)
+        .chain(others)
+        .chain(stale)
+        .collect();
+    out + &block(screen, &doubts.join("  "), (indent, indent), WARN)
 }
 
 /// `contradicts 3 (older)` if the other one is on the page too, else its id.
@@ -311,49 +316,6 @@ fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
     }
 }
 
-/// Styled parts next to each other, as many per line as fit.
-fn join_parts(parts: &[String], indent: &str, screen: &Screen) -> String {
-    let width = |part: &String| display_width(&strip_str(part).to_string());
-    let room = screen
-        .width
-        .map(|screen_width| screen_width.saturating_sub(indent.len()));
-    let parts = parts.iter().flat_map(|part| match room {
-        Some(room) if width(part) > room => split(part, room, screen),
-        _ => vec![part.clone()],
-    });
-    let mut out = indent.to_owned();
-    let mut used = indent.len();
-    for (place, part) in parts.enumerate() {
-        let part = &part;
-        let fits = screen
-            .width
-            .is_none_or(|screen_width| used + 2 + width(part) <= screen_width);
-        if place > 0 && fits {
-            out.push_str("  ");
-            used += 2;
-        } else if place > 0 {
-            let _ = write!(out, "\n{indent}");
-            used = indent.len();
-        }
-        out.push_str(part);
-        used += width(part);
-    }
-    out.push('\n');
-    out
-}
-
-/// A styled part that is too long for a line, as lines in its style.
-fn split(part: &str, room: usize, screen: &Screen) -> Vec<String> {
-    let text = strip_str(part).to_string();
-    let (before, after) = part.split_once(&text).unwrap_or_default();
-    let screen = Screen {
-        width: Some(room),
-        ..screen.clone()
-    };
-    let lines = super::layout::lines(&screen, &text, "", "").into_iter();
-    lines.map(|line| format!("{before}{line}{after}")).collect()
-}
-
 /// The fact that matches the query best, and how many more there are.
 fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
@@ -362,22 +324,13 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Some(text) = best.or(hit.subtitle.as_ref()).or(hit.excerpt.as_ref()) else {
         return String::new();
     };
-    let mut out = block(screen, text, (indent, indent), PLAIN, marks);
     let more = hit.facts.len().saturating_sub(1) as u64 + hit.more_facts;
-    if more > 0 {
-        let more = format!("+{}", count(more, "fact"));
-        let last = out.trim_end().rsplit('\n').next().unwrap_or_default();
-        let last = strip_str(last).to_string();
-        let used = display_width(&last) + 2 + more.len();
-        let more = paint(DIM, more);
-        if screen.width.is_none_or(|width| used <= width) {
-            out.truncate(out.trim_end().len());
-            let _ = writeln!(out, "  {more}");
-        } else {
-            let _ = writeln!(out, "{indent}{more}");
-        }
-    }
-    out
+    let more = match more {
+        0 => String::new(),
+        more => format!("  +{}", count(more, "fact")),
+    };
+    let text = format!("{text}{more}");
+    marked_block(screen, &text, (indent, indent), PLAIN, marks)
 }
 
 /// All the fields of a result.
@@ -385,15 +338,14 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
     if let Some(subtitle) = &hit.subtitle {
-        out += &block(screen, subtitle, (indent, indent), PLAIN, marks);
+        out += &marked_block(screen, subtitle, (indent, indent), PLAIN, marks);
     }
     if let Some(excerpt) = &hit.excerpt {
-        let excerpt = reflow(screen, excerpt);
-        out += &block(screen, &excerpt, (indent, indent), PLAIN, marks);
+        out += &marked_block(screen, excerpt, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
-        out += &block(screen, fact, (&first, &rest), PLAIN, marks);
+        out += &marked_block(screen, fact, (&first, &rest), PLAIN, marks);
     }
     if hit.more_facts > 0 {
         let _ = writeln!(
@@ -403,22 +355,14 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         );
     }
     if let Some(narrative) = &hit.narrative {
-        out += &format!(
-            "\n{}\n",
-            block(
-                screen,
-                &reflow(screen, narrative),
-                (indent, indent),
-                PLAIN,
-                marks
-            )
-        );
+        let narrative = marked_block(screen, narrative, (indent, indent), PLAIN, marks);
+        out += &format!("\n{narrative}\n");
     }
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let text = format!("{name}: {value}");
             let rest = format!("{indent}  ");
-            out += &block(screen, &text, (indent, &rest), DIM, &QueryWords::default());
+            out += &block(screen, &text, (indent, &rest), DIM);
         }
     };
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join(", "));
@@ -450,8 +394,7 @@ fn explanation_text(
 ) -> String {
     let mut out = String::new();
     let rest = format!("{indent}  ");
-    let mut line =
-        |text: &str| out += &block(screen, text, (indent, &rest), DIM, &QueryWords::default());
+    let mut line = |text: &str| out += &block(screen, text, (indent, &rest), DIM);
     let rank = explanation.rank;
     line(&format!("rank {rank}: {}", explanation.fusion));
     for leg in &explanation.legs {
@@ -493,7 +436,7 @@ fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
         Stage::Returned => PLAIN,
         _ => WARN,
     };
-    let mut out = block(screen, &text, ("", "  "), style, &QueryWords::default());
+    let mut out = block(screen, &text, ("", "  "), style);
     if let Some(explanation) = &expected.explanation {
         out += &explanation_text(explanation, None, "  ", screen);
     }

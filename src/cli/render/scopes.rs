@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::age::{age, day, exact_time};
-use super::layout::{QueryWords, block};
+use super::layout::block;
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
 use crate::cli::screen::Screen;
@@ -28,7 +28,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     if let Some(scope) = &answer.current_scope {
         let rule = answer.detected_by.as_deref().unwrap_or("-");
         let text = format!("* current: {scope}, found by {rule}");
-        out += &block(screen, &text, ("", "  "), DIM, &QueryWords::default());
+        out += &block(screen, &text, ("", "  "), DIM);
     }
     for (problem, names) in problems(&answer.scopes) {
         out += &line(&format!("{}: {problem}", names.join(", ")), screen);
@@ -83,7 +83,7 @@ fn paragraph(
     }
     let mut out = line(name, screen);
     for text in [facts.join(", "), about.clone()] {
-        out += &block(screen, &text, ("  ", "  "), PLAIN, &QueryWords::default());
+        out += &block(screen, &text, ("  ", "  "), PLAIN);
     }
     out
 }
@@ -106,7 +106,7 @@ fn problems(scopes: &[ScopeInfo]) -> Vec<(&str, Vec<&str>)> {
 }
 
 fn line(text: &str, screen: &Screen) -> String {
-    block(screen, text, ("", "  "), PLAIN, &QueryWords::default())
+    block(screen, text, ("", "  "), PLAIN)
 }
 
 fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String; 6] {
@@ -140,7 +140,6 @@ fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String;
     ]
 }
 
-/// Further details of one scope.
 fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     let mut out = String::new();
     for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
@@ -194,7 +193,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     out
 }
 
-pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
+fn vectors(table: &IndexInfo, screen: &Screen) -> String {
     let mut text = format!("vector table: {}", count(table.rows, "row"));
     if let Some(share) = table.coverage {
         let _ = write!(text, ", {:.1} % of the store", share * 100.0);
@@ -209,7 +208,7 @@ pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
 }
 
 /// How a store was opened, as part of a line.
-pub fn how_opened(opened: &str) -> String {
+fn how_opened(opened: &str) -> String {
     match opened.starts_with("its files") {
         true => opened.to_owned(),
         false => format!("opened {opened}"),

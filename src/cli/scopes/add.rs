@@ -22,7 +22,6 @@ use ack_api::text;
 use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files::expand_home;
 
-/// A scope to add.
 #[derive(Debug)]
 pub struct PlannedScope {
     path: PathBuf,
@@ -127,13 +126,11 @@ impl PlannedScope {
     }
 }
 
-/// The error if the store is already a scope.
 pub fn already_a_scope(store: &Path, scope: &str) -> CliError {
     let message = format!("{} is already scope `{scope}`", store.display());
     CliError::usage("--store", message).with_example(format!("scopes --scope {}", quoted(scope)))
 }
 
-/// The path for a manifest: absolute.
 pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
     let path = expand_home(path, config.home.as_deref());
     std::path::absolute(&path).map_err(|source| CliError::Io {

@@ -50,7 +50,6 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Option<Answer> {
     })
 }
 
-/// The equivalent command.
 pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
     let trusts = if answer == Answer::Trust {
         " --unreviewed approved"
@@ -112,12 +111,11 @@ pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
 /// A path as people write it.
 pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) => Path::new("~").join(rest).display().to_string(),
-        None => path.display().to_string(),
+        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+        _ => path.display().to_string(),
     }
 }
 
-/// A scope name, if it is valid.
 fn valid_name(name: String) -> Option<String> {
     crate::import::check_name(&name).is_ok().then_some(name)
 }

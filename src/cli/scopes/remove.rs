@@ -18,7 +18,6 @@ use ack_sys::files;
 /// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED_FOLDER: &str = "removed";
 
-/// How to remove a scope.
 enum Removal {
     /// Remove the symbolic link that is its folder.
     Link { target: PathBuf },
