@@ -1,19 +1,16 @@
-//! Credentials for a bucket: from a command, a container's service, or the metadata service of a
-//! machine. The services are servers on this machine.
+//! Credentials for a bucket: from a container's service, or the metadata service of a machine. The
+//! services are servers on this machine.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ack_test_bucket::Bucket;
-use serde_json::json;
 
 use crate::bucket::{ADDRESS, command, only_for, published, scene};
 use crate::bucket_clouds::{Answer, Server, refused as refusal};
-use crate::bucket_reading::{both, first, notes};
-use crate::cli::{Outcome, ack, run};
+use crate::bucket_reading::{both, first};
+use crate::cli::run;
 use crate::support::Root;
 
 const TITLE: &str = "The connection pool has 20 connections";
@@ -54,136 +51,6 @@ fn query(root: &Root) -> Command {
 
 fn credentials(more: &str) -> String {
     format!(r#"{{"Version":1,"AccessKeyId":"given","SecretAccessKey":"{SECRET}"{more}}}"#)
-}
-
-/// A program that counts its runs and prints something.
-fn program(root: &Root, prints: &str) -> PathBuf {
-    let (path, runs) = (root.path().join("give"), root.path().join("runs"));
-    let script = format!("#!/bin/sh\necho run >> {runs:?}\n{prints}\n");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    path
-}
-
-fn runs(root: &Root) -> usize {
-    let runs = fs::read_to_string(root.path().join("runs"));
-    runs.unwrap_or_default().lines().count()
-}
-
-/// Lets a root's scope use a program.
-fn use_program(root: &Root, bucket: &Bucket, prints: &str) {
-    let path = program(root, prints);
-    let more = format!("credentials = \"command\"\ncommand = [{path:?}, \"an argument\"]");
-    root.manifest("team", &manifest(bucket, &more));
-}
-
-#[test]
-fn a_command_gives_the_credentials() {
-    let bucket = guarded();
-    let reader = Root::new();
-    use_program(&reader, &bucket, &format!("echo '{}'", credentials("")));
-    let answer = run(&mut query(&reader)).json();
-    assert_eq!(first(&answer), TITLE);
-    assert!(notes(&answer).is_empty(), "{answer}");
-    assert_eq!(runs(&reader), 1);
-    // Without it, the key of the environment is refused.
-    let other = follower(&bucket, "");
-    let refused = both(&run(query(&other)
-        .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret")));
-    assert!(refused.contains("refuses"), "{refused}");
-}
-
-#[test]
-fn problems_with_a_command_are_reported_without_secrets() {
-    let bucket = guarded();
-    let reader = Root::new();
-    for (prints, cause) in [
-        ("echo $SECRET; exit 3", "failed (exit status: 3)"),
-        ("echo $SECRET", "gave no JSON"),
-    ] {
-        let _ = fs::remove_dir_all(reader.scope_folder("team").join("remote"));
-        use_program(&reader, &bucket, &prints.replace("$SECRET", SECRET));
-        let refused = run(&mut query(&reader));
-        assert_ne!(refused.code, Some(0), "{}", refused.out);
-        let output = both(&refused);
-        assert!(output.contains(cause), "{prints}: {output}");
-        assert!(
-            output.contains("no credentials for s3://memories/platform"),
-            "{output}"
-        );
-        assert!(!output.contains(SECRET), "{output}");
-        let state = walkdir::WalkDir::new(reader.scope_folder("team")).into_iter();
-        for entry in state
-            .map(Result::unwrap)
-            .filter(|one| one.file_type().is_file())
-        {
-            let text = fs::read(entry.path()).unwrap();
-            assert!(!String::from_utf8_lossy(&text).contains(SECRET));
-        }
-    }
-    assert!(
-        bucket
-            .requests()
-            .iter()
-            .all(|request| request.key_id.as_deref() != Some("given"))
-    );
-}
-
-#[test]
-fn a_program_is_only_named_by_the_users_own_manifest() {
-    let bucket = guarded();
-    let prints = format!("echo '{}'", credentials(""));
-    let not_run = |outcome: Outcome, root: &Root| {
-        let output = both(&outcome);
-        assert_ne!(outcome.code, Some(0), "{output}");
-        assert_eq!(runs(root), 0, "{output}");
-        output
-    };
-    let refused = |outcome: Outcome, root: &Root| {
-        let output = not_run(outcome, root);
-        assert!(output.contains("command"), "{output}");
-    };
-    // A manifest in a repository, reached by a link, does not count.
-    let reader = Root::new();
-    let repository = tempfile::tempdir().unwrap();
-    let folder = repository.path().join("memory");
-    fs::create_dir_all(&folder).unwrap();
-    let path = program(&reader, &prints);
-    let more = format!("credentials = \"command\"\ncommand = [{path:?}]");
-    fs::write(folder.join("scope.toml"), manifest(&bucket, &more)).unwrap();
-    fs::create_dir_all(reader.path().join("scopes")).unwrap();
-    std::os::unix::fs::symlink(&folder, reader.path().join("scopes/team")).unwrap();
-    not_run(run(&mut query(&reader)), &reader);
-    // Only the manifest is a link.
-    let reader = Root::new();
-    program(&reader, &prints);
-    let own = reader.scope_folder("team").join("scope.toml");
-    std::os::unix::fs::symlink(folder.join("scope.toml"), own).unwrap();
-    refused(run(&mut query(&reader)), &reader);
-    // Next to a database that was named.
-    let reader = Root::new();
-    let database = reader.store("mine", &[crate::support::memory("m", "Text", json!({}))]);
-    let moved = folder.join("memory.db");
-    fs::copy(database, &moved).unwrap();
-    let path = program(&reader, &prints);
-    let text = format!("[remote]\ncredentials = \"command\"\ncommand = [{path:?}]\n");
-    fs::write(folder.join("scope.toml"), text).unwrap();
-    let publish = run(command(reader.path())
-        .arg("--db")
-        .arg(&moved)
-        .args(["publish", "memory", "--to", ADDRESS, "--yes", "--endpoint"])
-        .arg(bucket.endpoint()));
-    refused(publish, &reader);
-    // In the working folder.
-    let reader = follower(&bucket, "credentials = \"command\"\ncommand = [\"./give\"]");
-    program(&reader, &prints);
-    refused(run(query(&reader).current_dir(reader.path())), &reader);
-    assert!(
-        ack(reader.path(), &["doctor"])
-            .out
-            .contains("absolute path")
-    );
 }
 
 /// Credentials in the format of a cloud's service.

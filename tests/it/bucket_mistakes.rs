@@ -147,33 +147,6 @@ fn only_a_reader_is_promised_another_attempt() {
 }
 
 #[test]
-fn a_version_that_is_too_large_says_what_to_set() {
-    let (root, bucket) = scene();
-    published(&root, &bucket, &[]);
-    let reader = Root::new();
-    let manifest = |cache: &str| {
-        format!(
-            "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\n{cache}",
-            bucket.endpoint()
-        )
-    };
-    reader.manifest("team", &manifest("cache = \"2KiB\"\n"));
-    let ask = || both(&run(command(reader.path()).args(["query", "pool"])));
-    let outcome = ask();
-    assert!(
-        outcome.contains("version 1 takes up to ") && outcome.contains(" KiB on this machine"),
-        "{outcome}"
-    );
-    assert!(outcome.contains("allows 2 KiB"), "{outcome}");
-    // The suggested setting can be written as it is.
-    let setting = outcome.find("cache = \"").unwrap();
-    let (wanted, _) = outcome[setting..].split_once('`').unwrap();
-    std::fs::remove_dir_all(reader.scope_folder("team").join("remote")).unwrap();
-    reader.manifest("team", &manifest(wanted));
-    assert!(ask().contains("The connection pool has 20"), "{}", ask());
-}
-
-#[test]
 fn what_a_server_refuses_says_what_to_do() {
     let (root, _bucket) = scene();
     for (status, code, message, advice) in [

@@ -4,16 +4,12 @@
 //! So the path is checked first, the file is opened in non-blocking mode, and the opened file is
 //! checked again. Every read has a size limit.
 
-use std::ffi::OsStr;
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{OFlag, openat};
 use nix::libc;
-use nix::sys::stat::Mode;
 
 /// Opens a regular file for reading. Symbolic links are followed.
 ///
@@ -25,21 +21,6 @@ pub fn open(path: &Path) -> Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
-    expect_file(file.metadata()?.file_type())?;
-    Ok(file)
-}
-
-/// Opens a regular file in an open folder for reading. A symbolic link is an error.
-///
-/// # Errors
-/// See [`open`].
-pub fn open_in(folder: impl AsFd, name: &OsStr) -> Result<File> {
-    let flags = OFlag::O_RDONLY
-        | OFlag::O_NOFOLLOW
-        | OFlag::O_NONBLOCK
-        | OFlag::O_NOCTTY
-        | OFlag::O_CLOEXEC;
-    let file = File::from(openat(folder, name, flags, Mode::empty())?);
     expect_file(file.metadata()?.file_type())?;
     Ok(file)
 }

@@ -274,8 +274,7 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     parts.extend(hit.kind.clone());
     let time = if long { exact_time } else { age };
     parts.extend(hit.created_at.as_ref().map(|at| time(at, screen)));
-    let is_approved = StatusFilter::Approved.allows(hit.status);
-    if long && is_approved {
+    if long || !StatusFilter::Approved.allows(hit.status) {
         parts.push(hit.status.to_string());
     }
     let also = hit.also.len() as u64 + hit.more_also;
@@ -288,18 +287,12 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         &(paint(NAME, id) + &DIM.to_string()),
         1,
     );
-    let status = (!is_approved).then(|| hit.status.to_string());
     let newer = hit.superseded_by.as_ref();
     let newer = newer.map(|newer| format!("superseded by {}", listing.short_id(newer)));
     let others = hit.contradicts.iter();
     let others = others.map(|other| contradiction(other, listing));
     let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
-    let doubts: Vec<String> = status
-        .into_iter()
-        .chain(newer)
-        .chain(others)
-        .chain(stale)
-        .collect();
+    let doubts: Vec<String> = newer.into_iter().chain(others).chain(stale).collect();
     out + &block(screen, &doubts.join("  "), (indent, indent), WARN)
 }
 
