@@ -128,8 +128,7 @@ pub struct ClientFile {
 #[derive(Debug, Clone, Default)]
 pub struct ClientPlaces {
     pub home: PathBuf,
-    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`,
-    /// `%APPDATA%`).
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
     /// The project's folder, to connect only that project.
     pub project: Option<PathBuf>,

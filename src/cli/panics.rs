@@ -25,11 +25,7 @@ fn panic_line(panic: &PanicHookInfo<'_>) -> String {
     let payload = panic.payload_as_str().unwrap_or("a panic");
     // Print only the file's name, because its path is private.
     let location_text = panic.location().map_or_else(String::new, |location| {
-        let file = location
-            .file()
-            .rsplit(['/', '\\'])
-            .next()
-            .unwrap_or_default();
+        let file = location.file().rsplit('/').next().unwrap_or_default();
         format!(" ({file}:{})", location.line())
     });
     format!(

@@ -88,16 +88,7 @@ impl Client {
         match self {
             Self::Cursor => json!({ "command": command }),
             Self::Copilot => {
-                // PowerShell treats a quoted word as a string unless `&` calls it.
-                let powershell = if command.starts_with(['\'', '"']) {
-                    format!("& {command}")
-                } else {
-                    command.to_owned()
-                };
-                json!({
-                    "type": "command", "bash": command, "powershell": powershell,
-                    "timeoutSec": HOOK_SECONDS,
-                })
+                json!({ "type": "command", "bash": command, "timeoutSec": HOOK_SECONDS })
             }
             // These clients count in milliseconds.
             Self::Gemini | Self::Qwen => {

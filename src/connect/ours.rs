@@ -13,7 +13,7 @@ use ack_api::text::line;
 
 /// The keys of an entry that say how to start the program. They are overwritten; every other
 /// existing key belongs to the user.
-pub const START_KEYS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
+pub const START_KEYS: [&str; 5] = ["type", "command", "cmd", "args", "bash"];
 /// How many of the keys that reach a server name its address.
 const ADDRESS_KEY_COUNT: usize = 4;
 /// The most characters that are shown of a program or an address.
@@ -97,10 +97,9 @@ fn starts_server(words: &[String]) -> bool {
 }
 
 /// Whether a path leads to a program with our name, with or without a version, or a word names our
-/// package. Settings move between systems, so both separators count.
+/// package.
 fn is_our_program(program: &str) -> bool {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let name = program.rsplit('/').next().unwrap_or_default();
     let name = name.split(['@', '=']).next().unwrap_or_default();
     name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
 }
@@ -109,8 +108,8 @@ fn is_our_program(program: &str) -> bool {
 /// any place, or by one with another name and the arguments that only `connect` writes.
 static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let hook = r"hook\s(?:session-start|user-prompt|pre-tool-use)";
-    let quoted = r#"['"](?:[^'"]*[/\\])?ack-memory(?:-[^'"/\\]*\d[^'"/\\]*)?(?:\.exe)?['"]"#;
-    let plain = r"(?:^|[\s/\\])ack-memory(?:-\S*\d\S*)?(?:@\S+)?(?:\.exe)?";
+    let quoted = r#"['"](?:[^'"]*/)?ack-memory(?:-[^'"/]*\d[^'"/]*)?['"]"#;
+    let plain = r"(?:^|[\s/])ack-memory(?:-\S*\d\S*)?(?:@\S+)?";
     let by_name = format!(r"(?:{quoted}|{plain})\s(?:[^;&|]*\s)?{hook}(?:[\s;]|$)");
     let by_arguments = format!(r"\s--(?:root|db)\s[^;&|]*\s{hook}\s[^;&|]*--client\s");
     Regex::new(&format!("{by_name}|{by_arguments}")).ok()
@@ -195,7 +194,7 @@ pub fn commands(handler: &Value) -> Vec<String> {
             arguments => quoted(command) + arguments,
         })
     };
-    ["command", "bash", "powershell"]
+    ["command", "bash"]
         .into_iter()
         .filter_map(command)
         .collect()
@@ -257,9 +256,7 @@ mod tests {
             "/usr/bin/ack-memory hook session-start --client codex",
             "/opt/x/ack-memory-0.2 --root /m hook user-prompt --client gemini",
             "'/Users/a b/bin/ack-memory' --root '/m y' --pin api hook session-start --client claude-code",
-            "\"C:\\Program Files\\ack\\ack-memory.exe\" --db C:\\m.db hook session-start --client cursor",
-            "C:\\bin\\ack-memory.exe hook session-start",
-            "& 'C:\\Program Files\\ack-memory.exe' hook session-start --client copilot",
+            "\"/opt/a b/ack-memory\" --db /m.db hook session-start --client cursor",
             "/home/a/.cargo/bin/am --root /m hook session-start --client claude-code",
             "cd /x && timeout 5 ack-memory hook user-prompt",
             "FOO=1 /a\\ b/ack-memory hook session-start; true",
@@ -289,7 +286,7 @@ mod tests {
         use serde_json::json;
         for ours in [
             json!({ "command": "/usr/bin/ack-memory", "args": ["--root", "/m", "serve"] }),
-            json!({ "command": "C:\\bin\\ack-memory-0.2.exe", "args": ["serve"] }),
+            json!({ "command": "/bin/ack-memory-0.2", "args": ["serve"] }),
             json!({ "type": "local", "command": ["ack-memory", "serve"] }),
             json!({ "cmd": "ack-memory", "args": ["serve"] }),
             json!({ "command": { "path": "ack-memory", "args": ["serve"] } }),

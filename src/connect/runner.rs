@@ -37,7 +37,7 @@ impl ProgramOrigin {
     /// Where a program was started from, according to its path and the files next to it.
     pub fn of(binary: &Path) -> Self {
         let text = binary.to_string_lossy();
-        let parts: Vec<&str> = text.split(['/', '\\']).collect();
+        let parts: Vec<&str> = text.split('/').collect();
         let at = |is: &dyn Fn(&str) -> bool| parts.iter().position(|part| is(part));
         // The folder that the first `count` parts name.
         let folder = |count: usize| {
@@ -49,7 +49,7 @@ impl ProgramOrigin {
         }
         if let Some(archive) = at(&|part| is_versioned(part, &["archive-v", "environments-v"])) {
             // Anything else in the archive is part of an environment that links to it.
-            let is_environment = parts.get(archive + 2).is_some_and(|part| is_programs(part));
+            let is_environment = parts.get(archive + 2) == Some(&"bin");
             return if is_environment {
                 from_environment(&folder(archive + 2), Runner::uvx())
             } else {
@@ -177,13 +177,9 @@ fn pipx_run(parts: &[&str]) -> Option<usize> {
         |text: &str| text.len() >= 12 && text.chars().all(|letter| letter.is_ascii_hexdigit());
     let is_cache = parts.get(before).is_some_and(|part| *part == ".cache")
         || parts.iter().take(hash).any(|part| *part == "pipx");
-    let is_run = parts.get(programs).is_some_and(|part| is_programs(part))
-        && parts.get(hash).is_some_and(|part| is_hash(part));
+    let is_run =
+        parts.get(programs) == Some(&"bin") && parts.get(hash).is_some_and(|part| is_hash(part));
     (is_cache && is_run).then_some(hash)
-}
-
-fn is_programs(part: &str) -> bool {
-    part == "bin" || part == "Scripts"
 }
 
 fn is_versioned(part: &str, names: &[&str]) -> bool {
@@ -196,21 +192,13 @@ fn is_versioned(part: &str, names: &[&str]) -> bool {
 /// The words of a command after the package runner that they begin with, if any: from
 /// `npx -y ack-memory serve`, `ack-memory serve`. Without a runner, all of them.
 pub fn without_runner(words: &[String]) -> &[String] {
-    let name = |word: &str| {
-        let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
-        let name = name.to_ascii_lowercase();
-        let stem = [".exe", ".cmd"]
-            .iter()
-            .find_map(|end| name.strip_suffix(end));
-        stem.map_or(name.clone(), str::to_owned)
-    };
     let Some((first, mut after)) = words.split_first() else {
         return words;
     };
     let runners = [
         "npx", "uvx", "pipx", "pnpm", "pnpx", "bunx", "yarn", "npm", "uv", "bun",
     ];
-    if !runners.contains(&name(first).as_str()) {
+    if !runners.contains(&first.rsplit('/').next().unwrap_or_default()) {
         return words;
     }
     loop {
@@ -257,10 +245,7 @@ mod tests {
     fn a_cache_without_its_metadata_is_unknown() {
         for path in [
             "/home/a/.npm/_npx/0e6d932f0e3be3cb/node_modules/ack-memory-linux-x64/bin/ack-memory",
-            r"C:\Users\a\AppData\Local\npm-cache\_npx\0e6d\node_modules\x\bin\ack-memory.exe",
-            r"C:\Users\a\AppData\Local\uv\cache\archive-v0\8Xb7\Scripts\ack-memory.exe",
             "/home/a/.cache/uv/archive-v0/8Xb7/ack_memory-1.data/scripts/ack-memory",
-            r"C:\Users\a\AppData\Local\pipx\Cache\b487b696446c1f4\Scripts\ack-memory.exe",
             "/home/a/.local/pipx/.cache/b487b696446c1f4/bin/ack-memory",
             "/home/a/.cache/pnpm/dlx/fd2/node_modules/ack-memory-linux-x64/bin/ack-memory",
             "/tmp/bunx-1000-ack-memory@latest/node_modules/ack-memory-linux-x64/bin/ack-memory",

@@ -7,14 +7,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
-use ack_store::folder::links::{Target, links, resolve_note, target_exists};
 use ack_sys::files;
-use ack_worktree::repository::Repository;
 use tempfile::Builder;
 use walkdir::WalkDir;
 
 use super::note::{Comparison, Published, PublishedMemory};
-use super::{HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan, Step};
+use super::{PublishError, PublishItem, PublishOptions, PublishPlan, Step};
 use crate::scope::Scope;
 
 /// The largest file that is read.
@@ -102,7 +100,6 @@ pub(super) fn plan(
             after: Some(INDEX.to_owned()),
         });
     }
-    let mut written: Vec<WrittenFile<'_>> = Vec::new();
     for memory in memories {
         let source = scope.store.note_text(&memory.id);
         let origin = PublishedMemory {
@@ -110,13 +107,12 @@ pub(super) fn plan(
             memory,
             source: source.as_deref(),
         };
-        let file = match present.published.remove(&memory.id) {
+        match present.published.remove(&memory.id) {
             Some((path, text, published)) => {
-                plan_existing(plan, &origin, path, text, &published, options)
+                plan_existing(plan, &origin, path, text, &published, options);
             }
             None => plan_new(plan, &origin, &mut present.names),
-        };
-        written.extend(file.map(|(path, text)| (memory, path, text)));
+        }
     }
     for (id, (path, text, _)) in present.published {
         plan.withdrawn.push(PublishItem {
@@ -129,19 +125,14 @@ pub(super) fn plan(
             after: None,
         });
     }
-    warn_of_dead_links(plan, &written);
     Ok(())
 }
 
-/// Plans the file of a memory that has none. Returns its path and text.
-fn plan_new(
-    plan: &mut PublishPlan,
-    origin: &PublishedMemory<'_>,
-    names: &mut HashSet<String>,
-) -> Option<(PathBuf, String)> {
+/// Plans the file of a memory that has none.
+fn plan_new(plan: &mut PublishPlan, origin: &PublishedMemory<'_>, names: &mut HashSet<String>) {
     let after = origin.render(None);
     if plan.hold_back(origin.memory, &after) {
-        return None;
+        return;
     }
     let path = PathBuf::from(free_name(origin, names));
     plan.added.push(PublishItem {
@@ -149,14 +140,13 @@ fn plan_new(
         id: origin.memory.id.clone(),
     });
     plan.steps.push(Step {
-        path: path.clone(),
+        path,
         before: None,
-        after: Some(after.clone()),
+        after: Some(after),
     });
-    Some((path, after))
 }
 
-/// Plans the file of a memory that has one. Returns its path and text, unless it is left alone.
+/// Plans the file of a memory that has one.
 fn plan_existing(
     plan: &mut PublishPlan,
     origin: &PublishedMemory<'_>,
@@ -164,7 +154,7 @@ fn plan_existing(
     text: String,
     published: &Published,
     options: PublishOptions,
-) -> Option<(PathBuf, String)> {
+) {
     let item = PublishItem {
         path: path.clone(),
         id: origin.memory.id.clone(),
@@ -172,71 +162,24 @@ fn plan_existing(
     let after = match origin.compare(published) {
         Comparison::Conflict if !options.overwrite => {
             plan.kept.push(item);
-            return None;
+            return;
         }
         Comparison::Same => text.clone(),
         Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
     };
     if after == text {
         plan.unchanged += 1;
-        return Some((path, text));
+        return;
     }
     if plan.hold_back(origin.memory, &after) {
-        return None;
+        return;
     }
     plan.changed.push(item);
     plan.steps.push(Step {
-        path: path.clone(),
+        path,
         before: Some(text),
-        after: Some(after.clone()),
+        after: Some(after),
     });
-    Some((path, after))
-}
-
-/// A memory, its file, and the file's text.
-type WrittenFile<'a> = (&'a Memory, PathBuf, String);
-
-/// Warns about links to files that will not be there, which `check` reports as dead. Links stay as
-/// people approved them.
-fn warn_of_dead_links(plan: &mut PublishPlan, written: &[WrittenFile<'_>]) {
-    let repository = Repository::discover(&plan.folder, None);
-    let top = repository.map(|repository| repository.work_tree);
-    for (memory, path, text) in written {
-        let mut dead: Vec<String> = Vec::new();
-        for link in links(text) {
-            let Target::File(target) = link.target else {
-                continue;
-            };
-            let note = resolve_note(&target, path);
-            let step = plan.steps.iter().find(|step| {
-                let path = step.path.to_str();
-                path.is_some_and(|path| {
-                    note.as_deref().and_then(|to| to.strip_prefix('/')) == Some(path)
-                })
-            });
-            let is_there = match step {
-                Some(step) => step.after.is_some(),
-                None => target_exists(&target, path, &plan.folder, top.as_deref()),
-            };
-            if !is_there && !dead.contains(&target) {
-                dead.push(target);
-            }
-        }
-        if dead.is_empty() {
-            continue;
-        }
-        let targets: Vec<String> = dead.iter().map(|target| format!("`{target}`")).collect();
-        let verb = if targets.len() == 1 { "is" } else { "are" };
-        plan.warnings.push(HeldItem {
-            id: memory.id.clone(),
-            title: memory.title.clone(),
-            reasons: vec![format!(
-                "links to {}, which {verb} not among the files there, and `check` reports that; \
-                 correct the link, or publish what it links to",
-                ack_api::text::line(&targets.join(", "), 200)
-            )],
-        });
-    }
 }
 
 /// A name that is not taken at the top level of the folder.
