@@ -86,7 +86,6 @@ mod service;
 mod shell;
 mod text_file;
 mod toolset;
-mod warnings;
 
 pub use ack_api as api;
 

@@ -25,7 +25,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
 use crate::scope::Scope;
-use crate::warnings::sharing::{SharingProblem, sharing_problems};
+use ack_flags::sharing::{SharingProblem, sharing_problems};
 
 /// How many memories an error lists.
 const MAX_NAMED: usize = 5;

@@ -22,8 +22,8 @@ use super::merge_conflicts::marked_lines;
 use super::yaml;
 use super::{CheckReport, Finding, NoteFolder, Severity};
 use crate::document::Document;
-use crate::warnings::sharing::problems_by_line;
 use ack_api::import_line::{self, ImportLine};
+use ack_flags::sharing::problems_by_line;
 
 /// The keys of front matter whose value is one text.
 const TEXT_KEYS: &[&str] = &[

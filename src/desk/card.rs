@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::curate::Candidate;
 use crate::service::short_id::ShortIds;
-use crate::warnings;
 use ack_api::Warning;
 
 /// A waiting memory, with what a curator should know.
@@ -59,7 +58,7 @@ impl Card {
     /// The card of a memory.
     pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
         let memory = candidate.memory();
-        let warnings = warnings::about(&candidate.curated);
+        let warnings = candidate.curated.warnings();
         let changed = candidate.curated.is_outdated;
         let change = changed.then(|| outdated_reason(candidate));
         let duplicate_id = candidate.curated.has_duplicate_id;

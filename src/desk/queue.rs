@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
 use crate::curate::Candidate;
-use crate::warnings;
 
 /// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl QueueItem {
         words.extend(memory.facts.iter().cloned());
         Self {
             words: words.join("\n").to_lowercase(),
-            is_marked: !warnings::about(&candidate.curated).is_empty(),
+            is_marked: !candidate.curated.warnings().is_empty(),
             state: ItemState::Waiting,
             was_put_back: false,
             stale: None,

@@ -10,7 +10,6 @@ use super::validate::check_length;
 use super::{answer, nearest};
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use crate::warnings::{self, without_secret, without_secrets};
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{
@@ -19,6 +18,7 @@ use ack_api::{
 };
 use ack_api::{Given, Hint, Tool};
 use ack_compare::Profile;
+use ack_flags::{without_secret, without_secrets};
 
 /// Maximum memories in one review.
 const MAX_MEMORIES: usize = 10;
@@ -166,7 +166,7 @@ fn warnings_about(open: Option<&OpenScope>, memory: &Memory) -> Result<Vec<Warni
     };
     let store = &open.scope.store;
     let curated = store.snapshot(|snapshot| snapshot.curated(&memory.id))?;
-    Ok(curated.map_or_else(Vec::new, |curated| warnings::about(&curated)))
+    Ok(curated.map_or_else(Vec::new, |curated| curated.warnings()))
 }
 
 /// The age of a memory in days.

@@ -91,6 +91,12 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Whether nobody but a person who looked at the memory approves it: neither the default of its
+    /// store nor a choice for many memories does.
+    pub const fn is_flag(self) -> bool {
+        !matches!(self, Self::Repaired)
+    }
+
     /// The warning in words.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ack_api::Counts;
 use ack_api::memory::{Memory, Status, StatusFilter, is_superseded};
 use ack_api::source::Claim;
 use ack_api::text;
+use ack_api::{Counts, Warning};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
@@ -44,6 +44,11 @@ pub struct CuratedMemory {
 }
 
 impl CuratedMemory {
+    /// What a person should look at first.
+    pub fn warnings(&self) -> Vec<Warning> {
+        ack_flags::of(&self.memory, self.hides_text)
+    }
+
     /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)

@@ -29,6 +29,7 @@ pub use self::contents::Exclusion;
 pub use self::log_file::{DecisionLog, MAX_LOG_BYTES};
 use self::seal::{Seal, line_hash};
 use self::signers::{Signers, signature_line};
+use crate::flags::Flags;
 use crate::layout::{Field, MemorySource};
 
 /// How many damaged lines are reported.
@@ -382,6 +383,9 @@ pub struct StatusRule<'a> {
     /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
     /// also applies to the same content under any other id.
     pub are_notes: bool,
+    /// Which rows the status of rows without one does not approve. `None` for a scan whose rows are
+    /// read again before they are shown.
+    pub flags: Option<&'a Flags>,
 }
 
 /// A row's status with the decision about it.
@@ -416,10 +420,17 @@ impl JoinedStatus<'_> {
 }
 
 impl<'a> StatusRule<'a> {
-    /// A query for the columns that determine a row's status, and `fields`. With decisions, this
-    /// takes the whole content. `clauses` follow the table's name.
+    /// Whether rows of a table may be approved by default, unless they are flagged.
+    pub fn holds_back(&self, source: &MemorySource) -> bool {
+        self.flags.is_some()
+            && self.unreviewed == Unreviewed::Approved
+            && source.column(Field::Status).is_none()
+    }
+
+    /// A query for the columns that determine a row's status, and `fields`. With decisions, or where
+    /// flagged rows are held back, this takes the whole content. `clauses` follow the table's name.
     pub fn query(&self, source: &MemorySource, fields: &[Field], clauses: &str) -> String {
-        if self.decisions.is_empty() {
+        if self.decisions.is_empty() && !self.holds_back(source) {
             format!(
                 "SELECT {} FROM {}{clauses}",
                 source.select_only(fields),

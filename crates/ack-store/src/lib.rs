@@ -12,7 +12,8 @@
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, and [`profiles`] knows those of each program.
 //!   [`record`] and [`values`] decode rows.
-//! - [`decisions`] joins the rows with what people decided about them.
+//! - [`decisions`] joins the rows with what people decided about them, and `flags` holds back what
+//!   only a person may approve.
 //! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
 //!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
 //!   about projects. [`outline`] scans a whole store that has no index yet.
@@ -23,6 +24,7 @@ mod curated;
 mod database;
 pub mod decisions;
 mod error;
+mod flags;
 pub mod folder;
 pub mod hint;
 mod idle_connections;

@@ -245,7 +245,8 @@ pub trait FindWords: Sync {
 }
 
 impl Snapshot<'_> {
-    /// Reads the store in outline. `find_words` sees the fields of each memory that the filter
+    /// Reads the store in outline. Flagged memories that the store's default does not approve are among
+    /// the served ones: to find them takes their whole text, and their records are read anyway. `find_words` sees the fields of each memory that the filter
     /// allows. Memories that are put off until after `now` do not count as pending.
     ///
     /// # Errors
@@ -266,7 +267,7 @@ impl Snapshot<'_> {
             let scan = OutlineScan {
                 number,
                 source,
-                rule: self.rule(),
+                rule: self.quick_rule(),
                 filter,
                 find_words,
                 today: now.to_zoned(TimeZone::UTC).date(),

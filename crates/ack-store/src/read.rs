@@ -305,7 +305,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn counts(&self) -> Result<Counts, StoreError> {
-        if !self.decisions.is_empty() {
+        if !self.decisions.is_empty() || self.holds_back() {
             return self.counts_by_id();
         }
         let mut counts = Counts {

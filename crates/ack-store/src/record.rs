@@ -49,8 +49,8 @@ pub fn has_known_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Resul
     Ok(stored_status(row, source)?.is_ok())
 }
 
-/// The effective status: the newest decision's, or else the store's, or else the scope's policy. An
-/// unknown word counts as rejected, so that the memory is never served. If there are decisions, the
+/// The effective status: the newest decision's, or else the store's, or else the scope's policy, which
+/// approves nothing that is flagged. An unknown word counts as rejected, so that the memory is never served. If there are decisions, the
 /// row must come from [`MemorySource::select_list`].
 ///
 /// # Errors
@@ -77,10 +77,20 @@ pub fn joined<'a>(
         Ok(None) => rule.unreviewed.status(),
         Err(_) => Status::Rejected,
     };
-    if rule.decisions.is_empty() {
-        return Ok(JoinedStatus::undecided(stored));
+    let mut joined = if rule.decisions.is_empty() {
+        JoinedStatus::undecided(stored)
+    } else {
+        rule.join(&id(row)?, stored, || decisions::digests(row, source))?
+    };
+    if let Some(flags) = rule.flags
+        && rule.holds_back(source)
+        && joined.decision.is_none()
+        && joined.status.is_served()
+        && flags.is_flagged(row, source)?
+    {
+        joined.status = Status::Staging;
     }
-    rule.join(&id(row)?, stored, || decisions::digests(row, source))
+    Ok(joined)
 }
 
 /// What the statistics of the review queue need to know about a row.
@@ -122,7 +132,6 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
 /// # Errors
 /// The error from SQLite.
 pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
-    let hides = |value: &str| matches!(text::safe(value), Cow::Owned(safe) if safe != value);
     for column in 0..row.as_ref().column_count() {
         let ValueRef::Text(value) = row.get_ref(column)? else {
             continue;
@@ -141,6 +150,11 @@ pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
+/// Whether a text contains characters that [`text`] removes.
+pub(super) fn hides(value: &str) -> bool {
+    matches!(text::safe(value), Cow::Owned(safe) if safe != value)
+}
+
 /// Decodes a row selected by [`MemorySource::select_list`].
 ///
 /// # Errors
@@ -150,11 +164,21 @@ pub fn memory(
     source: &MemorySource,
     rule: StatusRule<'_>,
 ) -> rusqlite::Result<Memory> {
+    let joined = joined(row, source, rule)?;
+    let mut memory = content(row, source)?;
+    memory.status = joined.status;
+    if let Some(decision) = joined.decision {
+        apply(decision, &mut memory);
+    }
+    Ok(memory)
+}
+
+/// Decodes a row without its effective status.
+pub(super) fn content(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Memory> {
     let mut fields = FieldReader {
         row,
         repaired: Vec::new(),
     };
-    let joined = joined(row, source, rule)?;
     let mut memory = Memory {
         id: id(row)?,
         project: fields.line(Field::Project, "project", 200)?,
@@ -178,7 +202,7 @@ pub fn memory(
         concepts: fields.list(Field::Concepts, "concepts", ListKind::Concepts)?,
         files: fields.files()?,
         narrative: fields.narrative(source)?,
-        status: joined.status,
+        status: Status::Staging,
         unknown_status: stored_status(row, source)?.err(),
         confidence: values::share_value(row.get_ref(Field::Confidence.position())?),
         reviewed_at: values::time_value(row.get_ref(Field::ReviewedAt.position())?),
@@ -190,9 +214,6 @@ pub fn memory(
     };
     memory.repaired.dedup();
     set_headings(&mut memory);
-    if let Some(decision) = joined.decision {
-        apply(decision, &mut memory);
-    }
     Ok(memory)
 }
 

@@ -91,6 +91,7 @@ impl Snapshot<'_> {
             decisions: Arc::new(decisions),
             overviews: self.overviews,
             overviews_shown: self.overviews_shown.clone(),
+            flags: self.flags,
             path: self.path,
             scanned: self.scanned.clone(),
             second_connection: Default::default(),

@@ -68,9 +68,9 @@ impl Snapshot<'_> {
         let began = pace_start(now);
         let mut flow = Flow::default();
         for source in &self.layout.sources {
-            let sql = self.rule().query(source, &DATES, "");
+            let sql = self.quick_rule().query(source, &DATES, "");
             self.visit_rows(&sql, [], |row| {
-                let joined = record::joined(row, source, self.rule())?;
+                let joined = record::joined(row, source, self.quick_rule())?;
                 let dated = record::review_dates(row, &joined)?;
                 flow.count(dated.status, dated.created, dated.reviewed, began);
                 Ok(())

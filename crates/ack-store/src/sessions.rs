@@ -164,7 +164,9 @@ impl Snapshot<'_> {
                 );
                 let title = self.find_in_rows(&sql, [name], |row| {
                     let (title, _) = values::text_value(row.get_ref(0)?);
-                    Ok(title.as_deref().and_then(readable_title))
+                    Ok(title
+                        .as_deref()
+                        .and_then(|title| self.readable_title(title)))
                 })?;
                 if title.is_some() {
                     return Ok(title);
@@ -248,7 +250,9 @@ impl Snapshot<'_> {
             names.retain(|name| known.insert(name.clone()));
             sessions.push(SessionRow {
                 names,
-                title: string(0)?.as_deref().and_then(readable_title),
+                title: string(0)?
+                    .as_deref()
+                    .and_then(|title| self.readable_title(title)),
                 project,
                 started: values::time_value(row.get_ref(2)?),
             });
@@ -319,6 +323,18 @@ impl Snapshot<'_> {
         }))
     }
 
+    /// The title of a session, if it can be shown.
+    fn readable_title(&self, title: &str) -> Option<String> {
+        let line = text::line(title, 200);
+        (!line.is_empty() && !self.holds_back_text(title)).then_some(line)
+    }
+
+    /// Whether the text of a session is flagged, in a store whose memories nobody reviewed one by
+    /// one.
+    pub(super) fn holds_back_text(&self, text: &str) -> bool {
+        self.holds_back() && (record::hides(text) || ack_flags::is_flagged(text))
+    }
+
     /// Visits the texts of all sessions: each title, and each overview that may be shown and is not
     /// a memory, with the names of its session. The caller decides by the session's memories
     /// whether it may be shown.
@@ -386,7 +402,7 @@ impl Snapshot<'_> {
         visit: &mut dyn FnMut(&[String], &str),
     ) -> Result<(), StoreError> {
         self.visit_rows(sql, [], |row| {
-            if let Some(text) = text(row)? {
+            if let Some(text) = text(row)?.filter(|text| !self.holds_back_text(text)) {
                 visit(&names_of_session(row, first)?, &text);
             }
             Ok(())
@@ -408,11 +424,6 @@ fn names_of_session(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<V
 /// The names of a memory's session.
 fn sessions_of(memory: &Memory) -> impl Iterator<Item = &String> {
     [&memory.session, &memory.session_id].into_iter().flatten()
-}
-
-/// A title, unless it is empty.
-fn readable_title(title: &str) -> Option<String> {
-    Some(text::line(title, 200)).filter(|title| !title.is_empty())
 }
 
 /// Whether a memory has its own title, not a placeholder or the start of its text.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Params, Row};
 
 use crate::StoreError;
 use crate::decisions::{Decisions, StatusRule};
+use crate::flags::Flags;
 use crate::layout::{Layout, MemorySource};
 use crate::open::{FileState, Opening};
 
@@ -24,6 +25,7 @@ pub struct Snapshot<'a> {
     pub(crate) unreviewed: Unreviewed,
     /// People's decisions about its memories.
     pub decisions: Arc<Decisions>,
+    pub(crate) flags: &'a Flags,
     pub(crate) overviews: Option<Overviews>,
     /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
     /// first use.
@@ -43,7 +45,26 @@ impl Snapshot<'_> {
             unreviewed: self.unreviewed,
             decisions: &self.decisions,
             are_notes: self.layout.profile.is_notes(),
+            flags: Some(self.flags),
         }
+    }
+
+    /// The same for a scan whose rows are read again before they are shown: a row that is held back
+    /// has the status of others.
+    pub(crate) fn quick_rule(&self) -> StatusRule<'_> {
+        StatusRule {
+            flags: None,
+            ..self.rule()
+        }
+    }
+
+    /// Whether rows without a status are approved, unless they are flagged.
+    pub(crate) fn holds_back(&self) -> bool {
+        let rule = self.rule();
+        self.layout
+            .sources
+            .iter()
+            .any(|source| rule.holds_back(source))
     }
 
     /// The tables of memories with their numbers.

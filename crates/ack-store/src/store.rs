@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
+use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport};
 use crate::layout::{self, Layout, Profile};
 use crate::mutex::lock;
@@ -40,6 +41,7 @@ pub struct Store {
     /// How it was named, for hints.
     named: NamedBy,
     unreviewed: Unreviewed,
+    flags: Flags,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
     /// Whether a list of signers, which may be in another folder, determines which decisions count.
@@ -68,6 +70,7 @@ impl Store {
             path,
             named: NamedBy::default(),
             unreviewed,
+            flags: Flags::default(),
             overviews: None,
             decisions: None,
             has_signers: false,
@@ -298,6 +301,7 @@ impl Store {
             file_state: state.with_decisions(decisions.version()),
             opening: Opening::Live,
             unreviewed: self.unreviewed,
+            flags: &self.flags,
             decisions,
             overviews: self.overviews,
             overviews_shown: Cell::new(None),

@@ -46,7 +46,7 @@ impl Snapshot<'_> {
             let scan = OutlineScan {
                 number,
                 source,
-                rule: self.rule(),
+                rule: self.quick_rule(),
                 filter,
                 find_words,
                 today: Date::MIN,

@@ -97,11 +97,11 @@ impl Snapshot<'_> {
         self.find_in_rows(&sql, (session.name, session.project), |row| {
             let is_allowed = status.is_none()
                 || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
-            if is_allowed {
-                content(row, source, 1)
-            } else {
-                Ok(None)
+            if !is_allowed {
+                return Ok(None);
             }
+            let text = content(row, source, 1)?;
+            Ok(text.filter(|text| !self.holds_back_text(text)))
         })
     }
 
@@ -146,7 +146,7 @@ impl Snapshot<'_> {
     fn is_all_approved(&self) -> Result<bool, StoreError> {
         for (_, source) in self.sources() {
             let clauses = match source.column(Field::Status) {
-                _ if !self.decisions.is_empty() => String::new(),
+                _ if !self.decisions.is_empty() || self.holds_back() => String::new(),
                 None => " LIMIT 1".to_owned(),
                 Some(status) => format!(" GROUP BY {}", exact(status)),
             };

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::Regex;
 
-use crate::warnings::plain::pattern;
+use crate::plain::byte_pattern as pattern;
 
 /// Parts of placeholders for a secret.
 const PLACEHOLDER: &str = r"(?ix) x{4} | ^.{0,6}xxx.{0,6}$ | example | change | placeholder | dummy
@@ -52,7 +52,9 @@ static UUIDS: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern("(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"));
 
 fn matches(regex: &'static LazyLock<Option<Regex>>, value: &str) -> bool {
-    regex.as_ref().is_some_and(|regex| regex.is_match(value))
+    regex
+        .as_ref()
+        .is_some_and(|regex| regex.is_match(value.as_bytes()))
 }
 
 /// Whether a value of at least so many characters is one that nobody would guess.
@@ -138,8 +140,10 @@ fn is_slug(value: &str) -> bool {
 fn is_camel(value: &str) -> bool {
     static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("[A-Z]+[a-z]*|[a-z]+|[0-9]+"));
     let (mut count, mut length, mut acronyms, mut numbers) = (0, 0, 0, 0);
-    for word in WORDS.iter().flat_map(|words| words.find_iter(value)) {
-        let word = word.as_str();
+    let words = WORDS
+        .iter()
+        .flat_map(|words| words.find_iter(value.as_bytes()));
+    for word in words.filter_map(|word| str::from_utf8(word.as_bytes()).ok()) {
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             numbers += 1;
             if numbers > 1 || word.len() > 4 {

@@ -1,8 +1,8 @@
 use super::places::PLACES;
 use super::{FORMS, holds_secret, secret_lines};
-use crate::warnings::plain::Plain;
-use crate::warnings::table::columns;
-use crate::warnings::tests::examples;
+use crate::plain::Plain;
+use crate::table::columns;
+use crate::tests::examples;
 
 const HEX: &str = "0123456789abcdef";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";

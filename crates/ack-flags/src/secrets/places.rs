@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::values::{is_random_uuid, is_secret, is_strong};
-use crate::warnings::plain::pattern;
-use crate::warnings::table::{Found, Row, Table, columns};
+use crate::plain::pattern;
+use crate::table::{Found, Kind, Row, columns};
 
 /// Words for what a person chose; `_` joins words. Short ones stand alone or at the end of a name.
 const PASSWORDS: &str = r"passwords? | passwd | passphrase | passcode | requirepass
@@ -70,8 +70,8 @@ const MAX_NAME: usize = 64;
 const NAME_WORDS: usize = 5;
 
 /// What is asked of a value at a place.
-#[derive(Debug, Clone, Copy)]
-enum Test {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
     /// A name before it stands for a secret. It is at least this long.
     Named(usize),
     /// It is at least this long.
@@ -98,10 +98,8 @@ impl Test {
     }
 }
 
-/// The table of places, and what a name stands for.
-struct Places {
-    table: Table,
-    tests: Vec<Test>,
+/// What a name stands for.
+struct Names {
     password: Regex,
     secret: Regex,
     token: Regex,
@@ -109,62 +107,58 @@ struct Places {
     endings: Regex,
 }
 
-/// Where secrets are in a plain text, at places where they are expected.
-pub fn secrets(text: &str) -> Vec<usize> {
-    static PLACES: LazyLock<Option<Places>> = LazyLock::new(Places::new);
-    let Some(places) = PLACES.as_ref() else {
-        return Vec::new();
-    };
-    let found = places.table.find(text).into_iter();
-    let secrets = found.filter(|found| places.is_secret(text, *found));
-    secrets.map(|found| places.position(found)).collect()
+/// How the words before a value may end.
+fn endings() -> String {
+    format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*")
 }
 
-impl Places {
+/// The places.
+pub fn rows() -> impl Iterator<Item = Row> {
+    let endings = endings();
+    let named = [(ASSIGNED, 6), (TOLD, 7)].map(|(between, least)| {
+        let rest = format!("(?x: {endings} {between} )");
+        Row {
+            inside: true,
+            ..Row::new(Kind::Place(Test::Named(least)), LAST_WORDS, rest)
+        }
+    });
+    let others = columns(PLACES).filter_map(|[words, rest, test]| {
+        let kind = Kind::Place(Test::parse(test)?);
+        Some(Row::new(kind, words, rest.to_owned()))
+    });
+    named.into_iter().chain(others)
+}
+
+/// Where the secret is: in what was found, or after it. `None` if there is none.
+pub fn secret(text: &str, found: Found, test: Test) -> Option<usize> {
+    static NAMES: LazyLock<Option<Names>> = LazyLock::new(Names::new);
+    let matched = text.get(found.rest..found.end).unwrap_or_default();
+    let is_secret = match test {
+        Test::Named(least) => NAMES.as_ref()?.is_named(text, found, least),
+        Test::Long(least) => is_secret(value(text, found.end), least),
+        Test::Strong => is_strong(value(text, found.end)),
+        Test::Whole => is_secret(matched.trim(), 6),
+        Test::Url => is_in_url(matched),
+        Test::Amazon => is_of_amazon(matched),
+    };
+    let at = match test {
+        Test::Whole | Test::Url | Test::Amazon => found.rest,
+        Test::Named(_) | Test::Long(_) | Test::Strong => found.end,
+    };
+    is_secret.then_some(at)
+}
+
+impl Names {
     fn new() -> Option<Self> {
         let spaced = |words: String| pattern(&format!("(?ix) {words}"));
         let apart = |words: &str| words.replace('_', r"\ ");
         let ends = |words: &str| format!(r"(?: {} ) (?: \ (?: {ENDINGS} ) )* $", apart(words));
-        let endings = format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*");
-        let named = |between: &str| Row {
-            inside: true,
-            ..Row::new(LAST_WORDS, format!("(?x: {endings} {between} )"))
-        };
-        let mut rows = vec![named(ASSIGNED), named(TOLD)];
-        let mut tests = vec![Test::Named(6), Test::Named(7)];
-        for [words, rest, test] in columns(PLACES) {
-            rows.push(Row::new(words, rest.to_owned()));
-            tests.push(Test::parse(test)?);
-        }
         Some(Self {
-            table: Table::new(rows.into_iter(), true)?,
-            tests,
             password: spaced(ends(PASSWORDS))?,
             secret: spaced(ends("secrets?"))?,
             token: spaced(ends(TOKENS))?,
             public: spaced(apart(PUBLIC))?,
-            endings: spaced(format!("^ {endings}"))?,
-        })
-    }
-
-    /// Where the secret is: in what was found, or after it.
-    fn position(&self, found: Found) -> usize {
-        match self.tests.get(found.row) {
-            Some(Test::Whole | Test::Url | Test::Amazon) => found.rest,
-            _ => found.end,
-        }
-    }
-
-    /// Whether a secret follows what was found, or is in it.
-    fn is_secret(&self, text: &str, found: Found) -> bool {
-        let matched = text.get(found.rest..found.end).unwrap_or_default();
-        self.tests.get(found.row).is_some_and(|test| match *test {
-            Test::Named(least) => self.is_named(text, found, least),
-            Test::Long(least) => is_secret(value(text, found.end), least),
-            Test::Strong => is_strong(value(text, found.end)),
-            Test::Whole => is_secret(matched.trim(), 6),
-            Test::Url => is_in_url(matched),
-            Test::Amazon => is_of_amazon(matched),
+            endings: spaced(format!("^ {}", endings()))?,
         })
     }
 

@@ -4,7 +4,7 @@
 //! and values that nobody would guess in the [places] where secrets are written, such as after
 //! `api_token =`. A placeholder, a variable's name, a hash or an id is no secret.
 
-mod places;
+pub mod places;
 mod values;
 
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::plain::{Plain, pattern};
-use super::table::{Row, Table, columns};
+use super::table::{Found, Kind, Row, columns};
 
 /// The forms of tokens, each with its examples.
 const FORMS: &str = include_str!("secrets.txt");
@@ -27,25 +27,27 @@ pub fn holds_secret(text: &str) -> bool {
 /// The lines with what looks like a password, a key or a token, from 1.
 pub fn secret_lines(text: &Plain<'_>) -> Vec<usize> {
     let mut found = private_keys(text);
-    found.extend(tokens(&text.text));
-    found.extend(places::secrets(&text.text));
+    let secrets = text.found.iter().filter_map(|found| match found.kind {
+        Kind::Token => is_token(&text.text, *found).then_some(found.start),
+        Kind::Place(test) => places::secret(&text.text, *found, test),
+        Kind::Order => None,
+    });
+    found.extend(secrets);
     text.lines_of(found)
 }
 
-/// Where tokens of a known form are.
-fn tokens(text: &str) -> Vec<usize> {
-    static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| {
-        let ends = "(?:[^0-9A-Za-z]|$)";
-        let row = |[words, rest]: [&str; 2]| Row::new(words, format!("(?-u:{rest}){ends}"));
-        Table::new(columns(FORMS).map(row), false)
-    });
-    let found = TABLE.iter().flat_map(|table| table.find(text));
-    let tokens = found.filter(|found| {
-        let rest = text.get(found.rest..found.end).unwrap_or_default();
-        let token = rest.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        token.len() < MIN_JUDGED || values::is_made_by_program(token)
-    });
-    tokens.map(|found| found.start).collect()
+/// The forms of tokens.
+pub fn tokens() -> impl Iterator<Item = Row> {
+    let ends = "(?:[^0-9A-Za-z]|$)";
+    columns(FORMS)
+        .map(move |[words, rest]| Row::new(Kind::Token, words, format!("(?-u:{rest}){ends}")))
+}
+
+/// Whether what has the form of a token is one.
+fn is_token(text: &str, found: Found) -> bool {
+    let rest = text.get(found.rest..found.end).unwrap_or_default();
+    let token = rest.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    token.len() < MIN_JUDGED || values::is_made_by_program(token)
 }
 
 /// Where private keys begin, also such as are written in base64 once more.

@@ -1,7 +1,7 @@
-//! What a curator should know about a text before approving it.
+//! What a person should look at before others rely on a text: what looks like a secret, and what
+//! addresses the agent that reads it.
 //!
-//! These are hints for a person. They block nothing, and a text without a warning is not
-//! necessarily safe.
+//! The rules know the usual forms: a text without a warning is not necessarily safe.
 
 pub mod agent_text;
 mod plain;
@@ -11,7 +11,6 @@ mod table;
 
 use ack_api::Warning;
 use ack_api::memory::Memory;
-use ack_store::read::CuratedMemory;
 
 use self::agent_text::agent_lines;
 use self::plain::{Plain, plain};
@@ -23,20 +22,24 @@ const SECRET_LEFT_OUT: &str = "(left out: it looks like a password, a key or a t
 /// A shorter line is no part of a key.
 const MIN_KEY_LINE: usize = 16;
 
-/// The warnings about a waiting memory.
-pub fn about(curated: &CuratedMemory) -> Vec<Warning> {
-    let mut warnings = of(&curated.memory);
-    if curated.hides_text {
-        warnings.push(Warning::Hidden);
-    }
-    warnings
-}
-
-fn of(memory: &Memory) -> Vec<Warning> {
-    let mut texts = vec![Plain::of(&memory.title)];
-    texts.extend(memory.subtitle.as_deref().map(Plain::of));
-    texts.extend(memory.facts.iter().map(|fact| Plain::of(fact)));
-    texts.extend(memory.narrative.as_deref().map(Plain::of));
+/// The warnings about a memory. `hides_text` says whether its stored text has characters that are
+/// not shown.
+pub fn of(memory: &Memory, hides_text: bool) -> Vec<Warning> {
+    let optional = [
+        &memory.subtitle,
+        &memory.narrative,
+        &memory.kind,
+        &memory.project,
+    ];
+    let lists = [&memory.facts, &memory.concepts, &memory.files];
+    let texts = optional
+        .into_iter()
+        .flatten()
+        .chain(lists.into_iter().flatten());
+    let texts: Vec<Plain<'_>> = texts
+        .chain([&memory.title])
+        .map(|text| Plain::of(text))
+        .collect();
     let mut warnings = Vec::new();
     if texts.iter().any(|text| !secret_lines(text).is_empty()) {
         warnings.push(Warning::Secret);
@@ -44,10 +47,19 @@ fn of(memory: &Memory) -> Vec<Warning> {
     if texts.iter().any(|text| !agent_lines(text).is_empty()) {
         warnings.push(Warning::AddressesAgent);
     }
+    if hides_text {
+        warnings.push(Warning::Hidden);
+    }
     if !memory.repaired.is_empty() {
         warnings.push(Warning::Repaired);
     }
     warnings
+}
+
+/// Whether a text looks like a secret or addresses an agent.
+pub fn is_flagged(text: &str) -> bool {
+    let text = Plain::of(text);
+    !secret_lines(&text).is_empty() || !agent_lines(&text).is_empty()
 }
 
 /// A memory whose texts hold no secret: lines that look like one are left out.
@@ -108,7 +120,7 @@ mod tests {
 
     /// The examples of a kind.
     pub fn examples(kind: &str) -> impl Iterator<Item = String> {
-        let rows = table::columns(include_str!("warnings/examples.txt"));
+        let rows = table::columns(include_str!("examples.txt"));
         let of_kind = rows.filter(move |[known, _]| *known == kind);
         of_kind.map(|[_, text]| serde_json::from_str(text).unwrap())
     }
@@ -134,4 +146,8 @@ mod tests {
             "{shown}"
         );
     }
+}
+/// speed
+pub fn plain_of(text: &str) -> Plain<'_> {
+    Plain::of(text)
 }

@@ -9,9 +9,11 @@ use ack_api::text::is_invisible;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, bytes};
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
+
+use super::table::{Found, find};
 
 /// Letters that look like Latin ones, each before the letter it looks like, and the small and
 /// capital forms of such letters. Unicode's list of confusable characters has more; these are the
@@ -63,6 +65,10 @@ fn written_out(text: &str) -> Cow<'_, str> {
             | \\[nrt]",
         )
     });
+    // Most texts have no code, and that is seen faster without the pattern.
+    if !text.bytes().any(|byte| matches!(byte, b'\\' | b'&' | b'[')) {
+        return Cow::Borrowed(text);
+    }
     let (mut written, mut copied) = (String::new(), 0);
     for code in CODES.iter().flat_map(|codes| codes.find_iter(text)) {
         written += text.get(copied..code.start()).unwrap_or_default();
@@ -126,6 +132,8 @@ pub struct Plain<'t> {
     pub text: Cow<'t, str>,
     /// The texts that are written in base64, each with where it begins.
     pub decoded: Vec<(usize, String)>,
+    /// What the table finds in it.
+    pub found: Vec<Found>,
 }
 
 impl<'t> Plain<'t> {
@@ -137,6 +145,7 @@ impl<'t> Plain<'t> {
         };
         Self {
             decoded: decoded(&text),
+            found: find(&text),
             text,
         }
     }
@@ -177,6 +186,12 @@ fn decoded(text: &str) -> Vec<(usize, String)> {
             r"[A-Za-z0-9+/_-]{{{MIN_RUN},}}(?:\r?\n *[A-Za-z0-9+/_-]{{4,}})*"
         ))
     });
+    let is_other = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"+/_-".contains(byte);
+    // Few texts have such a run, and that is seen faster without the pattern.
+    let longest = text.as_bytes().split(is_other).map(<[u8]>::len).max();
+    if longest.unwrap_or_default() < MIN_RUN {
+        return Vec::new();
+    }
     let runs = RUNS.iter().flat_map(|runs| runs.find_iter(text));
     let decoded = runs.filter_map(|run| {
         let bytes = run
@@ -204,7 +219,21 @@ fn decoded(text: &str) -> Vec<(usize, String)> {
 /// A pattern for plain texts. The patterns are constants, so that one that is wrong is seen by any
 /// test; a program that cannot build one has no memory left.
 pub fn pattern(pattern: &str) -> Option<Regex> {
-    let built = RegexBuilder::new(&plain(pattern))
+    let pattern = plain(pattern);
+    let built = RegexBuilder::new(&pattern)
+        .unicode(!pattern.is_ascii())
+        .dfa_size_limit(PATTERN_CACHE)
+        .build();
+    debug_assert!(built.is_ok(), "{built:?}");
+    built.ok()
+}
+
+/// The same for the bytes of a plain text. One without letters beyond ASCII is built many times
+/// faster, because its classes are of bytes.
+pub fn byte_pattern(pattern: &str) -> Option<bytes::Regex> {
+    let pattern = plain(pattern);
+    let built = bytes::RegexBuilder::new(&pattern)
+        .unicode(!pattern.is_ascii())
         .dfa_size_limit(PATTERN_CACHE)
         .build();
     debug_assert!(built.is_ok(), "{built:?}");

@@ -1,0 +1,50 @@
+//! Which rows the default status of a store does not approve: what a person has to look at first.
+
+use std::sync::Mutex;
+
+use ack_api::Warning;
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::layout::MemorySource;
+use super::mutex::lock;
+use super::record;
+
+/// The most contents that are remembered, 16 bytes each. Then all are forgotten.
+const MAX_KNOWN: usize = 1 << 20;
+
+/// Whether contents are flagged, by their hash. To look at one takes much longer than to read it.
+#[derive(Debug, Default)]
+pub struct Flags(Mutex<FxHashMap<u64, bool>>);
+
+impl Flags {
+    /// Whether a row is flagged. It must come from [`MemorySource::select_list`].
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn is_flagged(&self, row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<bool> {
+        let mut hash = Xxh3Default::new();
+        for column in 0..row.as_ref().column_count() {
+            if let ValueRef::Text(text) | ValueRef::Blob(text) = row.get_ref(column)? {
+                hash.update(text);
+            }
+            hash.update(&[0xff]);
+        }
+        let hash = hash.digest();
+        let known = lock(&self.0).get(&hash).copied();
+        if let Some(is_flagged) = known {
+            return Ok(is_flagged);
+        }
+        let memory = record::content(row, source)?;
+        let warnings = ack_flags::of(&memory, record::hides_text(row)?);
+        let is_flagged = warnings.into_iter().any(Warning::is_flag);
+        let mut known = lock(&self.0);
+        if known.len() == MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(hash, is_flagged);
+        Ok(is_flagged)
+    }
+}
