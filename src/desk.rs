@@ -10,6 +10,7 @@ pub mod card;
 pub mod choice;
 mod effective;
 pub mod evidence;
+pub mod held_back;
 pub mod nearest;
 pub mod queue;
 mod similar_memories;
@@ -27,6 +28,7 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
+use self::held_back::HeldBack;
 use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
 pub use self::write::ReviewOutcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
@@ -66,6 +68,8 @@ pub struct Desk {
     filter: Filter,
     /// How previews name memories. Empty: by whole ids.
     short: ShortIds,
+    /// Whether a choice for many memories is also for flagged ones.
+    includes_flagged: bool,
 }
 
 /// What is needed to find approved memories that may be out of date.
@@ -178,7 +182,35 @@ impl Desk {
             scopes: scopes.to_vec(),
             filter: Filter::default(),
             short: ShortIds::default(),
+            includes_flagged: false,
         }
+    }
+
+    /// From now on, a choice for many memories is also for those that are flagged.
+    pub const fn include_flagged(&mut self) {
+        self.includes_flagged = true;
+    }
+
+    /// The memories that a choice is for, without those that it holds back: nobody but a person who
+    /// chose it alone approves a flagged memory.
+    fn of_choice(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+        match numbers {
+            [_] => (numbers.to_vec(), HeldBack::default()),
+            _ => self.without_flagged(numbers, choice),
+        }
+    }
+
+    /// The memories that a choice for many is for, without those that it holds back.
+    pub fn without_flagged(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+        let mut held_back = HeldBack::default();
+        let holds_back = choice.serves() && !self.includes_flagged;
+        let mut numbers = numbers.to_vec();
+        numbers.retain(|number| {
+            let item = self.items.get(*number);
+            let item = item.filter(|item| holds_back && item.stale.is_none());
+            !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
+        });
+        (numbers, held_back)
     }
 
     /// Names memories by the shortest forms of their ids from now on.
@@ -324,6 +356,7 @@ impl Desk {
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
             return Ok(preview);
         }
+        let (numbers, held_back) = self.of_choice(numbers, choice);
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
         let items: Vec<&QueueItem> = items.collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
@@ -336,6 +369,7 @@ impl Desk {
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
             preview.add_side_effects(&side_effects(&chosen, &session), &self.short);
         }
+        preview.label = held_back.after(&preview.label);
         Ok(preview)
     }
 
@@ -350,6 +384,7 @@ impl Desk {
         reason: Option<String>,
     ) -> Result<(), CurateError> {
         let session = preview_session(self.now);
+        let (numbers, _) = self.of_choice(numbers, &choice);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != ItemState::Written)

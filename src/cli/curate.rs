@@ -25,6 +25,7 @@ use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, ReviewSession, stale, status_in_words};
 use crate::desk::choice::Choice;
+use crate::desk::held_back::HeldBack;
 use crate::desk::{Desk, ReviewOutcome};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
@@ -43,6 +44,7 @@ pub fn decide(
     check_chosen(command, &args)?;
     let by_filter = args.ids.is_empty();
     let (decide, is_sure) = (args.decide.clone(), !by_filter || args.yes);
+    let include_flagged = !by_filter || args.include_flagged;
     let scopes = caller.readable_scopes(decide.scope.as_deref())?;
     let chosen = chosen(caller, args, &scopes)?;
     let session = prepare(caller, &decide)?;
@@ -52,18 +54,35 @@ pub fn decide(
         mark_stale(&mut desk)?;
     }
     service.close();
+    if include_flagged {
+        desk.include_flagged();
+    }
     let (repeated, numbers): (Vec<usize>, Vec<usize>) =
         (0..desk.items().len()).partition(|number| desk.repeats(*number, &choice, &session));
     report_repeated(&desk, &repeated);
+    let (numbers, held_back) = desk.without_flagged(&numbers, &choice);
+    if held_back.count() > 0 {
+        write_err(&format!("{}\n", how_to_see(&held_back, command)));
+    }
     if numbers.is_empty() && !caller.json {
         return write_plain("nothing was decided\n");
     }
-    if !is_sure && !decide.dry_run && !confirm(&mut desk, command, &choice, &numbers)? {
+    if !is_sure && !decide.dry_run && !confirm(&mut desk, command, &choice, (&numbers, &held_back))?
+    {
         write_err("nothing was decided\n");
         return Ok(());
     }
     desk.choose(&numbers, choice, None)?;
     carry_out(caller, desk, &session, decide.dry_run)
+}
+
+/// What a command holds back, and the commands that show it and that include it.
+fn how_to_see(held_back: &HeldBack, command: &str) -> String {
+    let see = super::command::command("review --flagged");
+    format!(
+        "note: {}: `{see}` shows them; `{command} --include-flagged` includes them",
+        held_back.in_words()
+    )
 }
 
 /// The memories that ids or filters name.
@@ -78,6 +97,7 @@ fn chosen(
         project: args.project,
         tag: args.tag,
         session: args.session,
+        flagged: false,
     };
     if !args.ids.is_empty() {
         return progress::while_reading(|| named(caller, &args.ids, only, scopes));
@@ -357,7 +377,7 @@ fn confirm(
     desk: &mut Desk,
     command: &str,
     choice: &Choice,
-    numbers: &[usize],
+    (numbers, held_back): (&[usize], &HeldBack),
 ) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
@@ -384,7 +404,8 @@ fn confirm(
     signals::at_exit(|| write_err("nothing was decided\n"));
     let (first, rest) = command.split_at(1);
     let chosen = count(numbers.len() as u64, "memory");
-    let question = format!("{}{rest} {chosen}?", first.to_uppercase());
+    let label = format!("{}{rest} {chosen}", first.to_uppercase());
+    let question = held_back.after(&label) + "?";
     let is_confirmed = prompt::confirm(&question);
     signals::at_exit(|| {});
     Ok(is_confirmed)

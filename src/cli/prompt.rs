@@ -42,8 +42,10 @@ fn ask(question: &str, answers: &[(char, &str)], default: char) -> Option<char> 
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => typed.clear(),
             Err(_) => return None,
         }
-        if let Some(letter) = answer(answers, &typed.trim().to_lowercase()) {
-            return Some(letter);
+        let typed = typed.trim();
+        let letter = answer(answers, typed).or_else(|| answer(answers, &typed.to_lowercase()));
+        if letter.is_some() {
+            return letter;
         }
         write_error(&format!("    {}\n{prompt}", allowed(answers, default)));
     }
@@ -63,10 +65,11 @@ fn write_error(text: &str) {
     let _ = error.flush();
 }
 
-/// `R/t/s`: the default in upper case.
+/// `R/t/s`: the default in upper case, unless upper case has a meaning of its own.
 fn letters(answers: &[(char, &str)], default: char) -> String {
+    let has_capitals = answers.iter().any(|(letter, _)| letter.is_uppercase());
     let shown = answers.iter().map(|(letter, _)| {
-        if *letter == default {
+        if *letter == default && !has_capitals {
             letter.to_ascii_uppercase().to_string()
         } else {
             letter.to_string()
@@ -101,11 +104,11 @@ mod tests {
 
     #[test]
     fn a_letter_or_a_word_is_an_answer() {
-        let answers = [('r', "review first"), ('t', "trust all"), ('s', "skip")];
+        let answers = [('r', "review first"), ('t', "trust"), ('s', "skip")];
         for (typed, expected) in [
             ("r", Some('r')),
             ("trust", Some('t')),
-            ("trust all", Some('t')),
+            ("review first", Some('r')),
             ("skip", Some('s')),
             ("tr", None),
             ("x", None),
@@ -113,7 +116,7 @@ mod tests {
             assert_eq!(answer(&answers, typed), expected, "{typed}");
         }
         assert_eq!(letters(&answers, 'r'), "R/t/s");
-        let shown = "r or Enter: review first, t: trust all, s: skip";
+        let shown = "r or Enter: review first, t: trust, s: skip";
         assert_eq!(allowed(&answers, 'r'), shown);
     }
 }

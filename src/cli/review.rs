@@ -73,6 +73,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         project: args.project,
         tag: args.tag,
         session: None,
+        flagged: args.flagged,
     };
     let is_filtered = filter != Filter::default() || args.scope.is_some();
     let in_browser = browser || !tty && browser::is_wanted();

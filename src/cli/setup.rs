@@ -44,6 +44,8 @@ struct Setup<'a> {
     config: &'a Config,
     mode: AnswerMode,
     json: bool,
+    /// The answer about all stores that follow.
+    about_all: Option<Answer>,
     /// The failures so far. They do not stop the run.
     failed: Vec<CliError>,
 }
@@ -75,6 +77,7 @@ pub fn run(config: &Config, mode: AnswerMode, json: bool) -> Result<(), CliError
         config,
         mode,
         json,
+        about_all: None,
         failed: Vec::new(),
     };
     let stores = setup.stores()?;
@@ -193,9 +196,7 @@ impl Setup<'_> {
         }
         let name = free_name(found, known);
         let answer = match self.mode {
-            AnswerMode::Ask => {
-                found_store::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
-            }
+            AnswerMode::Ask => self.ask(found)?,
             AnswerMode::Defaults | AnswerMode::Show => Answer::Review,
         };
         if answer == Answer::Skip {
@@ -216,6 +217,17 @@ impl Setup<'_> {
                 Ok(("failed", Some(command)))
             }
         }
+    }
+
+    /// The answer about a store: what was answered about all that follow, or else asks.
+    fn ask(&mut self, found: &FoundStore) -> Result<Answer, CliError> {
+        if let Some(answer) = self.about_all {
+            return Ok(answer);
+        }
+        let asked = found_store::ask(found, self.config.home.as_deref())?;
+        let (answer, is_for_all) = asked.unwrap_or((Answer::Skip, false));
+        self.about_all = Some(answer).filter(|_| is_for_all);
+        Ok(answer)
     }
 
     /// Handles each installed client.

@@ -29,6 +29,8 @@ pub struct Filter {
     pub tag: Option<String>,
     /// Only of the session with this name or id.
     pub session: Option<String>,
+    /// Only those that a choice for many leaves out.
+    pub flagged: bool,
 }
 
 impl Filter {
@@ -38,6 +40,7 @@ impl Filter {
             && self.project.is_none()
             && self.tag.is_none()
             && self.session.is_none()
+            && !self.flagged
     }
 
     /// Whether it matches a memory.
@@ -63,6 +66,7 @@ impl Filter {
                 &self.session,
                 &[memory.session.as_ref(), memory.session_id.as_ref()],
             )
+            && (!self.flagged || curated.is_flagged())
     }
 }
 

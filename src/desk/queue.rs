@@ -1,5 +1,6 @@
 //! The memories on the desk: their order, the filter, and the header of the queue.
 
+use ack_api::Warning;
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
@@ -26,8 +27,8 @@ pub struct QueueItem {
     pub stale: Option<String>,
     /// Whether a decision about it was not written because the memory had changed.
     pub was_put_back: bool,
-    /// Whether it has warnings.
-    is_marked: bool,
+    /// What a person should look at first.
+    pub warnings: Vec<Warning>,
     /// The text that a filter searches, in lower case.
     words: String,
 }
@@ -48,7 +49,7 @@ impl QueueItem {
         words.extend(memory.facts.iter().cloned());
         Self {
             words: words.join("\n").to_lowercase(),
-            is_marked: !candidate.curated.warnings().is_empty(),
+            warnings: candidate.curated.warnings(),
             state: ItemState::Waiting,
             was_put_back: false,
             stale: None,
@@ -158,7 +159,7 @@ impl QueueView {
 impl QueueItem {
     /// Whether a person should look at it twice.
     pub fn is_risky(&self) -> bool {
-        self.is_marked || self.candidate.curated.is_outdated || self.was_put_back
+        !self.warnings.is_empty() || self.candidate.curated.is_outdated || self.was_put_back
     }
 }
 

@@ -39,6 +39,8 @@ pub struct CuratedMemory {
     /// Whether its stored text contains characters that are not shown: control characters, or
     /// characters that hide text from a reader.
     pub hides_text: bool,
+    /// An approved memory that it is known to contradict: a link says so.
+    pub contradicts: Option<String>,
     /// Whether another row has the same id. A decision cannot tell the two apart.
     pub has_duplicate_id: bool,
 }
@@ -47,6 +49,11 @@ impl CuratedMemory {
     /// What a person should look at first.
     pub fn warnings(&self) -> Vec<Warning> {
         ack_flags::of(&self.memory, self.hides_text)
+    }
+
+    /// Whether nobody but a person who looked at it approves it.
+    pub fn is_flagged(&self) -> bool {
+        self.contradicts.is_some() || self.warnings().into_iter().any(Warning::is_flag)
     }
 
     /// Whether it is out of the review queue on a day.
@@ -111,6 +118,7 @@ impl JoinedRow<'_> {
                 decided_as: joined.exclusion.map(|it| text::id(it.id())),
                 put_off_until: joined.put_off_until(),
                 hides_text: record::hides_text(row)?,
+                contradicts: None,
                 has_duplicate_id: false,
             })
         };
@@ -282,6 +290,17 @@ impl Snapshot<'_> {
                 waits && row.is_replaced(find)
             };
         let waiting_replaced = chosen.iter().filter(is_replaced).count() as u64;
+        let contradicted = if self.has_contradictions()? {
+            let waiting = chosen.iter().filter_map(|(.., curated)| curated.as_ref());
+            let waiting = waiting.map(|curated| curated.memory.id.as_str());
+            self.contradictions(waiting, StatusFilter::Approved)?
+        } else {
+            Vec::new()
+        };
+        let mut contradicted: HashMap<String, String> = contradicted
+            .into_iter()
+            .filter_map(|(id, others)| Some((id, others.into_iter().next()?.id)))
+            .collect();
         let (rows, duplicate_ids) = chosen.into_parts();
         let mut queue = QueueRows {
             duplicate_ids,
@@ -290,7 +309,10 @@ impl Snapshot<'_> {
         };
         for (row, review_dates, curated) in rows {
             queue.dates.push(review_dates);
-            queue.waiting.extend(curated.map(|curated| *curated));
+            queue.waiting.extend(curated.map(|curated| CuratedMemory {
+                contradicts: contradicted.remove(&curated.memory.id),
+                ..*curated
+            }));
             if row.status.is_served() {
                 let replaced = row.replaced.into_iter();
                 queue

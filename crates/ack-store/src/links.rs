@@ -6,7 +6,7 @@ mod merged;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::layout::{Field, exact};
+use super::layout::{Field, LinkSource, exact};
 use super::{Snapshot, values};
 use crate::StoreError;
 use ack_api::cancel;
@@ -166,6 +166,17 @@ impl Snapshot<'_> {
             }
         }
         Ok(walk)
+    }
+
+    /// Whether any link says that two memories contradict each other.
+    pub(super) fn has_contradictions(&self) -> Result<bool, StoreError> {
+        let Some(LinkSource { table, columns }) = &self.layout.links else {
+            return Ok(false);
+        };
+        let kind = exact(&columns[2]);
+        let sql = format!("SELECT 1 FROM {table} WHERE {kind} = ?1 LIMIT 1");
+        let found = self.find_in_rows(&sql, [CONTRADICTS], |_| Ok(Some(())))?;
+        Ok(found.is_some())
     }
 
     /// The allowed memories that are known to contradict each of the given memories. Either of the

@@ -39,6 +39,10 @@ pub struct ChosenArgs {
     /// All waiting memories
     #[arg(long)]
     pub waiting: bool,
+    /// Also those that are held back: what looks like a secret, addresses an agent, had hidden
+    /// characters or contradicts an approved memory
+    #[arg(long)]
+    pub include_flagged: bool,
     /// Do not ask for confirmation when memories are selected by options
     #[arg(long, short = 'y')]
     pub yes: bool,
@@ -116,6 +120,9 @@ pub struct ReviewArgs {
     /// Only this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
+    /// Only what is held back when many are approved at once
+    #[arg(long)]
+    pub flagged: bool,
     /// Review in the terminal, even if a browser could be opened
     #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
     pub tty: bool,
@@ -135,7 +142,7 @@ pub struct ReviewArgs {
     /// Accept decision logs as they are now, after lines of them were lost or other programs wrote
     /// to them
     #[arg(long, conflicts_with_all = [
-        "kind", "project", "tag", "tty", "browser", "list", "stale", "apply"
+        "kind", "project", "tag", "flagged", "tty", "browser", "list", "stale", "apply"
     ])]
     pub accept_log: bool,
     /// Do not make or update the vector tables

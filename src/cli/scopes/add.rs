@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
+use crate::desk::held_back::HeldBack;
 use crate::import::check_name;
 use crate::import::write::make_private;
 use crate::recogniser::{self, Support};
@@ -183,7 +184,14 @@ pub fn describe(
     }
     if !has_status && unreviewed == Unreviewed::Staging {
         report += "it has no review status, so its memories are shown only with status staging or all;\n\
-                   with --unreviewed approved, all of them count as approved\n";
+                   with --unreviewed approved, all count as approved but what is flagged\n";
+    }
+    if !has_status && unreviewed == Unreviewed::Approved {
+        let held_back = HeldBack::of_store(&opened)?;
+        if held_back.count() > 0 {
+            let see = command::command("review --flagged");
+            report += &format!("{}: `{see}` shows them\n", held_back.in_words());
+        }
     }
     if has_status && unreviewed == Unreviewed::Approved && reference.is_none() {
         report +=

@@ -9,17 +9,20 @@ use serde_json::json;
 use super::add;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
-use crate::cli::{command, prompt};
+use crate::cli::output::write_err;
+use crate::cli::{command, progress, prompt};
 use crate::config::Config;
 use crate::connect::quoted;
+use crate::desk::held_back::HeldBack;
 use crate::recogniser::{FoundStore, StoreKind};
 use crate::scope::KnownScopes;
 use ack_api::memory::Unreviewed;
+use ack_store::Store;
 
 /// The owner's answer about a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Every memory counts as approved.
+    /// Every memory counts as approved, but what is flagged.
     Trust,
     /// Memories stay hidden until someone approves them; those already approved are shown.
     Review,
@@ -27,27 +30,68 @@ pub enum Answer {
     Skip,
 }
 
-/// Asks what to do with a store. Enter is the safe answer. `None` at the end of the input.
-pub fn ask(found: &FoundStore, home: Option<&Path>) -> Option<Answer> {
-    let keys: &[(char, &str)] = match found.approved {
-        Some(_) => &[('a', "add"), ('s', "skip")],
-        None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
-    };
-    let answers = match found.approved {
-        Some(_) => "(a)dd, (s)kip",
-        None => "(r)eview first, (t)rust all, (s)kip",
-    };
+/// An answer, and whether it is also the answer about the stores that follow.
+pub type Asked = (Answer, bool);
+
+/// The answers about a store whose memories nobody reviewed. Enter is the first one.
+const ANSWERS: [(char, &str, Asked); 6] = [
+    ('t', "trust", (Answer::Trust, false)),
+    ('r', "review first", (Answer::Review, false)),
+    ('s', "skip", (Answer::Skip, false)),
+    ('T', "trust those that follow, too", (Answer::Trust, true)),
+    (
+        'R',
+        "review those that follow first, too",
+        (Answer::Review, true),
+    ),
+    ('S', "skip those that follow, too", (Answer::Skip, true)),
+];
+
+/// Asks what to do with a store. `None` at the end of the input.
+pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, CliError> {
     // If the list goes elsewhere, the question names the store.
     let store_line = match std::io::stdout().is_terminal() {
         true => String::new(),
         false => format!(", {}", with_tilde(&found.path, home)),
     };
-    let question = format!("    {}{store_line}: {answers}", found.kind.title());
-    Some(match prompt::choose(&question, keys)? {
-        't' => Answer::Trust,
-        's' => Answer::Skip,
-        _ => Answer::Review,
-    })
+    let store = format!("    {}{store_line}", found.kind.title());
+    if found.approved.is_some() {
+        let keys = [('a', "add"), ('s', "skip")];
+        let answer = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
+        return Ok(answer.map(|answer| match answer {
+            's' => (Answer::Skip, false),
+            _ => (Answer::Review, false),
+        }));
+    }
+    let opened = Store::new(found.path.clone(), Unreviewed::Approved);
+    let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
+    let trust = match found.memories.unwrap_or_default().saturating_sub(held_back) {
+        trusted if held_back == 0 => format!("trust {trusted}"),
+        trusted => format!("trust {trusted}, hold back {held_back} flagged"),
+    };
+    let others = match held_back {
+        0 => "agents can use them now; you review them when they matter".to_owned(),
+        1 => "agents can use them now; you review the 1, and others when they matter".to_owned(),
+        many => {
+            format!("agents can use them now; you review the {many}, and others when they matter")
+        }
+    };
+    for (key, answer, consequence) in [
+        ("t", trust.as_str(), others.as_str()),
+        (
+            "r",
+            "review first",
+            "agents see none of them until you approve some",
+        ),
+        ("s", "skip", "nothing changes"),
+    ] {
+        write_err(&format!("      {key}  {answer:<34}  {consequence}\n"));
+    }
+    write_err("      T, R, S: the same for all stores that follow\n");
+    let keys = ANSWERS.map(|(key, words, _)| (key, words));
+    let key = prompt::choose(&store, &keys);
+    let asked = ANSWERS.iter().find(|(known, ..)| key == Some(*known));
+    Ok(asked.map(|(.., asked)| *asked))
 }
 
 pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
