@@ -134,7 +134,8 @@ impl FoundStore {
         }
     }
 
-    /// A store, counted if it can be read. `None` if it is a database of another program.
+    /// A store, counted if it can be read. `None` if it is a database of another program, or a
+    /// folder without notes.
     fn counted(kind: StoreKind, path: &Path) -> Option<Self> {
         let mut found = Self::uncounted(kind, path);
         let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -164,7 +165,10 @@ impl FoundStore {
                     | Profile::ServerMemory => kind,
                 };
             }
-            Err(error) if matches!(error.problem, StoreProblem::Foreign(_)) => return None,
+            Err(StoreError {
+                problem: StoreProblem::Foreign(_) | StoreProblem::NoNotes,
+                ..
+            }) => return None,
             Err(error) => found.problem = Some(reason(&error)),
         }
         Some(found)
