@@ -33,11 +33,6 @@ pub(crate) fn reason(error: &Error) -> String {
     ack_api::text::line(&error_text, 300)
 }
 
-/// Runs work on the runtime of the requests, and waits for it.
-pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, BucketError> {
-    Ok(runtime()?.block_on(work))
-}
-
 /// The runtime of all requests: one per process, started with the first request.
 pub(crate) fn runtime() -> Result<&'static Runtime, BucketError> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();

@@ -318,12 +318,13 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         return String::new();
     };
     let more = hit.facts.len().saturating_sub(1) as u64 + hit.more_facts;
-    let more = match more {
-        0 => String::new(),
-        more => format!("  +{}", count(more, "fact")),
-    };
-    let text = format!("{text}{more}");
-    marked_block(screen, &text, (indent, indent), PLAIN, marks)
+    let indents = (indent, indent);
+    if more == 0 {
+        return marked_block(screen, text, indents, PLAIN, marks);
+    }
+    let more = format!("+{}", count(more, "fact"));
+    let out = marked_block(screen, &format!("{text}  {more}"), indents, PLAIN, marks);
+    out.replacen(&more, &paint(DIM, &more), 1)
 }
 
 /// All the fields of a result.
