@@ -48,7 +48,8 @@ pub struct Manifest {
     /// allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signers: Option<PathBuf>,
-    /// What rows of a store without a status column count as: `staging` (default) or `approved`.
+    /// What rows of a store without a status column count as: `staging` (default) or `approved`. A
+    /// flagged row is approved only by a person.
     pub unreviewed: Unreviewed,
     /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:
     /// `hide` if the store has staged or rejected rows, else `show`.

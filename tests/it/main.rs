@@ -76,6 +76,7 @@ mod fold;
 mod folders;
 mod forms;
 mod get;
+mod held_back;
 mod hints;
 mod history;
 mod hook;

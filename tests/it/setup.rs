@@ -36,12 +36,13 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
     terminal
-        .expect("(r)eview first, (t)rust all, (s)kip [R/t/s] ")
+        .expect("t  trust 1: agents can use them now")
+        .expect("claude-mem [t/r/s/T/R/S] ")
         .press("t\n");
     terminal.expect("added: ack-memory scopes add claude-mem --store ");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[R/t/s] ")
+        .expect("[t/r/s/T/R/S] ")
         .press("s\n");
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What one must know comes before the question.
@@ -70,7 +71,7 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     terminal.expect("already exists as scope `claude-mem`");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[R/t/s] ")
+        .expect("[t/r/s/T/R/S] ")
         .press("s\n");
     terminal.expect("gemini: already connected");
     terminal
@@ -173,16 +174,16 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
     terminal
-        .expect("claude-mem: (r)eview first, (t)rust all, (s)kip [R/t/s] ")
+        .expect("claude-mem [t/r/s/T/R/S] ")
         .press("\u{1b}[A q\n");
     terminal
-        .expect("r or Enter: review first, t: trust all, s: skip")
-        .expect("[R/t/s] ")
+        .expect("t or Enter: trust, r: review first, s: skip, ")
+        .expect("[t/r/s/T/R/S] ")
         .press("trust\n");
     // What is typed ahead answers nothing.
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[R/t/s] ")
+        .expect("[t/r/s/T/R/S] ")
         .press("skip\ny\n");
     terminal.expect("gemini: ").expect("[Y/n/d] ").press("no\n");
     terminal

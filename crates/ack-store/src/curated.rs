@@ -290,7 +290,7 @@ impl Snapshot<'_> {
                 waits && row.is_replaced(find)
             };
         let waiting_replaced = chosen.iter().filter(is_replaced).count() as u64;
-        let contradicted = if self.has_contradictions()? {
+        let contradicted = if !self.contradictory()?.is_empty() {
             let waiting = chosen.iter().filter_map(|(.., curated)| curated.as_ref());
             let waiting = waiting.map(|curated| curated.memory.id.as_str());
             self.contradictions(waiting, StatusFilter::Approved)?

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rustc_hash::FxHashSet;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -316,6 +317,12 @@ impl Decisions {
         self.by_id.values().filter_map(LoggedDecisions::last)
     }
 
+    /// Whether the newest decision about a memory approved it.
+    pub fn approves(&self, id: &str) -> bool {
+        let last = self.by_id.get(id).and_then(LoggedDecisions::last);
+        last.is_some_and(|last| matches!(last.verdict.status(), Some(status) if status.is_served()))
+    }
+
     /// The memories that this one replaces, by their newest decisions.
     pub fn replaced_by(&self, id: &str) -> &[String] {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
@@ -386,6 +393,8 @@ pub struct StatusRule<'a> {
     /// Which rows the status of rows without one does not approve. `None` for a scan whose rows are
     /// read again before they are shown.
     pub flags: Option<&'a Flags>,
+    /// The ids of memories that contradict one that a person approved.
+    pub against_approved: &'a FxHashSet<String>,
 }
 
 /// A row's status with the decision about it.

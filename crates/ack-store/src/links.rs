@@ -14,6 +14,7 @@ use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{Contradiction, LinkEntry, RelativeAge};
 use rusqlite::Row;
+use rustc_hash::FxHashSet;
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
@@ -168,15 +169,30 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// Whether any link says that two memories contradict each other.
-    pub(super) fn has_contradictions(&self) -> Result<bool, StoreError> {
+    /// The two ends of each link that says that they contradict each other.
+    pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
         let Some(LinkSource { table, columns }) = &self.layout.links else {
-            return Ok(false);
+            return Ok(Vec::new());
         };
-        let kind = exact(&columns[2]);
-        let sql = format!("SELECT 1 FROM {table} WHERE {kind} = ?1 LIMIT 1");
-        let found = self.find_in_rows(&sql, [CONTRADICTS], |_| Ok(Some(())))?;
-        Ok(found.is_some())
+        let [from, to, kind, ..] = columns;
+        let sql = format!("SELECT {from}, {to} FROM {table} WHERE lower(trim({kind})) = ?1");
+        let ends = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
+        let ends = self.read_rows(&sql, [CONTRADICTS], ends)?;
+        Ok(ends.into_iter().flatten().collect())
+    }
+
+    /// The memories that a person's decision approved a memory against: each is linked to one as its
+    /// contradiction.
+    pub(super) fn against_approved(&self) -> Result<FxHashSet<String>, StoreError> {
+        let approved = |id: &String| self.decisions.approves(id);
+        let ends = self.contradictory()?.into_iter();
+        let against = ends.flat_map(|(from, to)| {
+            let is_against = [approved(&to), approved(&from)];
+            [from, to].into_iter().zip(is_against)
+        });
+        Ok(against
+            .filter_map(|(id, is_against)| is_against.then_some(id))
+            .collect())
     }
 
     /// The allowed memories that are known to contradict each of the given memories. Either of the

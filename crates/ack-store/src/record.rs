@@ -86,7 +86,7 @@ pub fn joined<'a>(
         && rule.holds_back(source)
         && joined.decision.is_none()
         && joined.status.is_served()
-        && flags.is_flagged(row, source)?
+        && (rule.against_approved.contains(&id(row)?) || flags.is_flagged(row, source)?)
     {
         joined.status = Status::Staging;
     }

@@ -92,6 +92,7 @@ impl Snapshot<'_> {
             overviews: self.overviews,
             overviews_shown: self.overviews_shown.clone(),
             flags: self.flags,
+            against_approved: self.against_approved.clone(),
             path: self.path,
             scanned: self.scanned.clone(),
             second_connection: Default::default(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ack_api::memory::{Overviews, Unreviewed};
 use rusqlite::{Connection, Params, Row};
+use rustc_hash::FxHashSet;
 
 use crate::StoreError;
 use crate::decisions::{Decisions, StatusRule};
@@ -26,6 +27,8 @@ pub struct Snapshot<'a> {
     /// People's decisions about its memories.
     pub decisions: Arc<Decisions>,
     pub(crate) flags: &'a Flags,
+    /// The memories that contradict one that a person approved, where that holds them back.
+    pub(crate) against_approved: FxHashSet<String>,
     pub(crate) overviews: Option<Overviews>,
     /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
     /// first use.
@@ -46,6 +49,7 @@ impl Snapshot<'_> {
             decisions: &self.decisions,
             are_notes: self.layout.profile.is_notes(),
             flags: Some(self.flags),
+            against_approved: &self.against_approved,
         }
     }
 

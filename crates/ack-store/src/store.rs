@@ -12,6 +12,7 @@ use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
+use rustc_hash::FxHashSet;
 
 use crate::database::Database;
 use crate::decisions::seal::seal_path;
@@ -302,6 +303,7 @@ impl Store {
             opening: Opening::Live,
             unreviewed: self.unreviewed,
             flags: &self.flags,
+            against_approved: FxHashSet::default(),
             decisions,
             overviews: self.overviews,
             overviews_shown: Cell::new(None),
@@ -341,6 +343,9 @@ impl Store {
         let layout = self.layout(connection, state, profile)?;
         let mut snapshot = self.snapshot_at(connection, layout, state.clone())?;
         snapshot.opening = opening;
+        if snapshot.holds_back() {
+            snapshot.against_approved = snapshot.against_approved()?;
+        }
         snapshot.second_connection =
             RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged));
         Ok(ReadResult {

@@ -257,7 +257,8 @@ fn nothing_served(scope: &Scope) -> DoctorFinding {
         return DoctorFinding::new(Level::Warning, "", hidden).run(&review);
     }
     let hidden = "agents see none of them until you review or trust the store";
-    DoctorFinding::new(Level::Warning, "", hidden)
+    // Its owner chose that it waits.
+    DoctorFinding::new(Level::Note, "", hidden)
         .run(&review)
         .run(&format!("scopes set {name} unreviewed=approved"))
 }

@@ -65,9 +65,13 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     }
     let opened = Store::new(found.path.clone(), Unreviewed::Approved);
     let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
-    let trust = match found.memories.unwrap_or_default().saturating_sub(held_back) {
-        trusted if held_back == 0 => format!("trust {trusted}"),
-        trusted => format!("trust {trusted}, hold back {held_back} flagged"),
+    let trusted = match found.memories {
+        Some(memories) => memories.saturating_sub(held_back).to_string(),
+        None => "all".to_owned(),
+    };
+    let trust = match held_back {
+        0 => format!("trust {trusted}"),
+        _ => format!("trust {trusted}, hold back {held_back} flagged"),
     };
     let others = match held_back {
         0 => "agents can use them now; you review them when they matter".to_owned(),
@@ -85,7 +89,10 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         ),
         ("s", "skip", "nothing changes"),
     ] {
-        write_err(&format!("      {key}  {answer:<34}  {consequence}\n"));
+        write_err(&prompt::wrapped(
+            "      ",
+            &format!("{key}  {answer}: {consequence}"),
+        ));
     }
     write_err("      T, R, S: the same for all stores that follow\n");
     let keys = ANSWERS.map(|(key, words, _)| (key, words));
