@@ -11,7 +11,6 @@
 //! compared with the point where it began ([`crate::history`]). New files are found by reading
 //! folders in the same order, with a part of the budget ([`crate::untracked`]).
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,19 +22,18 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::history::{self, StagedFile};
 use crate::objects::{Objects, Unknown};
+use crate::references;
 use crate::repository::Repository;
 use crate::untracked;
 use ack_sys::files;
 
 /// The largest index that is read: about two hundred thousand files.
 const MAX_INDEX_BYTES: u64 = 24 << 20;
-/// The largest number of files in the result.
 const MAX_FILES: usize = 24;
 /// How many files a thread takes at a time.
 const BATCH_SIZE: usize = 64;
 /// Below this number of files, one thread is faster than starting several.
 const MIN_PARALLEL_FILES: usize = 512;
-/// The largest number of threads.
 const MAX_THREADS: usize = 8;
 /// How many files are read to verify their content, and how large they may be.
 const MAX_VERIFIED_FILES: usize = 32;
@@ -59,7 +57,6 @@ pub struct Changes {
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
-    /// How many of them were compared.
     pub compared: usize,
     /// Why staged files are missing.
     pub staged_unknown: Option<Unknown>,
@@ -69,25 +66,54 @@ pub struct Changes {
 
 /// A tracked file to compare.
 struct Candidate<'a> {
-    /// Higher ranks come first: the recorded time, with [`ACTIVE_FOLDER`] set for active folders.
-    rank: u64,
     path: &'a str,
-    folder: &'a str,
     entry: &'a Entry,
 }
 
-/// Raises the rank of the files of active folders; greater than any time in an index.
-const ACTIVE_FOLDER: u64 = 1 << 40;
+impl<'a> Candidate<'a> {
+    /// `None` if git itself would skip it.
+    fn of(entry: &'a Entry, index: &'a State) -> Option<Self> {
+        let is_file = matches!(
+            entry.mode,
+            Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK
+        );
+        let unseen = entry
+            .flags
+            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+        let path = str::from_utf8(entry.path(index)).ok()?;
+        (is_file && !unseen).then_some(Self { path, entry })
+    }
 
-/// How a file differs.
-struct Difference<'a> {
-    path: &'a str,
-    entry: &'a Entry,
+    fn folder(&self) -> &'a str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+}
+
+struct ChangedFile<'a> {
+    path: String,
     /// When it was written; `None` if it was deleted.
     written: Option<SystemTime>,
-    /// The size is unchanged, so the content may be too.
-    unverified: bool,
-    conflict: bool,
+    is_conflict: bool,
+    /// Its entry, if only the time differs, so that the content may be the same.
+    unverified: Option<&'a Entry>,
+}
+
+impl ChangedFile<'_> {
+    const fn new(path: String, written: Option<SystemTime>) -> Self {
+        Self {
+            path,
+            written,
+            is_conflict: false,
+            unverified: None,
+        }
+    }
+
+    /// Conflicts first, then by time with the newest first, then deleted files.
+    fn most_urgent_first(&self, other: &Self) -> std::cmp::Ordering {
+        (other.is_conflict, other.written)
+            .cmp(&(self.is_conflict, self.written))
+            .then_with(|| self.path.cmp(&other.path))
+    }
 }
 
 impl Changes {
@@ -106,64 +132,42 @@ impl Changes {
         end: Instant,
         budget: Duration,
     ) -> Option<Self> {
+        let part = |divisor: u32| Instant::now() + budget / divisor;
         let top = repository.work_tree.as_path();
         if top == repository.git_dir {
             return None;
         }
         let index = index(repository)?;
-        let kind = index.object_hash();
         let entries = index.entries().iter();
         let mut candidates: Vec<Candidate<'_>> = entries
-            .filter_map(|entry| candidate_of(entry, &index))
+            .filter_map(|entry| Candidate::of(entry, &index))
             .collect();
         let tracked = candidates.len();
-        let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
-        let last_commit = log.and_then(|metadata| metadata.modified()).ok();
-        let history = History::read(
-            repository,
-            &index,
-            Instant::now() + budget / HISTORY_BUDGET_DIVISOR,
-        );
-        let (folders, runs) = folders(
-            &candidates,
-            top,
-            Instant::now() + budget / FOLDERS_BUDGET_DIVISOR,
-        );
-        let likeliest = folders
-            .iter()
-            .map(|folder| (folder.path, names(&candidates, runs.get(folder.path))));
-        let new = untracked::find(
-            &index,
-            repository,
-            home,
-            likeliest,
-            last_commit,
-            Instant::now() + budget / UNTRACKED_BUDGET_DIVISOR,
-        );
+        let history = History::read(repository, &index, part(HISTORY_BUDGET_DIVISOR));
+        let folders = folders(&candidates, top, part(FOLDERS_BUDGET_DIVISOR));
+        let paths = folders.iter().map(|folder| folder.path);
+        let end_of_search = part(UNTRACKED_BUDGET_DIVISOR);
+        let new = untracked::find(&index, repository, home, paths, end_of_search);
         if tracked > MIN_PARALLEL_FILES {
             prioritize(&mut candidates, &folders);
         }
         // Some files are compared even if the time is up by now.
-        let end = end.max(Instant::now() + budget / 3);
-        let (mut found, compared) = compare(&candidates, top, end);
-        verify(&mut found, top, kind, Instant::now() + budget / 5);
-        let mut changed: Vec<ChangedFile> = found.iter().map(ChangedFile::of).collect();
-        changed.extend(new.into_iter().map(|file| ChangedFile {
-            path: file.path,
-            written: Some(file.written),
-            is_conflict: false,
-        }));
-        changed.extend(history.staged.into_iter().map(|file| ChangedFile {
-            path: file.path,
-            written: file.entry.and_then(recorded_mtime),
-            is_conflict: false,
+        let (mut changed, compared) = compare(&candidates, top, end.max(part(3)));
+        verify(&mut changed, top, index.object_hash(), part(5));
+        changed.extend(
+            new.into_iter()
+                .map(|file| ChangedFile::new(file.path, Some(file.written))),
+        );
+        changed.extend(history.staged.into_iter().map(|file| {
+            let written = file.entry.and_then(recorded_mtime);
+            ChangedFile::new(file.path, written)
         }));
         changed.sort_by(ChangedFile::most_urgent_first);
-        let mut branch: Vec<ChangedFile> = history
-            .branch
-            .into_iter()
-            .map(|path| ChangedFile::in_index(path, &index))
-            .collect();
+        let branch = history.branch.into_iter().map(|path| {
+            let entry = index.entry_by_path(path.as_str().into());
+            ChangedFile::new(path, entry.and_then(recorded_mtime))
+        });
+        let mut branch: Vec<ChangedFile<'_>> = branch.collect();
         branch.sort_by(ChangedFile::most_urgent_first);
         let mut files: Vec<String> = Vec::new();
         for ChangedFile { path, .. } in changed.into_iter().chain(branch) {
@@ -217,41 +221,6 @@ impl<'a> History<'a> {
     }
 }
 
-/// A file of the result.
-struct ChangedFile {
-    path: String,
-    /// When it was written; `None` if it was deleted.
-    written: Option<SystemTime>,
-    is_conflict: bool,
-}
-
-impl ChangedFile {
-    fn of(difference: &Difference<'_>) -> Self {
-        Self {
-            path: difference.path.to_owned(),
-            written: difference.written,
-            is_conflict: difference.conflict,
-        }
-    }
-
-    /// A file as git last wrote it.
-    fn in_index(path: String, index: &State) -> Self {
-        let entry = index.entry_by_path(path.as_str().into());
-        Self {
-            written: entry.and_then(recorded_mtime),
-            path,
-            is_conflict: false,
-        }
-    }
-
-    /// Conflicts first, then by time with the newest first, then deleted files.
-    fn most_urgent_first(&self, other: &Self) -> std::cmp::Ordering {
-        (other.is_conflict, other.written)
-            .cmp(&(self.is_conflict, self.written))
-            .then_with(|| self.path.cmp(&other.path))
-    }
-}
-
 /// When the file of an entry was written, as the index recorded it.
 fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     let time = &entry.stat.mtime;
@@ -259,32 +228,10 @@ fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(since)
 }
 
-/// An entry to compare, unless git itself would skip it.
-fn candidate_of<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
-    let is_file = matches!(
-        entry.mode,
-        Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK
-    );
-    let unseen = entry
-        .flags
-        .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
-    let path = std::str::from_utf8(entry.path(index)).ok()?;
-    (is_file && !unseen).then(|| Candidate {
-        rank: u64::from(entry.stat.mtime.secs),
-        path,
-        folder: path.rsplit_once('/').map_or("", |(folder, _)| folder),
-        entry,
-    })
-}
-
 /// The index; empty if nothing was ever added.
 fn index(repository: &Repository) -> Option<gix_index::File> {
     let path = repository.git_dir.join("index");
-    let kind = if repository.sha256 {
-        Kind::Sha256
-    } else {
-        Kind::Sha1
-    };
+    let kind = references::kind(repository);
     match std::fs::metadata(&path) {
         // The checksum is not verified, which would take longer than reading. An index that is
         // broken in a way that matters cannot be decoded.
@@ -327,99 +274,54 @@ struct Folder<'a> {
     path: &'a str,
 }
 
-/// The ranges of each folder's files among the candidates.
-type Runs<'a> = HashMap<&'a str, Vec<Range<usize>>>;
-
 /// The folders of these files, as many as can be checked in time, most likely to hold changes
 /// first.
-fn folders<'a>(
-    candidates: &[Candidate<'a>],
-    top: &Path,
-    end: Instant,
-) -> (Vec<Folder<'a>>, Runs<'a>) {
+fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> Vec<Folder<'a>> {
     // Neighbours mostly share a folder, so the map is accessed once per run.
     let mut newest: HashMap<&str, u64> = HashMap::default();
-    let mut runs = Runs::default();
-    let mut start = 0;
-    for run in candidates.chunk_by(|a, b| a.folder == b.folder) {
-        let latest = run
-            .iter()
-            .map(|candidate| candidate.rank)
-            .max()
-            .unwrap_or_default();
-        if let Some(first) = run.first() {
-            let known = newest.entry(first.folder).or_default();
+    for run in candidates.chunk_by(|a, b| a.folder() == b.folder()) {
+        let times = run.iter().map(|it| u64::from(it.entry.stat.mtime.secs));
+        if let (Some(first), Some(latest)) = (run.first(), times.max()) {
+            let known = newest.entry(first.folder()).or_default();
             *known = latest.max(*known);
-            runs.entry(first.folder)
-                .or_default()
-                .push(start..start + run.len());
         }
-        start += run.len();
     }
     // A folder that directly contains no files has no recorded time to compare with. It is checked
     // first and counts as inactive.
     let with_files: Vec<&str> = newest.keys().copied().collect();
     for mut folder in with_files {
         while let Some((above, _)) = folder.rsplit_once('/') {
-            newest.entry(above).or_insert(ACTIVE_FOLDER);
+            newest.entry(above).or_insert(u64::MAX);
             folder = above;
         }
     }
-    newest.entry("").or_insert(ACTIVE_FOLDER);
+    newest.entry("").or_insert(u64::MAX);
     // The folders with the oldest files come last, in case time runs out.
-    let mut checked: Vec<(u64, &str)> = newest
-        .into_iter()
-        .map(|(folder, latest)| (latest, folder))
-        .collect();
-    checked.sort_unstable_by(|a, b| b.cmp(a));
-    let (mut folders, _) = parallel_filter_map(&checked, end, |(latest, path)| {
-        let written = seconds(
-            std::fs::symlink_metadata(top.join(path))
-                .ok()?
-                .modified()
-                .ok()?,
-        );
+    let mut checked: Vec<(&str, u64)> = newest.into_iter().collect();
+    checked.sort_unstable_by_key(|(path, latest)| std::cmp::Reverse((*latest, *path)));
+    let (mut folders, _) = parallel_filter_map(&checked, end, |(path, latest)| {
+        let metadata = std::fs::symlink_metadata(top.join(path)).ok()?;
+        let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH);
+        let written = since.map_or(0, |since| since.as_secs());
         Some(Folder {
-            active: written > latest + FOLDER_MARGIN_SECS,
+            active: written > latest.saturating_add(FOLDER_MARGIN_SECS),
             written,
             path,
         })
     });
     folders.sort_unstable_by(|a, b| b.cmp(a));
-    (folders, runs)
+    folders
 }
 
-/// The names of a folder's tracked files.
-fn names<'a>(candidates: &[Candidate<'a>], runs: Option<&Vec<Range<usize>>>) -> HashSet<&'a str> {
-    let runs = runs
-        .into_iter()
-        .flatten()
-        .filter_map(|run| candidates.get(run.clone()));
-    runs.flatten()
-        .map(|candidate| candidate.path.rsplit('/').next().unwrap_or_default())
-        .collect()
-}
-
-/// Moves the files of active folders to the front.
+/// Moves the files of active folders to the front, then those that git wrote last.
 fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
-    let active: HashSet<&str> = folders
-        .iter()
-        .filter(|folder| folder.active)
-        .map(|folder| folder.path)
-        .collect();
-    if !active.is_empty() {
-        for run in candidates.chunk_by_mut(|a, b| a.folder == b.folder) {
-            if run
-                .first()
-                .is_some_and(|first| active.contains(first.folder))
-            {
-                run.iter_mut()
-                    .for_each(|candidate| candidate.rank |= ACTIVE_FOLDER);
-            }
-        }
-    }
+    let active = folders.iter().filter(|folder| folder.active);
+    let active: HashSet<&str> = active.map(|folder| folder.path).collect();
     // The sort is stable: files of the same time stay in path order.
-    candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank));
+    candidates.sort_by_cached_key(|candidate| {
+        let is_active = !active.is_empty() && active.contains(candidate.folder());
+        std::cmp::Reverse((is_active, candidate.entry.stat.mtime.secs))
+    });
 }
 
 /// Filters and maps items in order, on a few threads, until the time is up. Returns the results and
@@ -465,21 +367,16 @@ fn compare<'a>(
     candidates: &[Candidate<'a>],
     top: &Path,
     end: Instant,
-) -> (Vec<Difference<'a>>, usize) {
-    parallel_filter_map(candidates, end, |candidate| {
-        let (path, entry) = (candidate.path, candidate.entry);
-        let conflict = entry.stage_raw() != 0;
-        let difference = |written, unverified| Difference {
-            path,
-            entry,
-            written,
-            unverified,
-            conflict,
-        };
+) -> (Vec<ChangedFile<'a>>, usize) {
+    parallel_filter_map(candidates, end, |Candidate { path, entry }| {
+        let is_conflict = entry.stage_raw() != 0;
         let metadata = match std::fs::symlink_metadata(top.join(path)) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Some(difference(None, false));
+                return Some(ChangedFile {
+                    is_conflict,
+                    ..ChangedFile::new((*path).to_owned(), None)
+                });
             }
             Err(_) => return None,
         };
@@ -492,29 +389,32 @@ fn compare<'a>(
         let same_time = u64::from(recorded.mtime.secs) == since.as_secs() & u64::from(u32::MAX)
             && (recorded.mtime.nsecs == 0 || recorded.mtime.nsecs == since.subsec_nanos());
         let fresh = entry.flags.contains(Flags::INTENT_TO_ADD);
-        (conflict || fresh || !same_size || !same_time)
-            .then(|| difference(Some(written), same_size && !conflict && !fresh))
+        (is_conflict || fresh || !same_size || !same_time).then(|| ChangedFile {
+            is_conflict,
+            unverified: (same_size && !is_conflict && !fresh).then_some(*entry),
+            ..ChangedFile::new((*path).to_owned(), Some(written))
+        })
     })
 }
 
 /// Drops files whose content is unchanged: in a copied working tree every file has a new time. If
 /// there are too many to read, only the newest are kept.
-fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant) {
-    found.sort_by(|a, b| (a.unverified, b.written).cmp(&(b.unverified, a.written)));
+fn verify(changed: &mut Vec<ChangedFile<'_>>, top: &Path, kind: Kind, end: Instant) {
+    changed.sort_by_key(|file| std::cmp::Reverse(file.written));
     let mut read = 0;
-    found.retain(|difference| {
-        if !difference.unverified {
+    changed.retain(|file| {
+        let Some(entry) = file.unverified else {
             return true;
-        }
+        };
         read += 1;
         if read > MAX_VERIFIED_FILES
-            || u64::from(difference.entry.stat.size) > MAX_VERIFIED_BYTES
+            || u64::from(entry.stat.size) > MAX_VERIFIED_BYTES
             || Instant::now() >= end
         {
             return false;
         }
-        let path = top.join(difference.path);
-        let content = if difference.entry.mode == Mode::SYMLINK {
+        let path = top.join(&file.path);
+        let content = if entry.mode == Mode::SYMLINK {
             std::fs::read_link(path)
                 .map(|target| target.to_string_lossy().into_owned().into_bytes())
         } else {
@@ -523,11 +423,6 @@ fn verify(found: &mut Vec<Difference<'_>>, top: &Path, kind: Kind, end: Instant)
         let hash = content.ok().and_then(|content| {
             gix_object::compute_hash(kind, gix_object::Kind::Blob, &content).ok()
         });
-        hash.is_some_and(|hash| hash != difference.entry.id)
+        hash.is_some_and(|hash| hash != entry.id)
     });
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

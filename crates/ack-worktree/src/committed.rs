@@ -19,7 +19,6 @@ use crate::repository::Repository;
 
 pub use gix_index::hash::ObjectId as ObjectName;
 
-/// The largest number of files in a folder.
 const MAX_FILES: usize = 100_000;
 /// The deepest folder that is searched.
 pub(crate) const MAX_DEPTH: usize = 32;
@@ -30,7 +29,6 @@ pub type ObjectsByPath = HashMap<String, ObjectId>;
 /// The inputs of a comparison: the result is the same as long as these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tips {
-    /// The full name of the reference.
     pub reference: String,
     /// What it points to, before tags are followed.
     pub target: ObjectId,
@@ -54,14 +52,11 @@ impl Tips {
     }
 }
 
-/// A folder as committed.
 #[derive(Debug, Clone, Default)]
 pub struct CommittedFolder {
-    /// The files on the reference.
     pub files: ObjectsByPath,
     /// The files at the merge base of `HEAD` and the reference.
     pub at_merge_base: ObjectsByPath,
-    /// Whether the reference has the folder.
     pub has_folder: bool,
     /// When the reference's commit was made, in seconds since 1970.
     pub time: i64,
@@ -85,34 +80,19 @@ impl CommittedFolder {
         let files = files_below(objects, commit.tree, folder, wanted)?;
         let has_folder = files.is_some();
         let files = files.unwrap_or_default();
-        let at_merge_base = match tips.head.filter(|head| *head != id) {
-            Some(head) => merge_base_files(objects, head, id, folder, wanted).unwrap_or_default(),
-            None => ObjectsByPath::default(),
-        };
+        // Unless it is known, no file is known to be merely older.
+        let head = tips.head.filter(|head| *head != id);
+        let base = head.and_then(|head| history::merge_base(objects, head, id).ok()?);
+        let base = base.filter(|base| *base != id);
+        let tree = base.and_then(|base| Some(objects.commit(base).ok()?.tree));
+        let at_merge_base =
+            tree.and_then(|tree| files_below(objects, tree, folder, wanted).ok()?);
         Ok(Self {
             files,
-            at_merge_base,
+            at_merge_base: at_merge_base.unwrap_or_default(),
             has_folder,
             time: commit.time,
         })
-    }
-}
-
-/// The files at the merge base of two commits; none if it is not known.
-fn merge_base_files(
-    objects: &mut Objects<'_>,
-    head: ObjectId,
-    reference: ObjectId,
-    folder: &str,
-    wanted: &dyn Fn(&str, bool) -> bool,
-) -> Result<ObjectsByPath, Unknown> {
-    match history::merge_base(objects, head, reference)? {
-        Some(base) if base == reference => Ok(ObjectsByPath::default()),
-        Some(base) => {
-            let tree = objects.commit(base)?.tree;
-            Ok(files_below(objects, tree, folder, wanted)?.unwrap_or_default())
-        }
-        None => Ok(ObjectsByPath::default()),
     }
 }
 

@@ -20,9 +20,6 @@ const MAX_FILES: usize = 1_000;
 const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 /// The files that the commits of the checked out branch changed.
-///
-/// # Errors
-/// The changes cannot be determined.
 pub fn branch_files(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -48,27 +45,25 @@ pub fn branch_files(
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
     let mut changes = TreeChanges::up_to(MAX_FILES);
     changes.collect(objects, Some(old), Some(new), "")?;
-    Ok(changes
-        .found
-        .into_iter()
-        .map(|change| change.path)
-        .collect())
+    let paths = changes.found.into_iter().map(|change| change.path);
+    Ok(paths.collect())
 }
 
 /// The tips of the default branch, remote and local.
 fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
+    let remotes = ["origin", "upstream"].into_iter();
+    let named = remotes
+        .flat_map(|remote| DEFAULT_BRANCHES.map(|name| format!("refs/remotes/{remote}/{name}")));
     let remote = ["refs/remotes/origin/HEAD".to_owned()]
         .into_iter()
-        .chain(DEFAULT_BRANCHES.map(|name| format!("refs/remotes/origin/{name}")))
-        .chain(DEFAULT_BRANCHES.map(|name| format!("refs/remotes/upstream/{name}")))
-        .find_map(|name| objects.reference(&name));
-    let here = DEFAULT_BRANCHES
-        .into_iter()
+        .chain(named);
+    let remote = remote.into_iter().find_map(|name| objects.reference(&name));
+    let mut local = DEFAULT_BRANCHES.into_iter();
+    let local = local
         .find_map(|name| Some((name, objects.reference(&format!("refs/heads/{name}"))?)))
         // The default branch itself is compared with the remote's.
-        .filter(|(name, _)| branch != Some(*name))
-        .map(|(_, id)| id);
-    let mut bases: Vec<ObjectId> = remote.into_iter().chain(here).collect();
+        .filter(|(name, _)| branch != Some(*name));
+    let mut bases: Vec<ObjectId> = remote.into_iter().chain(local.map(|(_, id)| id)).collect();
     bases.dedup();
     bases
 }
@@ -188,9 +183,6 @@ fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Com
 
 /// Calls `visit` with the path and the content of each file that was committed at an instant (in
 /// seconds since 1970) and is gone or different in the given commit, following its first parents.
-///
-/// # Errors
-/// As of [`commits_since`].
 pub fn visit_replaced(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -205,34 +197,27 @@ pub fn visit_replaced(
         {
             commit = parent;
         } else {
-            let mut changes = TreeChanges::of_old_files();
+            let mut changes = TreeChanges {
+                with_added: false,
+                ..TreeChanges::up_to(usize::MAX)
+            };
             // What was found before trouble is visited too.
             let read = changes.collect(objects, Some(commit.tree), Some(now), "");
-            visit_old(objects, &changes.found, visit)?;
+            for change in changes.found {
+                let Some(old) = change.old.filter(|old| !old.is_link) else {
+                    continue;
+                };
+                match objects.blob(old.id) {
+                    Ok(content) => visit(&change.path, content),
+                    // It may be too large.
+                    Err(Unknown::Unreadable) => {}
+                    Err(unknown) => return Err(unknown),
+                }
+            }
             return read;
         }
     }
     Err(Unknown::OutOfTime)
-}
-
-/// Calls `visit` with the old content of each file.
-fn visit_old(
-    objects: &mut Objects<'_>,
-    changes: &[TreeChange],
-    visit: &mut dyn FnMut(&str, &[u8]),
-) -> Result<(), Unknown> {
-    for change in changes {
-        let Some(old) = change.old.filter(|old| !old.is_link) else {
-            continue;
-        };
-        match objects.blob(old.id) {
-            Ok(content) => visit(&change.path, content),
-            // It may be too large.
-            Err(Unknown::Unreadable) => {}
-            Err(unknown) => return Err(unknown),
-        }
-    }
-    Ok(())
 }
 
 /// Whether a file differs between two trees.
@@ -259,7 +244,6 @@ fn differs(
 /// A file that differs between two trees.
 struct TreeChange {
     path: String,
-    /// The file in the old tree.
     old: Option<TreeItem>,
 }
 
@@ -277,14 +261,6 @@ impl TreeChanges {
             found: Vec::new(),
             max,
             with_added: true,
-        }
-    }
-
-    const fn of_old_files() -> Self {
-        Self {
-            found: Vec::new(),
-            max: usize::MAX,
-            with_added: false,
         }
     }
 
@@ -311,17 +287,14 @@ impl TreeChanges {
                 continue;
             }
             let path = format!("{folder}{name}");
-            let file = |item: Option<TreeItem>| item.filter(|item| !item.is_folder);
-            if file(before).is_some() || file(after).is_some() {
-                self.found.push(TreeChange {
-                    path: path.clone(),
-                    old: file(before),
-                });
+            let is_file = |item: &TreeItem| !item.is_folder;
+            let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
+            let below = format!("{path}/");
+            if before.iter().chain(&after).any(is_file) {
+                let old = before.filter(is_file);
+                self.found.push(TreeChange { path, old });
             }
-            let tree = |item: Option<TreeItem>| item.filter(|item| item.is_folder);
-            let (before, after) = (tree(before), tree(after));
-            let ids = (before.map(|item| item.id), after.map(|item| item.id));
-            self.collect(objects, ids.0, ids.1, &format!("{path}/"))?;
+            self.collect(objects, tree(before), tree(after), &below)?;
         }
         Ok(())
     }
@@ -329,7 +302,6 @@ impl TreeChanges {
 
 /// A file whose index entry differs from the last commit.
 pub struct StagedFile<'a> {
-    /// Its path.
     pub path: String,
     /// Its entry in the index; `None` if it was removed.
     pub entry: Option<&'a Entry>,
@@ -337,18 +309,13 @@ pub struct StagedFile<'a> {
 
 /// The files whose index entries differ from the last commit: new, changed, deleted and renamed
 /// ones. The index's tree cache tells which folders equal that commit.
-///
-/// # Errors
-/// A tree cannot be read.
 pub fn staged_files<'a>(
     objects: &mut Objects<'_>,
     index: &'a State,
     head: Option<ObjectId>,
 ) -> Result<Vec<StagedFile<'a>>, Unknown> {
-    let tree = match head {
-        Some(head) => Some(objects.commit(head)?.tree),
-        None => None,
-    };
+    let head = head.map(|head| objects.commit(head)).transpose()?;
+    let tree = head.map(|commit| commit.tree);
     let entries = index.entries().iter();
     let entries: Vec<(&str, &Entry)> = entries
         .filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)))
@@ -388,14 +355,8 @@ fn compare_index<'a>(
                 children.find(|child| child.name.as_slice() == name.as_bytes())
             });
             let tree = item.filter(|item| item.is_folder).map(|item| item.id);
-            compare_index(
-                objects,
-                tree,
-                below,
-                run,
-                &format!("{folder}{name}/"),
-                found,
-            )?;
+            let folder = format!("{folder}{name}/");
+            compare_index(objects, tree, below, run, &folder, found)?;
         } else if item.is_none_or(|item| item.is_folder || item.id != entry.id) {
             found.push(StagedFile {
                 path: (*path).to_owned(),
@@ -405,16 +366,14 @@ fn compare_index<'a>(
     }
     for (name, item) in items {
         let path = format!("{folder}{name}");
-        if !item.is_folder {
-            found.push(StagedFile { path, entry: None });
-            continue;
-        }
         let mut deleted = TreeChanges::up_to(MAX_FILES);
-        deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
-        found.extend(deleted.found.into_iter().map(|change| StagedFile {
-            path: change.path,
-            entry: None,
-        }));
+        if item.is_folder {
+            deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
+        } else {
+            deleted.found.push(TreeChange { path, old: None });
+        }
+        let paths = deleted.found.into_iter().map(|change| change.path);
+        found.extend(paths.map(|path| StagedFile { path, entry: None }));
     }
     Ok(())
 }

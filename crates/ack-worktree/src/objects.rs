@@ -12,7 +12,6 @@ use crate::references;
 use crate::repository::Repository;
 use ack_sys::files;
 
-/// The largest object that is read.
 pub const MAX_OBJECT_BYTES: usize = 8 << 20;
 /// How many objects are read whatever the time, so that a short history is known even on a slow
 /// machine.
@@ -23,7 +22,6 @@ const MAX_NESTED_TAGS: usize = 5;
 /// Why a part of the history is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// There was no time left.
     OutOfTime,
     /// The clone is shallow, and the commits where the branch began are missing.
     Shallow,
@@ -31,41 +29,31 @@ pub enum Unknown {
     Unreadable,
 }
 
-/// A commit.
 #[derive(Debug)]
 pub struct Commit {
-    /// Its tree.
     pub tree: ObjectId,
-    /// Its parents.
     pub parents: Vec<ObjectId>,
     /// When it was committed, in seconds since 1970.
     pub time: i64,
 }
 
-/// An entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeItem {
-    /// Whether it is a folder.
     pub is_folder: bool,
-    /// Whether it is a symbolic link.
     pub is_link: bool,
-    /// Whether it is the commit of a submodule.
     is_submodule: bool,
-    /// Its object.
     pub id: ObjectId,
 }
 
 /// The entries of a tree by name, without submodules.
 pub type TreeItems = BTreeMap<String, TreeItem>;
 
-/// The objects of a repository.
 pub struct Objects<'a> {
     repository: &'a Repository,
     handle: gix_odb::Handle,
     kind: Kind,
     buffer: Vec<u8>,
     end: Instant,
-    /// How many objects were read.
     reads: usize,
 }
 
@@ -79,11 +67,7 @@ impl<'a> Objects<'a> {
         if has_special_files(&folder) {
             return Err(Unknown::Unreadable);
         }
-        let kind = if repository.sha256 {
-            Kind::Sha256
-        } else {
-            Kind::Sha1
-        };
+        let kind = references::kind(repository);
         let options = gix_odb::store::init::Options {
             alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
             ..Default::default()
@@ -149,16 +133,20 @@ impl<'a> Objects<'a> {
         self.repository.common_dir.join("shallow").exists()
     }
 
+    /// Whether a loose object is a pipe or the like: the library opens it without checking.
+    fn is_special(&self, id: ObjectId) -> bool {
+        let name = id.to_string();
+        let (folder, file) = name.split_at(2);
+        let objects = self.repository.common_dir.join("objects");
+        files::is_special(&objects.join(folder).join(file))
+    }
+
     fn find(&mut self, id: ObjectId) -> Result<Data<'_>, Unknown> {
         if self.reads >= MIN_READS && Instant::now() >= self.end {
             return Err(Unknown::OutOfTime);
         }
         self.reads += 1;
-        let name = id.to_string();
-        let (folder, file) = name.split_at(2);
-        let objects = self.repository.common_dir.join("objects");
-        // The library opens a loose object without checking its file type.
-        if files::is_special(&objects.join(folder).join(file)) {
+        if self.is_special(id) {
             return Err(Unknown::Unreadable);
         }
         // The library returns what is stored under a name. Only the hash shows that it is the
@@ -170,9 +158,6 @@ impl<'a> Objects<'a> {
     }
 
     /// The commit that is checked out; `None` on a branch without commits.
-    ///
-    /// # Errors
-    /// The reference cannot be read.
     pub fn head(&self) -> Result<Option<ObjectId>, Unknown> {
         references::head(self.repository)
     }
@@ -206,10 +191,7 @@ impl<'a> Objects<'a> {
 
     /// Whether an object exists and is larger than what is read.
     pub fn is_too_large(&self, id: ObjectId) -> bool {
-        let name = id.to_string();
-        let (folder, file) = name.split_at(2);
-        let objects = self.repository.common_dir.join("objects");
-        !files::is_special(&objects.join(folder).join(file))
+        !self.is_special(id)
             && matches!(
                 self.handle.try_header(&id),
                 Ok(Some(header)) if header.size() > MAX_OBJECT_BYTES as u64

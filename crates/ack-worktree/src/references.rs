@@ -18,11 +18,9 @@ const MAX_NAME_BYTES: usize = 250;
 /// Why a name does not resolve to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResolveError {
-    /// It cannot be the name of a reference.
     NotAName,
     /// It is the name of a commit, not of a reference.
     Hash,
-    /// There is no such reference.
     Missing,
     /// Several references have this short name.
     Ambiguous(Vec<String>),

@@ -13,7 +13,6 @@ use gix_ignore::glob::wildmatch;
 use crate::repository::user_settings;
 use ack_sys::files;
 
-/// The largest ssh configuration that is read.
 const MAX_SSH_CONFIG_BYTES: u64 = 256 << 10;
 /// Hosts that serve ssh on the https port, and their main hosts.
 const SSH_OVER_HTTPS: [(&str, &str); 3] = [
@@ -39,7 +38,6 @@ struct SshHost {
 }
 
 impl UrlRewrites {
-    /// Reads the settings of a repository and of its user's home folder.
     pub fn read(repository: Option<&File>, home: Option<&Path>) -> Self {
         let mut rewrites = Self::default();
         if let Some(config) = repository {
@@ -151,13 +149,9 @@ fn ssh_hosts(text: &str) -> Vec<SshHost> {
     hosts
 }
 
-/// A parsed remote.
 enum Remote {
-    /// The host and path of an ssh remote.
     Ssh(String, String),
-    /// The host and path of any other remote.
     Net(String, String),
-    /// A folder.
     Local(String),
 }
 
@@ -165,26 +159,18 @@ impl Remote {
     fn parse(url: &str) -> Self {
         let url = url.trim();
         if let Some(rest) = strip_scheme(url, "file") {
-            let rest = rest
-                .strip_prefix("localhost/")
-                .map_or_else(|| rest.to_owned(), |rest| format!("/{rest}"));
-            let inside = rest.trim_start_matches('/');
-            return Self::Local(match (has_drive(inside), rest.starts_with('/')) {
-                (true, _) => inside.to_owned(),
-                (false, true) => rest,
-                (false, false) => format!("//{rest}"),
-            });
+            let path = rest.strip_prefix("localhost").unwrap_or(rest);
+            let slashes = if path.starts_with('/') { "" } else { "//" };
+            return Self::Local(format!("{slashes}{path}"));
         }
-        if has_drive(url) || url.starts_with(['/', '\\', '~', '.']) {
+        if url.starts_with(['/', '~', '.']) {
             return Self::Local(url.to_owned());
         }
         let url = url.strip_prefix("git+").unwrap_or(url);
         match gix_url::parse(url) {
             Ok(parsed) if parsed.host().is_some() => {
-                let (host, path) = (
-                    parsed.host().unwrap_or_default().to_lowercase(),
-                    parsed.path.to_string(),
-                );
+                let host = parsed.host().unwrap_or_default().to_lowercase();
+                let path = parsed.path.to_string();
                 match parsed.scheme {
                     gix_url::Scheme::Ssh => Self::Ssh(host, path),
                     _ => Self::Net(host, path),
@@ -200,7 +186,7 @@ impl Remote {
     fn show(&self) -> String {
         match self {
             Self::Local(path) => {
-                let path = path.replace('\\', "/").to_lowercase();
+                let path = path.to_lowercase();
                 without_git(path.trim_end_matches('/')).to_owned()
             }
             Self::Ssh(host, path) | Self::Net(host, path) => {
@@ -216,7 +202,7 @@ impl Remote {
 }
 
 /// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that different
-/// forms compare equal. A folder keeps its leading slash or drive.
+/// forms compare equal. A folder keeps its leading slash.
 pub fn normalise(url: &str) -> String {
     Remote::parse(url).show()
 }
@@ -230,11 +216,6 @@ fn without_git(path: &str) -> &str {
     path.strip_suffix(".git")
         .unwrap_or(path)
         .trim_end_matches('/')
-}
-
-/// Whether a path starts with a Windows drive (`C:\src`, `C:/src`).
-fn has_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
 /// The main host behind an alias.
@@ -272,23 +253,16 @@ mod tests {
     #[test]
     fn every_spelling_of_a_folder_is_one_remote() {
         for url in [
-            r"C:\Src\Ledger-Api",
-            "c:/src/ledger-api/",
-            "file:///C:/src/ledger-api.git",
-            "file://C:/src/ledger-api",
-        ] {
-            assert_eq!(normalise(url), "c:/src/ledger-api", "{url}");
-        }
-        for url in [
             "/srv/git/ledger.git",
             "file:///srv/git/ledger",
             "file://localhost/srv/git/ledger/",
         ] {
             assert_eq!(normalise(url), "/srv/git/ledger", "{url}");
         }
-        for url in [r"\\files\git\ledger", "file://files/git/ledger.git"] {
-            assert_eq!(normalise(url), "//files/git/ledger", "{url}");
-        }
+        assert_eq!(
+            normalise("file://files/git/ledger.git"),
+            "//files/git/ledger"
+        );
     }
 
     #[test]

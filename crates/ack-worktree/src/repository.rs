@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::remote::UrlRewrites;
 use ack_sys::files;
 
-/// The largest of git's own files that is read.
 const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
 /// The repository that contains a folder.
@@ -13,11 +12,9 @@ const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 pub struct Repository {
     /// The folder of the main working tree, even if the folder is in a linked worktree.
     pub main: PathBuf,
-    /// The folder of the current working tree.
     pub work_tree: PathBuf,
     /// The remotes in every form to compare, `origin` first; see [`UrlRewrites::spellings`].
     pub remotes: Vec<String>,
-    /// The URL replacements of the repository and its user.
     pub rewrites: UrlRewrites,
     /// The branch that is checked out, without `refs/heads/`.
     pub branch: Option<String>,
@@ -107,7 +104,6 @@ pub fn git_user_name(folder: &Path, home: Option<&Path>) -> Option<String> {
         })
 }
 
-/// The settings of a user, the file that counts first to the last.
 pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::File> {
     let files = [".gitconfig", ".config/git/config"].into_iter();
     files.filter_map(move |file| settings_file(&home?.join(file), gix_config::Source::User))

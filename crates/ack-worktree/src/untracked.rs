@@ -6,6 +6,7 @@
 //! the user's own file. Folders of generated files are skipped even if git does not ignore them.
 
 use std::collections::VecDeque;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,13 +14,12 @@ use gix_ignore::glob::pattern::Case;
 use gix_ignore::glob::search::pattern::List;
 use gix_ignore::search::{Ignore, pattern_matching_relative_path};
 use gix_index::State;
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::repository::{Repository, user_settings};
 use ack_sys::files;
 use ack_sys::files::expand_home;
 
-/// The largest number of files in the result.
 const MAX_FILES: usize = 8;
 /// How many entries of new folders are checked. Some downloads and build folders are not ignored.
 const MAX_NEW_ENTRIES: usize = 2_000;
@@ -27,7 +27,6 @@ const MAX_NEW_ENTRIES: usize = 2_000;
 const MIN_FOLDERS: usize = 8;
 /// How many entries are read between two checks of the clock.
 const ENTRIES_PER_CLOCK_CHECK: usize = 64;
-/// The largest ignore file that is read.
 const MAX_PATTERN_BYTES: u64 = 256 << 10;
 /// A file that is older than the last commit or checkout by more than this is not current work.
 const STALE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -57,20 +56,20 @@ const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", 
 pub struct UntrackedFile {
     /// Its path from the top of the working tree.
     pub path: String,
-    /// When it was last written.
     pub written: SystemTime,
 }
 
-/// Finds new files in the given folders, each with the names of its tracked files, and in new
-/// folders below them, until the time is up. The newest files come first.
+/// Finds new files in the given folders, which hold tracked files, and in new folders below them,
+/// until the time is up. The newest files come first.
 pub fn find<'a>(
     index: &State,
     repository: &Repository,
     home: Option<&Path>,
-    folders: impl Iterator<Item = (&'a str, HashSet<&'a str>)>,
-    last_commit: Option<SystemTime>,
+    folders: impl Iterator<Item = &'a str>,
     end: Instant,
 ) -> Vec<UntrackedFile> {
+    let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
+    let last_commit = log.and_then(|metadata| metadata.modified()).ok();
     let mut search = UntrackedSearch {
         index,
         top: &repository.work_tree,
@@ -80,21 +79,22 @@ pub fn find<'a>(
         entries: MAX_NEW_ENTRIES,
         found: Vec::new(),
     };
-    for (number, (folder, known)) in folders.enumerate() {
+    for (number, folder) in folders.enumerate() {
         // On a busy machine the time may be up before anything was read.
-        if number >= MIN_FOLDERS && Instant::now() >= end {
+        let is_time_up = || number >= MIN_FOLDERS && Instant::now() >= end;
+        if is_time_up() {
             break;
         }
         if search.rules.is_ignored_folder(folder) {
             continue;
         }
-        let mut new = VecDeque::from(search.read(folder, Some(&known)).unwrap_or_default());
+        let mut new = VecDeque::from(search.read(folder, false));
         // Breadth-first: current work is rarely deep in a new folder.
-        while let Some(below) = new.pop_front() {
-            if search.entries == 0 || (number >= MIN_FOLDERS && Instant::now() >= end) {
-                break;
-            }
-            new.extend(search.read(&below, None).unwrap_or_default());
+        while let Some(below) = new.pop_front()
+            && search.entries > 0
+            && !is_time_up()
+        {
+            new.extend(search.read(&below, true));
         }
     }
     let mut found = search.found;
@@ -116,38 +116,24 @@ struct UntrackedSearch<'a> {
 }
 
 impl UntrackedSearch<'_> {
-    /// Collects the new files of a folder and returns its new folders, or `None` if it is marked or
-    /// cannot be read. `known` holds the names of its tracked files; it is `None` for a new folder.
-    fn read(&mut self, folder: &str, known: Option<&HashSet<&str>>) -> Option<Vec<String>> {
-        let (mut files, mut folders) = (Vec::new(), Vec::new());
-        for (number, entry) in std::fs::read_dir(self.top.join(folder))
-            .ok()?
-            .flatten()
-            .enumerate()
-        {
-            if number % ENTRIES_PER_CLOCK_CHECK == ENTRIES_PER_CLOCK_CHECK - 1
-                && Instant::now() >= self.end
-            {
+    /// Collects the new files of a folder and returns its new folders; none if it is a new folder
+    /// that a file marks.
+    fn read(&mut self, folder: &str, is_new: bool) -> Vec<String> {
+        let (known, mut folders) = (self.found.len(), Vec::new());
+        let entries = std::fs::read_dir(self.top.join(folder));
+        for (number, entry) in entries.into_iter().flatten().flatten().enumerate() {
+            let is_clock_check = number % ENTRIES_PER_CLOCK_CHECK == ENTRIES_PER_CLOCK_CHECK - 1;
+            if is_clock_check && Instant::now() >= self.end || is_new && self.entries == 0 {
                 break;
             }
-            if known.is_none() {
-                if self.entries == 0 {
-                    break;
-                }
-                self.entries -= 1;
-            }
+            self.entries -= usize::from(is_new);
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            if known.is_some_and(|known| known.contains(name)) {
-                continue;
+            if is_new && MARKER_FILES.contains(&name) {
+                self.found.truncate(known);
+                return Vec::new();
             }
-            if known.is_none() && MARKER_FILES.contains(&name) {
-                return None;
-            }
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
-            if name.starts_with('.') || !(kind.is_file() || kind.is_dir()) {
+            if name.starts_with('.') {
                 continue;
             }
             let path = if folder.is_empty() {
@@ -155,35 +141,37 @@ impl UntrackedSearch<'_> {
             } else {
                 format!("{folder}/{name}")
             };
-            if kind.is_dir() {
-                let is_generated = GENERATED_FOLDERS.contains(&name.to_lowercase().as_str());
-                if !is_generated
-                    && !self.index.path_is_directory(path.as_str().into())
-                    && !self.rules.is_ignored_folder(&path)
-                {
-                    folders.push(path);
-                }
-            } else if !JUNK_SUFFIXES.iter().any(|end| name.ends_with(end))
-                && self
-                    .index
-                    .entry_index_by_path(path.as_str().into())
-                    .is_err()
-                && !self.rules.ignores(folder, &path, false)
-                && let Some(written) = entry
-                    .metadata()
-                    .ok()
-                    .and_then(|metadata| metadata.modified().ok())
-                && self.oldest.is_none_or(|oldest| written >= oldest)
-            {
-                files.push(UntrackedFile { path, written });
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && self.is_new_folder(name, &path) => folders.push(path),
+                Ok(kind) if kind.is_file() => self.add_file(folder, &entry, path),
+                _ => {}
             }
         }
-        self.found.append(&mut files);
-        Some(folders)
+        folders
+    }
+
+    fn is_new_folder(&mut self, name: &str, path: &str) -> bool {
+        !GENERATED_FOLDERS.contains(&name.to_lowercase().as_str())
+            && !self.index.path_is_directory(path.into())
+            && !self.rules.is_ignored_folder(path)
+    }
+
+    /// Adds a file, if it is new.
+    fn add_file(&mut self, folder: &str, entry: &DirEntry, path: String) {
+        let is_tracked = self.index.entry_index_by_path(path.as_str().into()).is_ok();
+        let is_junk = JUNK_SUFFIXES.iter().any(|end| path.ends_with(end));
+        if is_tracked || is_junk || self.rules.ignores(folder, &path, false) {
+            return;
+        }
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        if let Ok(written) = written
+            && self.oldest.is_none_or(|oldest| written >= oldest)
+        {
+            self.found.push(UntrackedFile { path, written });
+        }
     }
 }
 
-/// The ignore rules, read on demand.
 struct IgnoreRules<'a> {
     top: &'a Path,
     case: Case,
@@ -195,7 +183,6 @@ struct IgnoreRules<'a> {
 struct FolderRules {
     /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
-    /// Whether it is ignored, with everything in it.
     ignored: bool,
 }
 
@@ -219,7 +206,6 @@ impl<'a> IgnoreRules<'a> {
         }
     }
 
-    /// Whether a folder or one of its parents is ignored.
     fn is_ignored_folder(&mut self, folder: &str) -> bool {
         if let Some(known) = self.folders.get(folder) {
             return known.ignored;
