@@ -10,6 +10,7 @@ pub mod card;
 pub mod choice;
 mod effective;
 pub mod evidence;
+pub mod heaps;
 pub mod held_back;
 pub mod nearest;
 pub mod queue;
@@ -169,7 +170,7 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Self {
-        Self {
+        let mut desk = Self {
             items: memories.into_iter().map(QueueItem::new).collect(),
             service,
             choices: Vec::new(),
@@ -183,7 +184,9 @@ impl Desk {
             filter: Filter::default(),
             short: ShortIds::default(),
             includes_flagged: false,
-        }
+        };
+        desk.sort_into_heaps();
+        desk
     }
 
     /// From now on, a choice for many memories is also for those that are flagged.
@@ -259,7 +262,8 @@ impl Desk {
 
     /// Finds groups of memories that are much alike.
     pub fn find_groups(&mut self) {
-        self.groups = groups_of(&self.waiting());
+        let groups = groups_of(&self.waiting());
+        self.set_groups(groups);
     }
 
     /// The waiting memories, by number. They come before the others.
@@ -274,6 +278,7 @@ impl Desk {
     /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
         self.groups = groups;
+        self.sort_into_heaps();
     }
 
     /// When the desk was opened.
@@ -383,6 +388,19 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
+        self.choose_as(self.next_key, numbers, choice, reason)?;
+        self.next_key += 1;
+        Ok(())
+    }
+
+    /// The same under a key. What has the same key is taken back together.
+    fn choose_as(
+        &mut self,
+        key: u64,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
         let session = preview_session(self.now);
         let (numbers, _) = self.of_choice(numbers, &choice);
         let open = |number: &&usize| {
@@ -411,7 +429,7 @@ impl Desk {
             return Ok(());
         }
         let made = MadeChoice {
-            key: self.next_key,
+            key,
             choice,
             reason,
             picks,
@@ -422,7 +440,6 @@ impl Desk {
             self.set(*number, ItemState::Chosen);
         }
         self.choices.push(made);
-        self.next_key += 1;
         Ok(())
     }
 
@@ -446,15 +463,11 @@ impl Desk {
 
     /// Takes back the choice with this key, or the last one. Returns the numbers of its memories.
     pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
-        let position = match key {
-            Some(key) => self.choices.iter().position(|made| made.key == key),
-            None => self.choices.len().checked_sub(1),
-        };
-        let Some(position) = position else {
+        let Some(key) = key.or(self.choices.last().map(|made| made.key)) else {
             return Vec::new();
         };
-        let made = self.choices.remove(position);
-        let numbers = made.numbers();
+        let taken = self.choices.extract_if(.., |made| made.key == key);
+        let numbers: Vec<usize> = taken.flat_map(|made| made.numbers()).collect();
         for number in &numbers {
             self.set(*number, ItemState::Waiting);
         }
@@ -463,29 +476,39 @@ impl Desk {
 
     /// The last choices, newest first.
     pub fn recent(&self) -> Vec<Recent> {
-        let recent = self.choices.iter().rev().take(MAX_RECENT);
-        let shown = recent.map(|made| Recent {
-            key: made.key,
-            done: made.choice.done(self.are_stale(made)),
-            reason: made.reason.clone(),
-            about: match made.numbers().as_slice() {
+        let together = self.choices.chunk_by(|one, next| one.key == next.key);
+        let recent = together.rev().take(MAX_RECENT);
+        recent.filter_map(|made| self.recent_one(made)).collect()
+    }
+
+    /// Choices that were made together.
+    fn recent_one(&self, made: &[MadeChoice]) -> Option<Recent> {
+        let first = made.first()?;
+        let numbers: Vec<usize> = made.iter().flat_map(MadeChoice::numbers).collect();
+        Some(Recent {
+            key: first.key,
+            done: match made.len() {
+                1 => first.choice.done(self.are_stale(first)),
+                _ => "kept one of each group",
+            },
+            reason: first.reason.clone(),
+            about: match numbers.as_slice() {
                 [number] => self.title(*number),
                 many => format!("{} memories", many.len()),
             },
-            members: self.members(made),
-            numbers: made.numbers(),
-        });
-        shown.collect()
+            members: self.members(&numbers),
+            numbers,
+        })
     }
 
-    /// The first memories of a choice for several.
-    fn members(&self, made: &MadeChoice) -> Vec<Member> {
-        if made.picks.len() < 2 {
+    /// The first of several memories that were decided together.
+    fn members(&self, numbers: &[usize]) -> Vec<Member> {
+        if numbers.len() < 2 {
             return Vec::new();
         }
-        let members = made.picks.iter().take(MEMBERS).map(|pick| Member {
-            number: pick.number,
-            title: self.title(pick.number),
+        let members = numbers.iter().take(MEMBERS).map(|number| Member {
+            number: *number,
+            title: self.title(*number),
         });
         members.collect()
     }

@@ -16,13 +16,16 @@ const MAX_REASON_CHARS: usize = 500;
 /// The most effects that a preview lists.
 const MAX_EFFECTS: usize = 12;
 
+pub const NO_LONGER_TRUE: &str = "no longer true";
+pub const ONLY_MATTERED_ONCE: &str = "only mattered once";
+
 /// Common reasons to reject, each selected by a digit.
 pub const REASONS: [&str; 9] = [
     "not true",
-    "no longer true",
+    NO_LONGER_TRUE,
     "already said elsewhere",
     "too vague to help",
-    "only mattered once",
+    ONLY_MATTERED_ONCE,
     "about another project",
     "holds a secret",
     "tells an agent what to do",

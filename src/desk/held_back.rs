@@ -82,9 +82,14 @@ impl HeldBack {
     /// `10 held back: 3 address an agent, 6 had hidden characters, 1 contradicts `obs-31``. Empty if
     /// there are none.
     pub fn in_words(&self) -> String {
-        if self.count() == 0 {
-            return String::new();
+        match self.count() {
+            0 => String::new(),
+            count => format!("{count} held back: {}", self.reasons()),
         }
+    }
+
+    /// The reasons alone, each with how many there are.
+    pub fn reasons(&self) -> String {
         let counted = self.by_reason.iter().zip(REASONS);
         let counted = counted.filter(|(count, _)| **count > 0);
         let mut reasons: Vec<String> = counted
@@ -101,6 +106,6 @@ impl HeldBack {
                 count(rest.len() as u64, "other")
             )),
         }
-        format!("{} held back: {}", self.count(), reasons.join(", "))
+        reasons.join(", ")
     }
 }

@@ -1,9 +1,12 @@
 //! The memories on the desk: their order, the filter, and the header of the queue.
 
 use ack_api::Warning;
+use ack_api::memory::nearest;
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
+use super::heaps::HeapKind;
+use super::held_back::HeldBack;
 use crate::curate::Candidate;
 
 /// The state of a memory on the desk.
@@ -29,6 +32,8 @@ pub struct QueueItem {
     pub was_put_back: bool,
     /// What a person should look at first.
     pub warnings: Vec<Warning>,
+    /// The heap of the plan that it belongs to.
+    pub heap: HeapKind,
     /// The text that a filter searches, in lower case.
     words: String,
 }
@@ -51,6 +56,7 @@ impl QueueItem {
             words: words.join("\n").to_lowercase(),
             warnings: candidate.curated.warnings(),
             state: ItemState::Waiting,
+            heap: HeapKind::default(),
             was_put_back: false,
             stale: None,
             candidate,
@@ -62,6 +68,25 @@ impl QueueItem {
         Self {
             stale: Some(reason),
             ..Self::new(candidate)
+        }
+    }
+
+    /// Whether a bulk decision must leave it out.
+    pub fn is_flagged(&self) -> bool {
+        HeldBack::default().add(&self.candidate.curated, &self.warnings)
+    }
+
+    /// Whether a word of a filter fits. A minus sign before it turns that around.
+    fn fits(&self, word: &str) -> bool {
+        if let Some(unwanted) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+            return !self.fits(unwanted);
+        }
+        match word.split_once(':') {
+            Some(("heap", name)) => self.heap.name() == name,
+            Some(("is", "flagged")) => self.is_flagged(),
+            Some(("is", "duplicate")) => self.heap == HeapKind::Alike,
+            Some(("id", id)) => self.candidate.memory().id.to_lowercase().contains(id),
+            _ => self.words.contains(word),
         }
     }
 
@@ -101,18 +126,34 @@ pub enum Order {
     Confidence,
 }
 
+/// What a word of a filter can begin with.
+pub const PREFIXES: [&str; 7] = ["heap", "id", "is", "project", "scope", "tag", "type"];
+
 /// Which memories to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueView {
-    /// Words that must all occur. A word may have the prefix `type:`, `project:`, `scope:` or
-    /// `tag:`.
+    /// Words that must all occur. A word may have a prefix ([`PREFIXES`]), and a minus sign before it
+    /// if it must not occur.
     pub filter: String,
     pub order: Order,
     pub queue: QueueKind,
 }
 
 impl QueueView {
+    /// What is wrong with the filter: a prefix that is nearly a known one.
+    pub fn complaint(&self) -> Option<String> {
+        let words = self.filter.split_whitespace();
+        let prefixes = words.filter_map(|word| word.trim_start_matches('-').split_once(':'));
+        prefixes.into_iter().find_map(|(prefix, _)| {
+            let known = nearest(prefix, PREFIXES.into_iter(), 1);
+            let near = known.first().filter(|near| *near != prefix)?;
+            Some(format!(
+                "`{prefix}:` is not a filter; did you mean `{near}:`?"
+            ))
+        })
+    }
+
     /// The numbers of the memories in this view without a choice, in order.
     pub fn of(&self, items: &[QueueItem]) -> Vec<usize> {
         self.with(items, None)
@@ -127,7 +168,7 @@ impl QueueView {
             .enumerate()
             .filter(|(number, item)| {
                 let is_waiting = item.state == ItemState::Waiting && item.queue() == self.queue;
-                let fits = is_waiting && words.iter().all(|word| item.words.contains(word));
+                let fits = is_waiting && words.iter().all(|word| item.fits(word));
                 fits || one_more == Some(*number)
             })
             .map(|(number, _)| number)

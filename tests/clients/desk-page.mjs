@@ -113,7 +113,7 @@ export async function end() {
 }
 
 /** Opens an address in a window of its own. */
-export async function open(address, { width = 1280, height = 900, ...more } = {}) {
+export async function open(address, { width = 1280, height = 900, plan = false, ...more } = {}) {
   const { chromium } = from("playwright-core")("playwright-core");
   mkdirSync(join(HOME, "browser"), { recursive: true });
   browser ??= await chromium.launch({
@@ -130,8 +130,11 @@ export async function open(address, { width = 1280, height = 900, ...more } = {}
   page.on("request", (request) => page.requests.push(request.url()));
   await plant(page);
   await page.goto(address);
-  await page.waitForSelector("#title, #alarm:not(:empty)");
+  await page.waitForSelector("#title, #heaps li, #alarm:not(:empty)");
   await settled(page);
+  if (!plan && (await page.isVisible("#plan"))) {
+    await press(page, "o");
+  }
   return page;
 }
 

@@ -441,7 +441,7 @@ every_check() {
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
-  for page in keys undo together beside group stale changed two killed hostile many look; do
+  for page in keys plan undo together beside group stale changed two killed hostile many look; do
     check "desk-$page" 120 browser
   done
   check conformance-2025-06-18 120 conformance

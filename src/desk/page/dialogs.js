@@ -11,7 +11,8 @@ function open(name, ...content) {
     dialog.showModal();
   }
   const first = dialog.querySelector("[autofocus], input, textarea, button");
-  first?.focus();
+  first?.focus({ preventScroll: true });
+  dialog.scrollTop = 0;
 }
 
 function close() {
@@ -261,11 +262,12 @@ const KEYS = [
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
   ["x", "select"],
-  ["A, R", "approve or reject all that are selected, or else all that are much alike"],
+  ["A, R", "approve or reject all that are selected, or else all that are much alike; on the plan, the heap"],
   ["g", "approve this one; those that are much alike are its duplicates"],
   ["n", "show all of the text, or less"],
-  ["/", "filter"],
-  ["z", "take the last decision back"],
+  ["/", "filter; Enter goes on to what fits, Esc takes the filter away"],
+  ["z", "take the last decision back (u too, on the plan)"],
+  ["Esc", "one step back: from a filter to all, from the cards to the plan"],
   ["c", "write the decisions"],
   ["q", "finish"],
   ["?, Ctrl+K", "these keys"],

@@ -92,6 +92,9 @@ async function takeBack(key) {
     return refresh();
   }
   say(`Took ${counted(count, "decision", "decisions")} back.`);
+  if (plan.isOpen) {
+    return backOnPlan();
+  }
   return show(answer.numbers[0], { keepMessage: true });
 }
 
@@ -172,6 +175,10 @@ async function write_() {
     complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);
   }
   prefetched.clear();
+  if (plan.isOpen) {
+    await openPlan({ keepMessage: true });
+    return !changed;
+  }
   const first = await ask("queue", {
     view: state.view,
     around: state.shown?.number ?? null,
@@ -203,7 +210,7 @@ async function changeView(view) {
   const typing = document.activeElement;
   await show(queue.entries[0]?.number ?? null);
   typing?.focus();
-  say(`${queue.total} fit.`);
+  say(queue.complaint ?? `${queue.total} fit.`);
 }
 
 /** Does what a key does to the memory alone. */
@@ -227,7 +234,6 @@ const ACTIONS = {
   h: () => (state.shown.stale ? say("It is approved already.") : askDay()),
   m: () => nearAction("m"),
   d: () => nearAction("d"),
-  u: () => nearAction("u"),
   o: () => markNext(),
   s: () => move(1),
   j: () => move(1),
@@ -246,7 +252,30 @@ const ALWAYS = {
   "?": () => showKeys(),
   l: () => changeQueue(),
   "/": () => by("filter").focus(),
+  u: () => (plan.isOpen ? takeBack() : nearAction("u")),
 };
+
+/** Empties the filter and its box together. The memory that is shown stays. */
+function clearFilter() {
+  clearTimeout(wait);
+  by("filter").value = "";
+  if (!state.shown) {
+    return changeView({ filter: "" });
+  }
+  state.view.filter = "";
+  prefetched.clear();
+  return show(state.shown.number);
+}
+
+/** A key in a field: Enter goes on to what fits, Esc takes the filter away as well. */
+function pressedInField(event) {
+  if (event.key === "Enter" && event.target === by("filter")) {
+    by("title")?.focus();
+  } else if (event.key === "Escape") {
+    by("title")?.focus();
+    inTurn(() => (by("filter").value || state.view.filter ? clearFilter() : undefined));
+  }
+}
 
 function pressed(event) {
   if (state.over || by("dialog").open) {
@@ -260,9 +289,12 @@ function pressed(event) {
   }
   const typing = event.target.closest("input, select, textarea");
   if (typing) {
-    if (event.key === "Escape") {
-      by("title")?.focus();
-    }
+    pressedInField(event);
+    return;
+  }
+  if (event.key === "Escape") {
+    // One step back: from what was filtered to all, from the cards to the plan.
+    inTurn(() => (state.view.filter && !plan.isOpen ? clearFilter() : openPlan()));
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !state.singleKeys) {
@@ -274,11 +306,21 @@ function pressed(event) {
     return;
   }
   const reason = state.reasons[Number(event.key) - 1];
-  const act =
-    ALWAYS[event.key] ?? (reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key]);
-  if (!act) {
+  const onCard = reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key];
+  const act = (plan.isOpen ? PLAN_KEYS[event.key] : null) ?? ALWAYS[event.key] ?? onCard;
+  if (!act || (event.key === "Enter" && event.target.closest("button"))) {
     return;
   }
   event.preventDefault();
-  inTurn(() => (state.shown || ALWAYS[event.key] ? act() : undefined));
+  if (event.key === "/") {
+    // At once: letters typed right after it belong into the box.
+    by("filter").focus();
+    return;
+  }
+  // A key acts on the screen that stands there when its turn comes.
+  inTurn(() => {
+    const onPlan = plan.isOpen ? PLAN_KEYS[event.key] : null;
+    const now = onPlan ?? ALWAYS[event.key] ?? (plan.isOpen ? null : onCard);
+    return now && (state.shown || onPlan || ALWAYS[event.key]) ? now() : undefined;
+  });
 }

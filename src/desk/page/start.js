@@ -31,7 +31,8 @@ async function begin() {
   setSummary(summary);
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
-  await show(queue.entries[0]?.number ?? null);
+  const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "stale";
+  await (isFew ? show(queue.entries[0]?.number ?? null) : openPlan());
   if (summary.notice) {
     say(summary.notice);
   }
@@ -47,6 +48,10 @@ async function alive() {
   if (revision !== undefined && revision !== state.summary.revision) {
     await inTurn(async () => {
       setSummary(await ask("summary"));
+      if (plan.isOpen) {
+        await openPlan({ keepMessage: true });
+        return;
+      }
       const number = state.shown?.number;
       await (number === undefined ? changeView({}) : show(number));
     });
@@ -63,6 +68,7 @@ window.addEventListener("beforeunload", (event) => {
 by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
+by("open-plan").addEventListener("click", () => inTurn(openPlan));
 by("order").addEventListener("change", () =>
   inTurn(() => changeView({ order: by("order").value })),
 );
@@ -72,7 +78,7 @@ by("which-queue").addEventListener("change", () =>
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
-  wait = setTimeout(() => inTurn(() => changeView({ filter: by("filter").value })), PAUSE);
+  wait = setTimeout(() => inTurn(() => closePlan(by("filter").value)), PAUSE);
 });
 
 inTurn(start);

@@ -66,6 +66,26 @@ pub struct TakeBackRequest {
     pub key: Option<u64>,
 }
 
+/// `plan`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlanRequest {
+    /// How often other samples were asked for.
+    pub turn: usize,
+}
+
+/// `heap`: a decision about all of a heap.
+#[derive(Debug, Deserialize)]
+pub struct HeapRequest {
+    /// Its name.
+    pub name: String,
+    /// Without one, one memory of each group is kept.
+    #[serde(default)]
+    pub choice: Option<Choice>,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
 /// `finish`.
 #[derive(Debug, Deserialize)]
 pub struct FinishRequest {
@@ -112,6 +132,8 @@ impl ListEntry {
 pub struct Window {
     /// How many memories the view has.
     pub total: usize,
+    /// What is wrong with the filter.
+    pub complaint: Option<String>,
     /// The position of the first entry.
     pub from: usize,
     /// The memories.
@@ -135,6 +157,7 @@ impl Window {
         });
         Self {
             total: numbers.len(),
+            complaint: request.view.complaint(),
             from,
             entries: entries.collect(),
         }

@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::message::{
-    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, Shown, ShownNear,
-    Summary, TakeBackRequest, Window,
+    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry,
+    PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -78,6 +78,8 @@ pub struct ReviewSite {
     revision: AtomicU64,
     /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
+    /// Whether the groups of similar memories are known.
+    groups_found: Mutex<bool>,
     finished: Notify,
 }
 
@@ -125,6 +127,7 @@ impl ReviewSite {
             last_request: AtomicU64::new(0),
             revision: AtomicU64::new(1),
             has_sent_neighbours: AtomicBool::new(false),
+            groups_found: Mutex::new(false),
             finished: Notify::new(),
         })
     }
@@ -266,6 +269,13 @@ impl ReviewSite {
             "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
             "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
             "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
+            "/plan" => {
+                let request: PlanRequest = parse(body)?;
+                // One of the heaps is made of them.
+                self.find_groups();
+                Ok(to_json(&self.desk.lock().heaps(request.turn)))
+            }
+            "/heap" => self.heap(parse(body)?),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
@@ -410,12 +420,17 @@ impl ReviewSite {
 
     /// Finds groups of similar memories while the page is already in use.
     pub fn find_groups(&self) {
+        let mut found = self.groups_found.lock();
+        if *found {
+            return;
+        }
         let candidates: Vec<Candidate> = {
             let desk = self.desk.lock();
             desk.waiting().into_iter().cloned().collect()
         };
         let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
         self.desk.lock().set_groups(groups);
+        *found = true;
         self.changed();
     }
 
@@ -515,6 +530,25 @@ impl ReviewSite {
         self.changed();
         let next = last.and_then(|last| desk.next(&request.view, last));
         Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
+    }
+
+    /// Decides about all of a heap.
+    fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
+        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
+        let choice = request.choice.as_ref();
+        if let Some(flaw) = choice.and_then(|choice| choice.problem(today)) {
+            return Err(Failure::new(StatusCode::CONFLICT, flaw));
+        }
+        if choice.is_some_and(|choice| choice.other().is_some()) {
+            let message = "a heap cannot be joined with one memory";
+            return Err(Failure::new(StatusCode::BAD_REQUEST, message));
+        }
+        let mut desk = self.desk.lock();
+        let done = choice.map_or("kept one of each group", |choice| choice.done(false));
+        let reason = request.reason.map(|reason| text::line(&reason, 500));
+        let decided = desk.decide_heap(&request.name, request.choice, reason)?;
+        self.changed();
+        Ok(json!({ "done": done, "count": decided, "summary": self.summary(&desk) }))
     }
 
     fn finish(&self, request: &FinishRequest) -> Result<Value, Failure> {
