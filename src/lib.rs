@@ -38,7 +38,7 @@
 //! removes the temporary copies of stores; call it at the end.
 //! `ARCHITECTURE.md` has a map of the crates and modules, the path of a request and the invariants.
 
-#![deny(unsafe_code, missing_docs)]
+#![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(

@@ -10,6 +10,8 @@
 //! ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of requests
 //! ([`cancel`]). It does no input or output.
 
+#![deny(missing_docs)]
+
 pub mod cancel;
 mod code;
 pub mod decision;
