@@ -20,16 +20,12 @@ const MIN_SHARE: f32 = 0.5;
 /// with their titles.
 const MIN_SHARE_FOR_END: f32 = 0.2;
 
-/// Two statements that cannot both be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// What the newer memory says.
     pub newer: String,
-    /// What the older memory says.
     pub older: String,
 }
 
-/// The first conflict of two memories, if there is one.
 pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     let are_of_two_projects = match (&newer.project, &older.project) {
         (Some(one), Some(other)) => one != other,
@@ -64,27 +60,18 @@ fn name_different_things(newer: &Profile, older: &Profile) -> bool {
     has_text(newer) && has_text(older) && one.is_disjoint(other)
 }
 
-/// One sentence from each memory.
 struct Pair<'a> {
     memories: (&'a Profile, &'a Profile),
     newer: &'a Sentence,
     older: &'a Sentence,
-    /// The share of common words.
     share: f32,
 }
 
 impl Pair<'_> {
     fn is_conflict(&self) -> bool {
-        let new: Vec<&String> = self
-            .newer
-            .words
-            .difference(&self.memories.1.words)
-            .collect();
-        let old: Vec<&String> = self
-            .older
-            .words
-            .difference(&self.memories.0.words)
-            .collect();
+        let (newer, older) = self.memories;
+        let new: Vec<&String> = self.newer.words.difference(&older.words).collect();
+        let old: Vec<&String> = self.older.words.difference(&newer.words).collect();
         let other_name = match (&*new, &*old) {
             ([one], [other]) => name_kind(one).is_some() && name_kind(one) == name_kind(other),
             _ => false,
@@ -143,7 +130,6 @@ impl Pair<'_> {
     }
 }
 
-/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameKind {
     Flag,

@@ -6,28 +6,20 @@ use unicode_segmentation::UnicodeSegmentation;
 /// How many words of each text are compared. The rest is left out.
 const MAX_WORDS: usize = 4_000;
 
-/// A part of two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPart {
-    /// Which texts have it.
     pub side: DiffSide,
-    /// Its text, with the spaces in it.
     pub text: String,
 }
 
-/// Which of two texts has a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffSide {
-    /// Both.
     Both,
-    /// Only the older one.
     Older,
-    /// Only the newer one.
     Newer,
 }
 
 impl DiffSide {
-    /// The word used in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Both => "both",

@@ -5,6 +5,7 @@
 //! pairs are never compared. A memory joins the first earlier group whose leader it resembles. Only
 //! leaders are candidates, so that a chain of small changes does not become one group.
 
+use std::cell::OnceCell;
 use std::hash::BuildHasher;
 
 use ack_api::memory::Memory;
@@ -30,10 +31,8 @@ const MAX_WORDS: usize = 2_000;
 /// How many leaders of one band are examined. A template that many memories share can fill a band.
 const MAX_CANDIDATES: usize = 32;
 
-/// A sketch of a set.
 type Bands = [u64; BANDS];
 
-/// A memory as the set of its words.
 struct Sketch {
     words: FxHashSet<u64>,
     bands: Bands,
@@ -49,53 +48,61 @@ pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
         .map(|memory| sketch_of(memory))
         .collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut profiles: FxHashMap<usize, Profile> = FxHashMap::default();
+    let mut leaders: Vec<Leader<'_>> = Vec::new();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
-    for (position, sketch) in sketches.iter().enumerate() {
-        let mut candidates: Vec<usize> = sketch
-            .bands
-            .iter()
-            .enumerate()
-            .filter_map(|band| buckets.get(&(band.0, *band.1)))
+    for (position, (memory, sketch)) in memories.iter().zip(&sketches).enumerate() {
+        let bands = || sketch.bands.iter().copied().enumerate();
+        let mut candidates: Vec<usize> = bands()
+            .filter_map(|band| buckets.get(&band))
             .flatten()
             .copied()
             .collect();
         candidates.sort_unstable();
         candidates.dedup();
-        let own = std::cell::OnceCell::new();
+        let own = Leader::new(memory, sketch);
         let joined = candidates.into_iter().find(|group| {
-            let leader = groups.get(*group).and_then(|group| group.first()).copied();
+            let leader = leaders.get(*group);
             leader.is_some_and(|leader| {
-                let pair = sketches.get(leader).zip(memories.get(leader));
-                let current = memories.get(position);
-                pair.zip(current).is_some_and(|((other, leading), memory)| {
-                    overlap(&sketch.words, &other.words) >= min_overlap && {
-                        let leading = profiles
-                            .entry(leader)
-                            .or_insert_with(|| Profile::of(leading));
-                        let own = own.get_or_init(|| Profile::of(memory));
-                        relate(own, leading).kind != RelationKind::Contradicts
-                    }
-                })
+                overlap(&sketch.words, &leader.sketch.words) >= min_overlap
+                    && relate(own.profile(), leader.profile()).kind != RelationKind::Contradicts
             })
         });
-        match joined.and_then(|group| groups.get_mut(group)) {
-            Some(group) => group.push(position),
-            None => {
-                for (band, value) in sketch.bands.iter().enumerate() {
-                    let bucket = buckets.entry((band, *value)).or_default();
-                    if bucket.len() < MAX_CANDIDATES {
-                        bucket.push(groups.len());
-                    }
-                }
-                groups.push(vec![position]);
+        if let Some(group) = joined.and_then(|group| groups.get_mut(group)) {
+            group.push(position);
+            continue;
+        }
+        for band in bands() {
+            let bucket = buckets.entry(band).or_default();
+            if bucket.len() < MAX_CANDIDATES {
+                bucket.push(groups.len());
             }
         }
+        groups.push(vec![position]);
+        leaders.push(own);
     }
     groups
 }
 
-/// The share of common words of two sets (Jaccard index).
+struct Leader<'a> {
+    memory: &'a Memory,
+    sketch: &'a Sketch,
+    profile: OnceCell<Profile>,
+}
+
+impl<'a> Leader<'a> {
+    const fn new(memory: &'a Memory, sketch: &'a Sketch) -> Self {
+        Self {
+            memory,
+            sketch,
+            profile: OnceCell::new(),
+        }
+    }
+
+    fn profile(&self) -> &Profile {
+        self.profile.get_or_init(|| Profile::of(self.memory))
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
 fn overlap(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> f64 {
     let common = one.intersection(other).count();
@@ -121,7 +128,6 @@ fn sketch_of(memory: &Memory) -> Sketch {
     }
 }
 
-/// The sketch of a set of hashes.
 fn bands_of(words: &FxHashSet<u64>) -> Bands {
     let mut bands = [0; BANDS];
     for (band, value) in bands.iter_mut().enumerate() {

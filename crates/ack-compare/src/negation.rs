@@ -28,7 +28,6 @@ pub fn denies(word: &str) -> bool {
     elided || word.ends_with("n't") || NEGATIONS.contains(&word)
 }
 
-/// Whether two words say that what precedes them is no more: `was removed`.
 pub fn says_gone(before: &str, word: &str) -> bool {
     GONE.contains(&word) && AUXILIARIES.contains(&before)
 }

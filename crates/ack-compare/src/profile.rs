@@ -16,33 +16,26 @@ use crate::sentence::{Sentence, sentences};
 
 /// How many bytes of a narrative are compared for likeness and contradictions.
 const MAX_NARRATIVE_BYTES: usize = 16_000;
-/// How many sentences are compared one by one.
 const MAX_SENTENCES: usize = 64;
 /// Weight of a word that the encoder does not know: it is rare.
 const RARE_WEIGHT: f32 = 1.2;
 
-/// A memory, prepared for comparisons.
 #[derive(Debug)]
 pub struct Profile {
     /// The title and the sentences that claim something, each once.
     pub(crate) sentences: Vec<Sentence>,
-    /// The stems of their words.
     pub(crate) words: BTreeSet<String>,
     /// Names in the title: `src/main.rs`, `tokio::select`.
     pub(crate) title_names: BTreeSet<String>,
     pub(crate) project: Option<String>,
-    /// Its text word for word.
     pub(crate) wording: Wording,
-    /// The weight of each term.
     content: FxHashMap<String, f32>,
-    /// The sum of these weights.
     weight: f32,
     text: String,
     vector: OnceLock<Option<Vec<f32>>>,
 }
 
 impl Profile {
-    /// Reads a memory.
     pub fn of(memory: &Memory) -> Self {
         let mut texts: Vec<&str> = vec![&memory.title];
         texts.extend(memory.subtitle.as_deref());
@@ -100,7 +93,6 @@ impl Profile {
         }
     }
 
-    /// Whether one of its sentences has a number.
     pub(crate) fn says(&self, number: &Quantity) -> bool {
         let mut numbers = self.sentences.iter().flat_map(|sentence| &sentence.numbers);
         numbers.any(|known| known.unit == number.unit && known.equals(number))
@@ -135,7 +127,6 @@ impl Profile {
         }
     }
 
-    /// The weight of the terms that both have.
     fn shared(&self, other: &Self) -> f32 {
         let (small, large) = if self.content.len() <= other.content.len() {
             (self, other)
@@ -178,7 +169,6 @@ fn content(text: &str) -> FxHashMap<String, f32> {
     content
 }
 
-/// The names in a title: `src/main.rs`, `tokio::select`.
 fn names(title: &str) -> BTreeSet<String> {
     let title = title.to_lowercase();
     let words = title.split(|c: char| c.is_whitespace() || "()`\"".contains(c));

@@ -1,39 +1,29 @@
 //! Numbers with their units: `30 s`, `1 min`, `512MB`, `10k`, `3.11`.
 
-/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// No unit.
     None,
     /// Milliseconds.
     Time,
     /// Bytes.
     Size,
-    /// Per cent.
     Percent,
-    /// A version.
     Version,
     /// A factor: `30x`.
     Factor,
-    /// A time of day.
     Clock,
-    /// An amount of money, by its currency sign.
     Money(char),
 }
 
-/// A number with its unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantity {
-    /// The value in the base unit.
     pub value: f64,
-    /// The unit.
     pub unit: Unit,
     /// The digits as written, if it may be a version: `3.10` is not `3.1`.
     pub version: Option<Box<str>>,
 }
 
 impl Quantity {
-    /// A number without a unit.
     pub const fn plain(value: f64) -> Self {
         Self {
             value,
@@ -42,7 +32,6 @@ impl Quantity {
         }
     }
 
-    /// Whether two quantities are equal.
     pub fn equals(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
             // `1.4` and `1.4.2` may both be true of one thing.
@@ -71,7 +60,6 @@ impl Quantity {
     }
 }
 
-/// Numbers in words.
 #[rustfmt::skip]
 const WORDS: [(&str, f64); 20] = [
     ("zero", 0.0), ("two", 2.0), ("three", 3.0), ("four", 4.0), ("five", 5.0), ("six", 6.0),
@@ -80,7 +68,6 @@ const WORDS: [(&str, f64); 20] = [
     ("fifty", 50.0), ("sixty", 60.0), ("ninety", 90.0), ("hundred", 100.0),
 ];
 
-/// A number in a word.
 pub fn in_words(word: &str) -> Option<Quantity> {
     let found = WORDS.iter().find(|(known, _)| *known == word);
     found.map(|(_, value)| Quantity::plain(*value))

@@ -9,9 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::negation;
 use crate::quantity::{self, Quantity};
 
-/// How many words a negation reaches.
 const NEGATION_REACH: usize = 3;
-/// How many words `no longer` reaches.
 const ENDED_REACH: usize = 2;
 /// Words that say nothing about a subject, besides the stop words of the search.
 const FILLERS: [&str; 5] = ["already", "currently", "here", "now", "still"];
@@ -19,22 +17,17 @@ const FILLERS: [&str; 5] = ["already", "currently", "here", "now", "still"];
 /// A sentence, a title or an item of a list.
 #[derive(Debug, Clone)]
 pub struct Sentence {
-    /// The text as written.
     pub text: String,
     /// The stems of its words, each once. Numbers, negations and stop words are not among them.
     pub words: BTreeSet<String>,
-    /// Its numbers.
     pub numbers: Vec<Quantity>,
-    /// Whether it denies something.
     pub is_negative: bool,
     /// The words that it denies and does not repeat elsewhere.
     pub denied: BTreeSet<String>,
-    /// The words of which it says that they are no more.
     pub ended: BTreeSet<String>,
 }
 
 impl Sentence {
-    /// Reads a sentence.
     pub fn read(text: &str) -> Self {
         let mut reader = Reader::default();
         let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
@@ -55,7 +48,6 @@ impl Sentence {
     }
 }
 
-/// The share of common words of two sets, from 0 to 1 (Dice coefficient).
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
 pub fn dice(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f32 {
     let all = one.len() + other.len();
@@ -67,18 +59,14 @@ pub fn dice(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f32 {
     }
 }
 
-/// Reads a sentence chunk by chunk.
 #[derive(Default)]
 struct Reader {
-    /// The stems in order.
     words: Vec<String>,
     numbers: Vec<Quantity>,
     /// The positions of the words that follow a negation.
     negations: Vec<usize>,
-    /// The positions at which a clause begins.
     clauses: Vec<usize>,
     ended: BTreeSet<String>,
-    /// The position after `no longer`.
     ended_from: Option<usize>,
     previous: String,
 }
@@ -119,7 +107,6 @@ impl Reader {
         }
     }
 
-    /// Whether a word is the unit of the number before it.
     fn is_unit(&mut self, word: &str, previous: &str) -> bool {
         let follows = previous.starts_with(|c: char| c.is_ascii_digit())
             || quantity::in_words(previous).is_some();
@@ -205,7 +192,6 @@ impl Reader {
     }
 }
 
-/// Whether a character belongs to a script without spaces between words.
 const fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
         || matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
@@ -242,7 +228,6 @@ pub fn sentences(text: &str) -> Vec<&str> {
     sentences
 }
 
-/// Splits a paragraph.
 fn split<'a>(paragraph: Option<&'a str>, sentences: &mut Vec<&'a str>) {
     let Some(paragraph) = paragraph else {
         return;
