@@ -172,7 +172,6 @@ pub fn user_prompt(
         .filter(|output| output.characters() < MAX_OUTPUT_CHARS))
 }
 
-/// Whether a result is near the prompt.
 fn is_relevant(hit: &MemoryHit) -> bool {
     let legs = hit
         .explanation
@@ -231,32 +230,20 @@ fn compose(
     let project = text::line(&context.project.name, 80);
     let notes = kind_of_notes(brief.unreviewed);
     let mut out = format!("ack-memory: {notes} about the project {project}. {QUOTATION_NOTICE}\n");
-    let list = |out: &mut String, title: &str, memories: &[MemoryHit], elsewhere: bool| {
-        // What other projects learned takes no room from what this one did.
-        let level = if elsewhere { level.max(1) } else { level };
-        if !memories.is_empty() {
-            let _ = writeln!(out, "\n{title}:");
-            let shared = |memory: &MemoryHit| brief.shared_ids.contains(&memory.id);
-            memories
-                .iter()
-                .for_each(|memory| write_memory(out, memory, shared(memory), elsewhere, level));
-        }
-    };
-    let first = |memories: &'_ [MemoryHit], max: usize| {
-        memories.iter().take(max).cloned().collect::<Vec<_>>()
-    };
-    list(
-        &mut out,
-        "Learned in this project",
-        &first(&context.recent_memories, own),
-        false,
-    );
-    list(
-        &mut out,
-        "Learned in other projects",
-        &first(&context.cross_project_learnings, others),
-        true,
-    );
+    let shared = |memory: &MemoryHit| brief.shared_ids.contains(&memory.id);
+    if own > 0 {
+        let _ = writeln!(out, "\nLearned in this project:");
+    }
+    for memory in context.recent_memories.iter().take(own) {
+        write_memory(&mut out, memory, shared(memory), false, level);
+    }
+    if others > 0 {
+        let _ = writeln!(out, "\nLearned in other projects:");
+    }
+    // What other projects learned takes no room from what this one did.
+    for memory in context.cross_project_learnings.iter().take(others) {
+        write_memory(&mut out, memory, shared(memory), true, level.max(1));
+    }
     let telling = |session: &&SessionEntry| level < 2 && session.has_content();
     let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
     if !sessions.is_empty() {
@@ -331,26 +318,14 @@ const fn id_argument(shared: bool) -> &'static str {
 /// Adds a memory. Detail levels: 0 is subtitle and three facts, 1 is one fact, 2 is the title only,
 /// and from 3 on, the title gets shorter.
 fn write_memory(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, level: u32) {
-    let origin = elsewhere.then(|| {
-        memory
-            .project
-            .clone()
-            .unwrap_or_else(|| memory.scope.clone())
-    });
-    let day = memory
-        .created_at
-        .as_ref()
-        .and_then(|at| at.get(..10))
-        .map(str::to_owned);
-    let label: Vec<String> = [memory.kind.clone(), day, origin]
-        .into_iter()
-        .flatten()
-        .collect();
-    let label = text::line(&label.join(", "), 80);
-    let label = if label.is_empty() {
-        label
-    } else {
-        format!("[{label}] ")
+    let origin = memory.project.as_deref().unwrap_or(&memory.scope);
+    let origin = Some(origin).filter(|_| elsewhere);
+    let day = memory.created_at.as_deref().and_then(|at| at.get(..10));
+    let parts = [memory.kind.as_deref(), day, origin];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    let label = match parts.as_slice() {
+        [] => String::new(),
+        parts => format!("[{}] ", text::line(&parts.join(", "), 80)),
     };
     let cap = 200 >> level.saturating_sub(2);
     let _ = writeln!(out, "> {label}{}", text::line(&memory.title, cap));

@@ -3,9 +3,7 @@
 
 use serde_json::Value;
 
-/// Maximum files of one call.
 const MAX_FILES: usize = 8;
-/// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Tools that edit one file, which an argument names.
 const FILE_EDITING_TOOLS: [&str; 6] = [
@@ -16,7 +14,6 @@ const FILE_EDITING_TOOLS: [&str; 6] = [
     "create",
     "edit",
 ];
-/// The arguments that name the file.
 const PATH_ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Prefixes of the patch lines that name a file.
 const PATCH_PREFIXES: [&str; 4] = [

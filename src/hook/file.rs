@@ -8,9 +8,7 @@ use crate::toolset::Toolset;
 use ack_api::number::count;
 use ack_api::text;
 
-/// Maximum memories.
 const MAX_MEMORIES: usize = 3;
-/// Maximum tokens of the text.
 const MAX_TOKENS: usize = 400;
 /// The least detailed level of [`write_memory`].
 const MAX_LEVEL: u32 = 5;
