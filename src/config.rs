@@ -22,25 +22,16 @@ pub use self::error::{FULL_BUILD, LIGHT_BUILD, SettingsError};
 pub use self::file::{MAX_SETTINGS_BYTES, line_of, load_toml, parse_toml};
 use self::tools::ToolsTable;
 
-/// The scope root.
 pub const ENV_ROOT: &str = "ACK_MEM_PATH";
-/// The scope that is current.
 pub const ENV_SCOPE: &str = "ACK_MEM_SCOPE";
-/// A single database, served as one scope.
 pub const ENV_DB: &str = "ACK_MEM_DB";
-/// The project's folder, set by Claude Code.
 pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// The project's folder, set by Cursor.
 pub const ENV_CURSOR_PROJECT: &str = "CURSOR_PROJECT_DIR";
-/// The folders of the workspace, set by Cursor.
 pub const ENV_WORKSPACE: &str = "WORKSPACE_FOLDER_PATHS";
-/// The bearer token of `serve --http`.
 pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
-/// Whether to log the resolved settings to standard error.
 pub const ENV_LOG: &str = "ACK_MEM_LOG";
 
-/// The pager for long answers.
 pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
 
 /// The environment variables the program reads, with what they do.
@@ -81,14 +72,12 @@ pub const ENVIRONMENT: [(&str, &str); 9] = [
     ),
 ];
 
-/// Maximum tokens if a request has no `max_tokens`.
 const DEFAULT_TOKENS: u32 = 4_000;
 /// Memory for the indexes of all scopes together.
 const INDEX_BYTES: usize = 1 << 30;
 /// The largest vector table, in memories, that is read into memory.
 const DEFAULT_RESIDENT: u32 = 200_000;
 
-/// Seconds that a client's request may take.
 const DEFAULT_SECONDS: u32 = 30;
 
 /// The keys of `config.toml`.
@@ -137,7 +126,6 @@ pub enum MaxStatus {
 }
 
 impl MaxStatus {
-    /// The word in `config.toml`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
@@ -189,20 +177,13 @@ pub struct Limits {
     pub seconds: Option<u32>,
 }
 
-/// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A flag on the command line.
     Flag(&'static str),
-    /// An environment variable.
     Environment(&'static str),
-    /// `config.toml`.
     File,
-    /// The workspace of a client.
     Workspace,
-    /// The working directory.
     WorkingDirectory,
-    /// The default value.
     Default,
 }
 
@@ -219,17 +200,13 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// The value.
     pub value: T,
-    /// Its source.
     pub source: Source,
 }
 
 impl<T> Setting<T> {
-    /// The value of a flag.
     pub const fn flag(name: &'static str, value: T) -> Self {
         Self {
             value,
@@ -237,7 +214,6 @@ impl<T> Setting<T> {
         }
     }
 
-    /// The value of an environment variable.
     pub const fn variable(name: &'static str, value: T) -> Self {
         Self {
             value,
@@ -246,7 +222,6 @@ impl<T> Setting<T> {
     }
 }
 
-/// The inputs from the command line and the environment, before `config.toml` is read.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     /// `--root` or `ACK_MEM_PATH`.
@@ -264,7 +239,6 @@ pub struct Inputs {
     /// The folders that an editor names, where there is no `project`: `CURSOR_PROJECT_DIR`, then
     /// `WORKSPACE_FOLDER_PATHS`.
     pub workspace: Vec<Setting<PathBuf>>,
-    /// The home folder.
     pub home: Option<PathBuf>,
     /// The working directory; empty if it was removed.
     pub working_directory: PathBuf,
@@ -287,16 +261,13 @@ pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
     folder.join(address.unwrap_or_else(|| expand_home(path, home)))
 }
 
-/// The effective settings.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The scope root.
     pub root: Setting<PathBuf>,
     /// A single database instead of the root.
     pub db: Option<Setting<PathBuf>>,
     /// How to treat rows of that database that have no status. Overrides the manifest next to it.
     pub unreviewed: Option<Unreviewed>,
-    /// The scope this process is pinned to.
     pub pinned: Option<Setting<String>>,
     /// The scope that is current, whatever the project is. It does not limit requests.
     pub current_scope: Option<Setting<String>>,
@@ -307,14 +278,12 @@ pub struct Config {
     pub other_folders: Vec<PathBuf>,
     /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,
-    /// Tokens per answer.
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together. What a request needs is always available; the
     /// least recently used indexes are dropped first.
     pub index_bytes: usize,
     /// The largest vector table, in memories, that is read into memory.
     pub resident: Setting<u32>,
-    /// Seconds that a client's request may take.
     pub seconds: Setting<u32>,
     /// Which memories agents may ask for.
     pub max_status: Setting<MaxStatus>,
@@ -324,7 +293,6 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Whether no connection may be opened.
     pub offline: bool,
-    /// The clock.
     pub clock: fn() -> jiff::Timestamp,
     /// The command line of this program for what comes after its name, with the flags with which
     /// this process was started.

@@ -9,10 +9,8 @@
 //! listing of the tree if some seem to be gone. The number of commits ([`ack_worktree::history`])
 //! and the search for names, which reads the files, are only for the reviewer.
 
-mod cited_files;
 mod names;
 mod tree;
 
-pub use self::cited_files::FileState;
 pub use self::names::NameSearch;
-pub use self::tree::{Bounds, WorkTree};
+pub use self::tree::{Bounds, FileState, WorkTree};

@@ -28,7 +28,6 @@ use crate::scope::Scope;
 /// A logical clock: counts the uses of indexes.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
-/// The live indexes of one process.
 #[derive(Debug)]
 pub struct LiveIndexes {
     /// Vector tables with at most this many rows are held in memory; larger ones are searched in
@@ -41,7 +40,6 @@ pub struct LiveIndexes {
 /// An index with the scope it was built for.
 type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
 
-/// The index of one scope.
 #[derive(Debug)]
 pub struct LiveIndex {
     slot: Arc<RwLock<Option<IndexedScope>>>,
@@ -67,11 +65,9 @@ struct IndexedScope {
 /// What happened to a scope's vector table when its index was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableState {
-    /// There is no table.
     None,
     /// It cannot be used. The index was built from the store alone.
     Unusable {
-        /// Why.
         reason: String,
         /// Whether its files may be damaged, rather than made for another program.
         may_be_damaged: bool,
@@ -98,12 +94,10 @@ impl TableState {
 pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<IndexedScope>>);
 
 impl IndexGuard {
-    /// The index.
     pub fn get(&self) -> Option<&Index> {
         self.0.as_ref().map(|indexed| &indexed.index)
     }
 
-    /// The state of the vector table.
     pub fn table(&self) -> Option<&TableState> {
         self.0.as_ref().map(|indexed| &indexed.table)
     }
@@ -193,9 +187,6 @@ impl LiveIndex {
     }
 
     /// The index, updated with every row that was committed before this call.
-    ///
-    /// # Errors
-    /// The store cannot be read, or stays locked for longer than `timeout`.
     pub fn current(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let now = CLOCK.fetch_add(1, Ordering::SeqCst);
         self.last_used.store(now, Ordering::Relaxed);
@@ -236,9 +227,6 @@ impl LiveIndex {
 
     /// The index as the last call of [`LiveIndex::current`] left it. If it has been dropped, builds
     /// it again.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn refreshed(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let current = self.slot.read_arc();
         if current.is_some() {
@@ -250,34 +238,30 @@ impl LiveIndex {
 
     /// Whether there is an index and no thread is updating it.
     pub fn is_ready(&self) -> bool {
-        let slot = self.slot.try_read();
-        slot.is_some_and(|slot| slot.is_some())
+        self.peek(|indexed| indexed.is_some()) == Some(true)
     }
 
     /// Whether there is no index and no thread is building one.
     pub fn is_missing(&self) -> bool {
-        let slot = self.slot.try_read();
-        slot.is_some_and(|slot| slot.is_none())
+        self.peek(|indexed| indexed.is_none()) == Some(true)
     }
 
     /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
-        let slot = self.slot.try_read();
-        slot.map_or(0, |slot| {
-            slot.as_ref().map_or(0, |indexed| indexed.index.bytes())
-        })
+        let size = |indexed: Option<&IndexedScope>| indexed.map_or(0, |it| it.index.bytes());
+        self.peek(size).unwrap_or(0)
     }
 
-    /// Whether the index uses the vector table.
     pub fn uses_table(&self) -> bool {
-        let slot = self.slot.try_read();
-        slot.is_some_and(|slot| {
-            let table = slot.as_ref().map(|indexed| &indexed.table);
-            !matches!(
-                table,
-                None | Some(TableState::None | TableState::Unusable { .. })
-            )
-        })
+        let uses = |indexed: Option<&IndexedScope>| {
+            indexed.is_some_and(|it| matches!(it.table, TableState::Used(_)))
+        };
+        self.peek(uses) == Some(true)
+    }
+
+    /// Looks at the index; `None` if a thread is updating it.
+    fn peek<T>(&self, look: impl FnOnce(Option<&IndexedScope>) -> T) -> Option<T> {
+        self.slot.try_read().map(|slot| look(slot.as_ref()))
     }
 
     fn refresh(
@@ -378,7 +362,6 @@ impl LiveIndex {
         Ok(Err(state))
     }
 
-    /// Reads the vector table, if there is a usable one.
     fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
         if !stamp.is_some() {
             return (TableState::None, None);
@@ -428,7 +411,6 @@ fn projects(index: &Index) -> RecordedProjects {
     projects
 }
 
-/// Reads a vector table.
 #[cfg(feature = "table")]
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
     let folder = scope.lance_folder();

@@ -45,19 +45,15 @@ const REREAD_FACTOR: u32 = 20;
 /// File names of a database in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
 
-/// One scope.
 #[derive(Debug)]
 pub struct Scope {
     /// Its name, which is the name of its folder.
     pub name: String,
-    /// Its folder.
     pub folder: PathBuf,
-    /// Its manifest, or the default one.
     pub manifest: Manifest,
     /// Why its manifest is invalid. Such a scope is never read, because it is not clear who may
     /// read it.
     pub problem: Option<SettingsError>,
-    /// Its store.
     pub store: Store,
     /// A database in its folder that is not read, because the folder has two and the manifest names
     /// neither.
@@ -66,9 +62,7 @@ pub struct Scope {
     pub home: Option<PathBuf>,
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
-    /// The projects that its memories name.
     recorded: Mutex<Option<RecordedState>>,
-    /// Its folder, watched.
     watch: Arc<FolderWatch>,
     /// The generation of the folder in which it had no vector table.
     without_table: Mutex<Option<u64>>,
@@ -167,7 +161,6 @@ impl Scope {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
     }
 
-    /// The version of its vector table.
     pub fn table_version(&self) -> TableVersion {
         let before = self.watch.generation();
         let known = || {

@@ -12,56 +12,50 @@ pub const LIGHT_BUILD: &str = "its memories are in a bucket, which the light bui
 pub const FULL_BUILD: &str =
     "install the full build: `cargo install --path .` without `--no-default-features`";
 
-/// Why a settings file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// It cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
-    /// It is invalid.
     #[error("`{}`: {message}", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
-        /// What is wrong, with the line.
         message: String,
         /// The line of the mistake, if known.
         line: Option<usize>,
         /// The keys nearest to an unknown key.
         nearest: Vec<String>,
-        /// The valid keys.
         known: Vec<String>,
     },
     /// Its settings for tools and upstream servers are invalid.
     #[error("`{}`: {message}", path.display())]
     Offer {
-        /// The file.
         path: PathBuf,
-        /// What is wrong, with the line and the key.
         message: String,
-        /// The names nearest to an unknown name.
         nearest: Vec<String>,
-        /// The names that are allowed.
         known: Vec<String>,
     },
     /// It is valid, but it names a bucket, and this is the light build.
     #[error("`{}`: {LIGHT_BUILD}", path.display())]
-    LightBuild {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There is no home folder to look in.
+    LightBuild { path: PathBuf },
     #[error("no home folder was found, so there is no default scope root")]
     NoHome,
 }
 
 impl SettingsError {
-    /// The file.
+    /// The error for a file with a mistake that no line or key shows.
+    pub fn invalid(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::Invalid {
+            path: path.into(),
+            message: message.into(),
+            line: None,
+            nearest: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { path, .. }

@@ -100,14 +100,10 @@ pub const TOKENS: &str = "tokens";
 const FOUR_TOOLS: &str =
     "tools of the set can be hidden, renamed and described; `surface` names another set";
 
-/// The maximum size of a settings file, in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// Reads a TOML file into a type that refuses unknown keys. Errors name the line, the key and the
 /// nearest known key.
-///
-/// # Errors
-/// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
 pub fn load_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     keys: fn() -> Vec<String>,
@@ -121,9 +117,6 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
 }
 
 /// Parses the text of a settings file.
-///
-/// # Errors
-/// [`SettingsError::Invalid`].
 pub fn parse_toml<T: serde::de::DeserializeOwned>(
     text: &str,
     path: &Path,

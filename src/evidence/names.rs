@@ -10,35 +10,27 @@ use serde::Serialize;
 
 use super::tree::WorkTree;
 
-/// How many names of a memory are searched for.
 const MAX_NAMES: usize = 40;
-/// The minimum and maximum length of a name.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=80;
 /// The largest file that is read. Larger ones are data or generated.
 const MAX_FILE_BYTES: u64 = 512 << 10;
-/// How much of a narrative is searched for names.
 const MAX_TEXT_BYTES: usize = 32 << 10;
 /// What a session wrote is often committed after its memories.
 const COMMIT_DELAY_SECONDS: i64 = 24 * 60 * 60;
-/// Punctuation around a name that is not part of it.
 const SURROUNDING_PUNCTUATION: [char; 17] = [
     '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '<', '>', '`',
 ];
 
-/// A name that a memory cites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CitedName {
-    /// The name.
     pub name: String,
     /// Whether it occurs in the files of the tree, or as one of their paths; `None` if it was not
     /// found but not every file was read.
     pub occurs: Option<bool>,
 }
 
-/// The names that a memory cites, and how complete the search was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NameSearch {
-    /// The names, in the order of the text.
     pub names: Vec<CitedName>,
     /// Whether every file of the tree was read, except large ones and generated folders.
     pub is_complete: bool,
@@ -169,7 +161,6 @@ fn needle(name: &str) -> &str {
     }
 }
 
-/// The names in a memory, each once.
 fn of(memory: &Memory) -> Vec<String> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
     let narrative = narrative

@@ -1,55 +1,41 @@
-//! A working tree and its files.
+//! A working tree, and which of the files that memories cite it has.
 
 use std::cell::OnceCell;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ack_api::text::has_word;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
 use ack_worktree::history::{commits_since, visit_replaced};
 use ack_worktree::objects::Objects;
 use ack_worktree::repository::Repository;
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::scope::resolve::Current;
 
 /// Folders with generated or downloaded content, which is not the project's own.
-const SKIPPED_FOLDERS: [&str; 12] = [
-    ".git",
-    ".hg",
-    ".venv",
-    "__pycache__",
-    "build",
-    "dist",
-    "node_modules",
-    "out",
-    "site-packages",
-    "target",
-    "vendor",
-    "venv",
-];
-/// The deepest folder level that is listed.
+const SKIPPED_FOLDERS: &str = "\
+    .git .hg .venv __pycache__ build dist node_modules out site-packages target vendor venv";
 const MAX_DEPTH: usize = 32;
+const MAX_CITED: usize = 40;
+/// Longer paths are not checked, because no system allows them.
+const MAX_PATH_BYTES: usize = 4_096;
 
-/// The limits of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The time limit.
     pub time: Duration,
-    /// How many files and folders are listed.
     pub entries: usize,
-    /// How many bytes are read.
     pub bytes: u64,
 }
 
 impl Bounds {
-    /// For an answer to a waiting agent.
     pub const ANSWER: Self = Self {
         time: Duration::from_millis(15),
         entries: 20_000,
         bytes: 0,
     };
-    /// For a person who reviews.
     pub const REVIEW: Self = Self {
         time: Duration::from_millis(400),
         entries: 100_000,
@@ -57,18 +43,14 @@ impl Bounds {
     };
 }
 
-/// A file of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct TreeEntry {
     /// Its path from the top, with `/`. A folder's path ends with `/`.
     pub path: String,
-    /// The same in lower case.
     pub folded: String,
-    /// The length of a file.
     pub length: u64,
 }
 
-/// The files of a tree, up to the limits.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub entries: Vec<TreeEntry>,
@@ -76,14 +58,22 @@ pub(super) struct Listing {
     pub is_complete: bool,
 }
 
-/// What is at a path.
-pub(super) enum PathState {
-    /// A file or folder.
-    Exists,
-    /// Nothing.
-    Missing,
-    /// Not checked, because of a link or an error on the way.
+/// Whether a file exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    There,
+    Gone,
+    /// It is outside the working tree, so it was not checked.
+    Outside,
+    /// A limit was reached, or there is a link or an error on the way.
     Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CitedFile {
+    pub entry: String,
+    pub state: FileState,
 }
 
 /// A project's working tree. It is listed once, on first use.
@@ -94,7 +84,6 @@ pub struct WorkTree {
     inner: String,
     /// Other absolute folders by which memories may name the same files, in lower case.
     roots: Vec<String>,
-    /// The name of the repository's folder, in lower case.
     name: String,
     bounds: Bounds,
     listing: OnceCell<Listing>,
@@ -143,7 +132,7 @@ impl WorkTree {
     }
 
     /// The path of an entry from the top of the tree, or `None` if it is outside.
-    pub(super) fn inside(&self, entry: &str) -> Option<String> {
+    fn inside(&self, entry: &str) -> Option<String> {
         let entry = normalize(entry);
         if entry.contains("://") {
             return None;
@@ -170,60 +159,95 @@ impl WorkTree {
     }
 
     /// What is at a path from the top. Does not follow links.
-    pub(super) fn path_state(&self, path: &str) -> PathState {
+    fn path_state(&self, path: &str) -> FileState {
         let mut here = self.top.clone();
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
         if parts.peek().is_none() {
-            return PathState::Unknown;
+            return FileState::Unknown;
         }
         while let Some(part) = parts.next() {
             here.push(part);
             match fs::symlink_metadata(&here) {
-                Ok(_) if parts.peek().is_none() => return PathState::Exists,
+                Ok(_) if parts.peek().is_none() => return FileState::There,
                 Ok(metadata) if metadata.is_dir() => {}
                 // The target of a link may be outside the tree.
-                Ok(metadata) if metadata.is_symlink() => return PathState::Unknown,
-                Ok(_) => return PathState::Missing,
+                Ok(metadata) if metadata.is_symlink() => return FileState::Unknown,
+                Ok(_) => return FileState::Gone,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    return PathState::Missing;
+                    return FileState::Gone;
                 }
-                Err(_) => return PathState::Unknown,
+                Err(_) => return FileState::Unknown,
             }
         }
-        PathState::Unknown
+        FileState::Unknown
     }
 
     /// The paths from the top that an entry may mean: relative to the top, and relative to the
     /// project's folder.
-    pub(super) fn possible_paths(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
+    fn possible_paths(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
         let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
         [Some(inside.to_owned()), inner].into_iter().flatten()
     }
 
     /// Whether the listing contains what an entry names, by a glob or the end of a path. Ignores
-    /// case. `None` if unknown.
-    pub(super) fn lists(&self, inside: &str) -> Option<bool> {
+    /// case.
+    fn lists(&self, inside: &str) -> FileState {
         let listing = self.listing();
         let wanted = inside.to_lowercase();
         let wanted = wanted.trim_end_matches('/');
         let is_glob = is_glob(wanted);
+        let matches_glob = |path: &str| {
+            let mut globs = self.possible_paths(wanted);
+            is_glob && globs.any(|glob| glob_matches(&glob, path))
+        };
         let is_named = |entry: &TreeEntry| {
             let path = entry.folded.trim_end_matches('/');
-            if is_glob
-                && self
-                    .possible_paths(wanted)
-                    .any(|glob| glob_matches(&glob, path))
-            {
-                return true;
-            }
             let before = path.strip_suffix(wanted);
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+                || matches_glob(path)
         };
+        let is_skipped = |part: &str| has_word(SKIPPED_FOLDERS, part);
         if listing.entries.iter().any(is_named) {
-            return Some(true);
+            FileState::There
+        } else if listing.is_complete && !wanted.split('/').any(is_skipped) {
+            FileState::Gone
+        } else {
+            FileState::Unknown
         }
-        let is_skipped = |part: &str| SKIPPED_FOLDERS.contains(&part);
-        (listing.is_complete && !wanted.split('/').any(is_skipped)).then_some(false)
+    }
+
+    /// Looks for the files that a memory cites: paths with or without line numbers, with `/` or
+    /// `\`, from the top or from the project's folder; folders; globs; and names or ends of paths,
+    /// which may be anywhere in the tree. Checks at most forty entries; the rest are unknown.
+    pub fn cited(&self, files: &[String]) -> Vec<CitedFile> {
+        let looked = files.iter().enumerate().map(|(number, entry)| CitedFile {
+            state: if number < MAX_CITED && entry.len() <= MAX_PATH_BYTES {
+                self.check_file(entry)
+            } else {
+                FileState::Unknown
+            },
+            entry: entry.clone(),
+        });
+        looked.collect()
+    }
+
+    fn check_file(&self, entry: &str) -> FileState {
+        let Some(inside) = self.inside(entry) else {
+            return FileState::Outside;
+        };
+        let paths = self.possible_paths(&inside);
+        let states: Vec<FileState> = paths.map(|path| self.path_state(&path)).collect();
+        if states.contains(&FileState::There) {
+            return FileState::There;
+        }
+        // A glob without any letters or digits proves nothing.
+        let is_bare = is_glob(&inside) && !inside.chars().any(char::is_alphanumeric);
+        match self.lists(&inside) {
+            FileState::Gone if is_bare || states.contains(&FileState::Unknown) => {
+                FileState::Unknown
+            }
+            state => state,
+        }
     }
 
     /// How many commits changed each file since a time; `None` without a repository, or if its
@@ -237,7 +261,7 @@ impl WorkTree {
             .iter()
             .map(|entry| {
                 let inside = self.inside(entry).unwrap_or_default();
-                let is_there = |path: &String| matches!(self.path_state(path), PathState::Exists);
+                let is_there = |path: &String| self.path_state(path) == FileState::There;
                 self.possible_paths(&inside)
                     .find(is_there)
                     .unwrap_or(inside)
@@ -260,13 +284,11 @@ impl WorkTree {
         }
     }
 
-    /// The files of the tree.
     pub(super) fn listing(&self) -> &Listing {
         self.listing
             .get_or_init(|| list(&self.top, self.bounds, Instant::now() + self.bounds.time))
     }
 
-    /// The absolute path of a file.
     pub(super) fn absolute(&self, path: &str) -> PathBuf {
         self.top.join(path)
     }
@@ -309,7 +331,7 @@ fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
                 };
                 // No memory can cite a name that is not UTF-8.
                 let Some(name) = name.to_str() else { continue };
-                if kind.is_dir() && SKIPPED_FOLDERS.contains(&name) {
+                if kind.is_dir() && has_word(SKIPPED_FOLDERS, name) {
                     continue;
                 }
                 let mark = if kind.is_dir() { "/" } else { "" };

@@ -23,34 +23,24 @@ use ack_api::memory::{ProjectRows, Visibility, fold_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
 
-/// Why a scope is the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// A pin or the environment names it.
     Named,
-    /// Its `paths`.
     Path {
         /// Whether they name this repository or a part of it, rather than a folder with many.
         exact: bool,
-        /// The folder that they name.
         folder: PathBuf,
     },
-    /// Its `remotes`.
     Remote,
-    /// A name of its manifest, or its own.
     Name,
-    /// A project that its memories name.
     Recorded,
-    /// `default_scope`.
     Default,
 }
 
-/// A scope that claims a place.
 #[derive(Debug)]
 pub struct Detection {
-    /// The scope.
     pub scope: Arc<Scope>,
-    /// The rule that matched, as text.
     pub rule: String,
     /// The same as a value, for [`identify`].
     pub claim: Claim,
@@ -81,18 +71,12 @@ pub fn detect(
         return Some(found);
     }
     let above: Vec<Place> = place.above(config.home.as_deref()).collect();
-    let by_name = || {
-        let places = std::iter::once(&*place).chain(&above);
-        let mut named = places.filter_map(|place| Some((by_name(scopes, place)?, place.clone())));
-        named.next()
+    let first = |rule: fn(&[Arc<Scope>], &Place) -> Option<Detection>| {
+        let mut places = std::iter::once(&*place).chain(&above);
+        places.find_map(|place| Some((rule(scopes, place)?, place.clone())))
     };
-    let by_record = || {
-        let places = std::iter::once(&*place).chain(&above);
-        let mut recorded =
-            places.filter_map(|place| Some((by_record(scopes, place)?, place.clone())));
-        recorded.next()
-    };
-    if let Some((found, named)) = by_name().or_else(|| with_stores.then(by_record).flatten()) {
+    let recorded = || with_stores.then(|| first(by_record)).flatten();
+    if let Some((found, named)) = first(by_name).or_else(recorded) {
         *place = named;
         return Some(found);
     }
@@ -131,7 +115,6 @@ fn project_below(
     known.or_else(itself).unwrap_or(place).clone()
 }
 
-/// The scope with the closest match in `paths`.
 fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     let mut best: Option<(PatternMatch, &Arc<Scope>, String)> = None;
     for scope in scopes {
@@ -230,10 +213,8 @@ pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc
     found.into_iter().map(|(_, scope)| scope).collect()
 }
 
-/// The current project.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
-    /// Its name.
     pub name: String,
     /// Its rows in the scope that claims it.
     pub rows: ProjectRows,
@@ -252,7 +233,6 @@ impl Identity {
     }
 }
 
-/// The project that a place is within a scope.
 pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) -> Identity {
     let listed = &scope.manifest.projects;
     let own_name = fold_name(&scope.name);
@@ -374,14 +354,11 @@ fn stem(pattern: &str) -> String {
     )
 }
 
-/// A match of a `paths` pattern with a place.
 #[derive(Debug, Clone)]
 struct PatternMatch {
-    /// How many components match.
     depth: usize,
     /// The folder that matches: the place itself or one above it.
     folder: PathBuf,
-    /// Whether it matches literally, without wildcards.
     literal: bool,
 }
 

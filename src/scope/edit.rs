@@ -12,23 +12,16 @@ use crate::text_file::{replace, with_line_ends_of};
 use ack_api::text;
 use ack_sys::files;
 
-/// A change to one key.
 #[derive(Debug, Clone)]
 pub enum KeyChange {
-    /// Set this value.
     Set(Value),
-    /// Add these strings to its list.
     Add(Vec<String>),
-    /// Remove the key.
     Unset,
 }
 
-/// An edited manifest that is not written yet.
 #[derive(Debug)]
 pub struct EditedManifest {
-    /// The file.
     pub path: PathBuf,
-    /// The new manifest.
     pub manifest: Manifest,
     /// For each changed key, its old text; `None` if the key is new.
     pub earlier_values: Vec<(String, Option<String>)>,
@@ -37,9 +30,6 @@ pub struct EditedManifest {
 }
 
 /// Plans changes to a manifest, which need not exist yet. Writes nothing.
-///
-/// # Errors
-/// [`SettingsError`] if the file cannot be read, or the result would not be a valid manifest.
 pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManifest, SettingsError> {
     let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
@@ -61,13 +51,8 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
         Ok(document) => document,
         // Use the standard message, with the line.
         Err(_) => {
-            return Manifest::parse(&plain, path).and(Err(SettingsError::Invalid {
-                path: path.to_owned(),
-                message: "it is not valid TOML".to_owned(),
-                line: None,
-                nearest: Vec::new(),
-                known: Vec::new(),
-            }));
+            let invalid = SettingsError::invalid(path, "it is not valid TOML");
+            return Manifest::parse(&plain, path).and(Err(invalid));
         }
     };
     let mut earlier = Vec::new();
@@ -147,7 +132,6 @@ fn add_names(table: &mut dyn TableLike, names: &[String]) {
     }
 }
 
-/// A value on one line.
 fn one_line(item: &Item) -> Option<String> {
     let mut value = item.clone().into_value().ok()?;
     value.decor_mut().clear();
@@ -155,7 +139,6 @@ fn one_line(item: &Item) -> Option<String> {
 }
 
 impl EditedManifest {
-    /// Whether anything would change.
     pub fn is_changed(&self) -> bool {
         self.before.as_ref() != Some(&self.after)
     }
@@ -178,9 +161,6 @@ impl EditedManifest {
     }
 
     /// Writes the file. Only the owner can read a new file.
-    ///
-    /// # Errors
-    /// An error from the system, or another program has changed the file since it was planned.
     pub fn write(&self) -> std::io::Result<()> {
         let now = files::read_text(&self.path, MAX_SETTINGS_BYTES).ok();
         if now != self.before {

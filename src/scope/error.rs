@@ -9,18 +9,13 @@ use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, Tool, text};
 use crate::config::{Config, FULL_BUILD, LIGHT_BUILD, Setting, Source};
 use crate::remote::ColdAdvice;
 
-/// How many scope names an error lists.
 const LISTED: usize = 20;
 
-/// Why a request has no scopes to search.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// No scope has this name.
     #[error("there is no scope `{name}`")]
     NotFound {
-        /// The requested name.
         name: String,
-        /// The existing names.
         known: Vec<String>,
         /// The projects that these scopes list, which are also valid names.
         projects: Vec<String>,
@@ -28,63 +23,31 @@ pub enum ScopeError {
     /// The scope that this server is pinned to does not exist. The error names no other scope,
     /// because the client may not know of any.
     #[error("there is no scope `{name}` ({by})")]
-    PinNotFound {
-        /// The name it is pinned to.
-        name: String,
-        /// What pins it.
-        by: String,
-    },
+    PinNotFound { name: String, by: String },
     /// A scope other than the one this server is pinned to.
     #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
-    Refused {
-        /// The requested name.
-        name: String,
-        /// The scope it is pinned to.
-        pinned: String,
-    },
+    Refused { name: String, pinned: String },
     /// A scope with a broken manifest, which may say who is allowed to read it, or with one that
     /// this build cannot follow.
     #[error("scope `{name}` cannot be read: {reason}")]
-    Unusable {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A scope in a bucket that has no local copy.
+    Unusable { name: String, reason: String },
     #[error("scope `{name}` cannot be searched yet: {reason}")]
     Cold {
-        /// Its name.
         name: String,
-        /// Why.
         reason: String,
-        /// What to do next.
         advice: ColdAdvice,
     },
-    /// There are no memories anywhere.
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
     NoScopes {
-        /// The scope root.
         root: PathBuf,
         /// The database of claude-mem, if this user has one.
         claude_mem: Option<PathBuf>,
     },
     /// The root was named, and does not exist.
     #[error("no memories: the folder `{}` ({by}) does not exist", root.display())]
-    NoRoot {
-        /// The scope root.
-        root: PathBuf,
-        /// What named it.
-        by: String,
-    },
-    /// The folder of scopes cannot be read.
+    NoRoot { root: PathBuf, by: String },
     #[error("cannot read `{}`: {source}", folder.display())]
-    Unreadable {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unreadable { folder: PathBuf, source: io::Error },
 }
 
 impl ScopeError {

@@ -24,14 +24,10 @@ pub struct ScopeFolders {
     passed_over: Vec<(String, String)>,
 }
 
-/// A folder that may be a scope, or a symbolic link.
 #[derive(Debug)]
 pub struct FolderEntry {
-    /// Its name.
     pub name: String,
-    /// Where it is.
     pub path: PathBuf,
-    /// Whether it is a symbolic link.
     pub is_link: bool,
 }
 
@@ -84,24 +80,18 @@ impl ScopeFolders {
     }
 }
 
-/// What the folder of a scope contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    state: Option<QuickState>,
     /// The path of the database, whether it exists or not.
     pub database: PathBuf,
-    /// Whether the database is a symbolic link.
     pub is_link: bool,
     /// Another database in the folder, which is not read.
     pub other_database: Option<&'static str>,
-    /// Whether there is a `scope.toml`.
     pub has_manifest: bool,
 }
 
 impl Contents {
-    /// Looks into a folder.
     pub fn read(folder: &Path) -> Self {
-        let before = QuickState::read(folder, None);
         let (database, is_link) = find_database(folder);
         // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
         // none.
@@ -114,21 +104,10 @@ impl Contents {
         };
         Self {
             other_database: DATABASE_NAMES.iter().find(is_other).copied(),
-            // A changed link target does not change the folder that contains the link.
-            state: if is_link {
-                None
-            } else {
-                settled_state(before, folder)
-            },
             database,
             is_link,
             has_manifest,
         }
-    }
-
-    /// Whether the folder still holds the same entries.
-    pub fn are_current(&self, folder: &Path) -> bool {
-        self.state.is_some() && QuickState::read(folder, None) == self.state
     }
 }
 

@@ -9,7 +9,6 @@ use ack_api::memory::fold_name;
 
 use super::Scope;
 
-/// Device and inode of a file.
 type FileId = (u64, u64);
 
 /// The scopes that exist, by name and by store. Each store is looked at once.
@@ -24,7 +23,6 @@ pub struct KnownScopes {
 }
 
 impl KnownScopes {
-    /// The scopes of a list.
     pub fn new(scopes: &[Arc<Scope>]) -> Self {
         let mut known = Self::default();
         for scope in scopes {
@@ -33,7 +31,6 @@ impl KnownScopes {
         known
     }
 
-    /// Adds a scope.
     pub fn add(&mut self, name: &str, store: &Path) {
         let names = &mut self.names;
         names

@@ -62,18 +62,11 @@ pub struct Manifest {
 
 impl Manifest {
     /// Reads a manifest.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if the file cannot be read, is not TOML, or has an unknown key or an
-    /// invalid value.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         load_toml(path, settings::keys::<Self>)
     }
 
     /// Parses the text of a manifest. `path` is where it is or will be.
-    ///
-    /// # Errors
-    /// As [`Manifest::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
         parse_toml(text, path, settings::keys::<Self>)
     }

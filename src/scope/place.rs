@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::fold_name;
+use ack_api::text;
 use ack_worktree::repository::Repository;
 
 /// The folders that mark the top of a working tree, besides git's: Jujutsu, Mercurial, Sapling.
@@ -15,33 +16,15 @@ const MARKERS: [&str; 3] = [".jj", ".hg", ".sl"];
 
 /// Names of folders that hold projects, or parts of one. As the name of a folder above, they say
 /// nothing.
-const GENERAL_NAMES: [&str; 18] = [
-    "app",
-    "apps",
-    "code",
-    "dev",
-    "docs",
-    "git",
-    "github",
-    "lib",
-    "packages",
-    "projects",
-    "repos",
-    "src",
-    "srv",
-    "test",
-    "tests",
-    "tmp",
-    "work",
-    "workspace",
-];
+const GENERAL_NAMES: &str = "\
+    app apps code dev docs git github lib packages projects repos src srv test tests tmp work \
+    workspace";
 
 /// A working folder and what is known about it.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The real path of the folder; empty if there is none.
     pub folder: PathBuf,
-    /// The git repository that contains it.
     pub repository: Option<Repository>,
     /// The project's folder, as far as it is known: the top of the working tree, or the folder.
     pub top: PathBuf,
@@ -107,10 +90,9 @@ impl Place {
     /// Whether its name says nothing about the project inside it.
     pub fn is_general(&self) -> bool {
         let name = self.name.as_deref().map(fold_name).unwrap_or_default();
-        GENERAL_NAMES.contains(&name.as_str())
+        text::has_word(GENERAL_NAMES, &name)
     }
 
-    /// The names of the repository, folded.
     pub fn names(&self) -> Vec<String> {
         let remote = self.remotes().first().map(|remote| last_part(remote));
         let mut names: Vec<String> = self
@@ -125,7 +107,6 @@ impl Place {
         names
     }
 
-    /// The remotes of the repository.
     pub fn remotes(&self) -> &[String] {
         self.repository
             .as_ref()
@@ -169,12 +150,10 @@ impl Place {
     }
 }
 
-/// Whether a folder is inside another one.
 pub fn is_below(folder: &Path, top: &Path) -> bool {
     folder != top && folder.starts_with(top)
 }
 
-/// The last part of a path or a remote.
 pub fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

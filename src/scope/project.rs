@@ -11,12 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use ack_api::memory::fold_name;
 
-/// A project that a manifest lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Its name.
     pub name: String,
-    /// Its other names.
     pub aliases: Vec<String>,
     /// Its name and its aliases, folded; the name first.
     names: Vec<String>,
@@ -38,12 +35,10 @@ impl Project {
         }
     }
 
-    /// Its name and its aliases, folded.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether a folded name is its own or one of its aliases.
     pub fn has_name(&self, folded: &str) -> bool {
         self.names.iter().any(|name| name == folded)
     }
@@ -54,7 +49,6 @@ impl Project {
 pub struct Projects(Vec<Project>);
 
 impl Projects {
-    /// Projects without aliases.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
         Self::collect(names.into_iter().map(|name| (name, Vec::new())))
     }
@@ -74,12 +68,10 @@ impl Projects {
         Self(list)
     }
 
-    /// Whether the manifest lists no projects.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Iterates over the projects.
     pub fn iter(&self) -> std::slice::Iter<'_, Project> {
         self.0.iter()
     }
@@ -93,7 +85,6 @@ impl Projects {
         by_name.or_else(|| self.0.iter().find(|project| project.has_name(folded)))
     }
 
-    /// The project, if there is exactly one.
     pub const fn sole(&self) -> Option<&Project> {
         match self.0.as_slice() {
             [one] => Some(one),
@@ -152,7 +143,6 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// The aliases of one project in a table.
 struct Aliases(Vec<String>);
 
 impl<'de> Deserialize<'de> for Aliases {

@@ -32,7 +32,6 @@ pub struct Registry {
     visible: Option<BTreeSet<String>>,
 }
 
-/// Where to find scopes, and the ones found so far.
 #[derive(Debug)]
 struct ScopeFinder {
     root: PathBuf,
@@ -48,10 +47,8 @@ struct ScopeFinder {
 /// Scopes by the paths of their folders, with the state of those.
 type KnownScopes = HashMap<PathBuf, (FolderStamp, Arc<Scope>)>;
 
-/// Identifies the state of a scope's folder.
 #[derive(Debug, Default)]
 struct FolderStamp {
-    /// Length and time of its manifest, if it has one.
     manifest: Option<(u64, Option<SystemTime>)>,
     contents: Contents,
     watch: Option<Arc<FolderWatch>>,
@@ -67,12 +64,9 @@ impl FolderStamp {
     }
 }
 
-/// What was found under the root.
 #[derive(Debug, Default)]
 pub struct Discovery {
-    /// The scopes, by name.
     pub scopes: Vec<Arc<Scope>>,
-    /// Entries that are not scopes, and why.
     pub passed_over: Vec<(String, String)>,
 }
 
@@ -102,12 +96,10 @@ impl Registry {
         }
     }
 
-    /// Removes the private copies of stores.
     pub fn close(&self) {
         self.all.close();
     }
 
-    /// The scopes that exist now.
     pub fn discover(&self) -> Discovery {
         let mut discovery = self.all.discover();
         if let Some(visible) = &self.visible {
@@ -122,7 +114,6 @@ impl Registry {
     }
 }
 
-/// A look at the scope root.
 struct ScopeSearch<'a> {
     finder: &'a ScopeFinder,
     /// What the last look found, without what this one found again.
@@ -172,13 +163,10 @@ impl ScopeSearch<'_> {
         let watch = old_stamp.watch;
         let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
         let generation = watch.generation().filter(|_| !is_link);
-        let contents = if !is_link && old_scope.is_some() && old_stamp.contents.are_current(path) {
-            old_stamp.contents.clone()
-        } else if path.is_dir() {
-            Contents::read(path)
-        } else {
+        if !path.is_dir() {
             return;
-        };
+        }
+        let contents = Contents::read(path);
         let contents = self.finder.or_default_database(name, contents);
         if contents.is_link && self.finder.is_outside(&contents.database) {
             self.pass_over(
@@ -295,9 +283,6 @@ impl ScopeFinder {
     }
 
     /// The database at the root as a scope; `None` if another scope already has it.
-    ///
-    /// # Errors
-    /// Why it is not a scope.
     fn default_scope(
         &self,
         database: &Path,
@@ -337,7 +322,6 @@ impl ScopeFinder {
         Ok(Some(scope))
     }
 
-    /// The scope of a folder.
     fn load(
         &self,
         folder: &Path,
@@ -458,28 +442,16 @@ fn is_inside(root: &Path, file: &Path) -> bool {
 }
 
 /// Checks that a scope can be used with this manifest.
-///
-/// # Errors
-/// Why not: the manifest names a store in addition to its bucket, or the bucket cannot be followed.
 pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
     published_remote(folder, manifest).map(drop)
 }
 
 /// The bucket that a manifest names.
-///
-/// # Errors
-/// The bucket cannot be followed, or the manifest also names a store.
 fn published_remote(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Option<Arc<Remote>>, SettingsError> {
-    let invalid = |message: String| SettingsError::Invalid {
-        path: folder.join("scope.toml"),
-        message,
-        line: None,
-        nearest: Vec::new(),
-        known: Vec::new(),
-    };
+    let invalid = |message: String| SettingsError::invalid(folder.join("scope.toml"), message);
     if let Some(store) = manifest.store.as_deref().filter(|store| is_bucket(store)) {
         let address = text::line(&store.to_string_lossy(), 200);
         return Err(invalid(format!(

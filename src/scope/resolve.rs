@@ -14,11 +14,9 @@ use super::{Registry, Scope};
 use crate::config::{Config, Setting, SettingsError};
 use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
-use ack_api::text;
-use ack_api::{Message, Note, NoteKind, Searched, Skipped};
+use ack_api::{Message, Note, NoteKind, Searched, Skipped, text};
 use ack_worktree::repository::Repository;
 
-/// The current project and its scope.
 #[derive(Debug, Clone, Default)]
 pub struct Current {
     /// The real path of the folder that was looked at; empty if there is none.
@@ -27,11 +25,8 @@ pub struct Current {
     pub top: PathBuf,
     /// Its name: as a manifest lists it, or else the name of the main repository or the folder.
     pub name: String,
-    /// Its repository.
     pub repository: Option<Repository>,
-    /// Its scope.
     pub scope: Option<Arc<Scope>>,
-    /// The rule that matched the scope.
     pub rule: Option<String>,
     /// Its rows in its own scope.
     own: ProjectRows,
@@ -52,7 +47,6 @@ impl Current {
         self.scope.as_deref().filter(|_| self.shares_rows)
     }
 
-    /// The project's rows in a scope.
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
         if self
             .scope
@@ -65,16 +59,12 @@ impl Current {
     }
 }
 
-/// The scopes of one request.
 #[derive(Debug)]
 pub struct Selection {
-    /// The scopes to search.
     pub scopes: Vec<Arc<Scope>>,
-    /// The scopes left out, and why.
     pub skipped: Vec<Skipped>,
     /// The skipped scopes whose manifest is broken.
     pub broken: Vec<Skipped>,
-    /// The current project.
     pub current: Current,
     /// Says which scopes were meant, if `scope` is the name of a project.
     pub named_note: Option<Note>,
@@ -103,7 +93,6 @@ impl Selection {
         scope.rows_of(project, &listed.concat())
     }
 
-    /// Moves a scope to those that were left out.
     pub fn skip(&mut self, scope: &str, reason: impl Into<Message>) {
         self.skipped.push(Skipped {
             scope: scope.to_owned(),
@@ -112,7 +101,6 @@ impl Selection {
         self.scopes.retain(|other| other.name != scope);
     }
 
-    /// The part of an answer that says which scopes were searched.
     pub fn searched(&self, status: StatusFilter) -> Searched {
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
@@ -134,9 +122,6 @@ impl Selection {
 
 /// Finds the current project and its scope. Without a folder, it looks at those of the settings
 /// ([`Config::folders`]): the first that belongs to a scope is the project, and the rule names it.
-///
-/// # Errors
-/// `ScopeError::PinNotFound`.
 pub fn current(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -147,9 +132,6 @@ pub fn current(
 
 /// As [`current`], but without reading any store. Does not find a scope that only its memories
 /// connect with the project.
-///
-/// # Errors
-/// [`ScopeError::PinNotFound`].
 pub fn current_by_manifests(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -231,7 +213,6 @@ fn named_by_environment(config: &Config, scopes: &[Arc<Scope>]) -> Option<(Arc<S
     Some((scope, named.source.to_string()))
 }
 
-/// The scope that this server is pinned to, and what pins it.
 fn pinned(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -251,10 +232,6 @@ fn pinned(
 
 /// The scopes a request searches: the one it names, or the pinned one, or every shared scope and
 /// the current one.
-///
-/// # Errors
-/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`],
-/// [`ScopeError::NoScopes`].
 pub fn select(
     config: &Config,
     registry: &Registry,
@@ -275,28 +252,39 @@ pub fn select(
             reason: reason.into(),
         })
         .collect();
-    if requested.is_some() || config.pinned.is_some() {
-        let named_scopes = scopes_named(config, &scopes, &current, requested.unwrap_or_default())?;
-        let mut naming_scopes = visible(&scopes, &current);
-        naming_scopes.extend(named_scopes.scopes.iter().cloned());
-        return select_named(
-            named_scopes,
-            naming_scopes,
-            current,
-            config.pinned.is_some(),
-        );
+    let is_pinned = config.pinned.is_some();
+    let mut selection = Selection {
+        scopes: Vec::new(),
+        skipped: Vec::new(),
+        broken: Vec::new(),
+        named_note: None,
+        is_narrowed: requested.is_some() || is_pinned,
+        naming_scopes: visible(&scopes, &current),
+        current,
+    };
+    if selection.is_narrowed {
+        let name = requested.unwrap_or_default();
+        let named = scopes_named(config, &scopes, &selection.current, name)?;
+        named.scopes.iter().try_for_each(|it| check_usable(it))?;
+        // A pinned server knows no other scope.
+        if is_pinned {
+            selection.naming_scopes.clear();
+        }
+        selection.naming_scopes.extend(named.scopes.iter().cloned());
+        selection.scopes = named.scopes;
+        selection.named_note = named.note;
+        return Ok(selection);
     }
     if scopes.is_empty() {
         return Err(ScopeError::no_scopes(config));
     }
-    let naming_scopes = visible(&scopes, &current);
-    let mut broken = Vec::new();
     let (visible, private): (Vec<_>, Vec<_>) = scopes
         .into_iter()
-        .partition(|scope| is_visible(scope, &current));
+        .partition(|scope| is_visible(scope, &selection.current));
     let (scopes, unusable): (Vec<_>, Vec<_>) = visible
         .into_iter()
         .partition(|scope| scope.problem.is_none());
+    selection.scopes = scopes;
     for scope in private.iter().chain(&unusable) {
         let problem = scope.problem.as_ref();
         let left_out = Skipped {
@@ -306,22 +294,14 @@ pub fn select(
                 None => PRIVATE_REASON.into(),
             },
         };
-        broken.extend(problem.map(|_| left_out.clone()));
+        selection.broken.extend(problem.map(|_| left_out.clone()));
         skipped.push(left_out);
     }
-    skipped.extend(missing_settings(config, &current));
-    Ok(Selection {
-        scopes,
-        skipped,
-        broken,
-        current,
-        named_note: None,
-        is_narrowed: false,
-        naming_scopes,
-    })
+    skipped.extend(missing_settings(config, &selection.current));
+    selection.skipped = skipped;
+    Ok(selection)
 }
 
-/// The scopes that settings name and that do not exist.
 fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     let missing = |name: &str, setting: &str| Skipped {
         scope: text::line(name, 100),
@@ -339,7 +319,6 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     skipped
 }
 
-/// Whether this setting made the current scope current.
 fn is_current(current: &Current, named: &Setting<String>) -> bool {
     current.rule.as_ref() == Some(&named.source.to_string())
 }
@@ -362,7 +341,6 @@ fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
         .collect()
 }
 
-/// The meaning of `scope`.
 #[derive(Debug)]
 pub struct NamedScopes {
     /// The scope with this name, or the scopes with a project of this name.
@@ -375,9 +353,6 @@ pub struct NamedScopes {
 /// project of this name, or else those whose memories name one. Private scopes other than the
 /// current one count only if no shared scope matches. A pinned server refuses every name except its
 /// own scope and that scope's projects, whether or not such a scope exists.
-///
-/// # Errors
-/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`].
 pub fn scopes_named(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -462,7 +437,6 @@ impl NamedScopes {
     }
 }
 
-/// Why a private scope is not searched.
 pub const PRIVATE_REASON: &str = "private: searched only when it is current or named";
 
 /// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
@@ -485,43 +459,12 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
 
 /// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
 /// it means.
-///
-/// # Errors
-/// [`ScopeError::Unusable`].
 pub fn check_usable(scope: &Scope) -> Result<(), ScopeError> {
     scope.problem.as_ref().map_or(Ok(()), |problem| {
         Err(ScopeError::Unusable {
             name: scope.name.clone(),
             reason: unusable_manifest(scope, problem),
         })
-    })
-}
-
-/// The named scopes, if their manifests are valid.
-fn select_named(
-    named_scopes: NamedScopes,
-    naming_scopes: Vec<Arc<Scope>>,
-    current: Current,
-    pinned: bool,
-) -> Result<Selection, ScopeError> {
-    named_scopes
-        .scopes
-        .iter()
-        .try_for_each(|scope| check_usable(scope))?;
-    // A pinned server knows no other scope.
-    let naming_scopes = if pinned {
-        named_scopes.scopes.clone()
-    } else {
-        naming_scopes
-    };
-    Ok(Selection {
-        scopes: named_scopes.scopes,
-        skipped: Vec::new(),
-        broken: Vec::new(),
-        current,
-        named_note: named_scopes.note,
-        is_narrowed: true,
-        naming_scopes,
     })
 }
 

@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use super::Scope;
 
-/// The scope that already has this store.
 pub fn scope_with<'a>(scopes: &'a [Arc<Scope>], store: &Path) -> Option<&'a Arc<Scope>> {
     scopes
         .iter()
         .find(|scope| is_same(scope.store.path(), store))
 }
 
-/// Whether two paths are the same file.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     if one == other {
         return true;
