@@ -32,13 +32,9 @@ pub(crate) mod validate;
 use std::collections::HashSet;
 
 use ack_api::{
-    Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
-    ListScopesResponse, MemoryHit, QueryRequest, QueryResponse, Review, ScopeResource,
+    ContextRequest, ContextResponse, GetRequest, GetResponse, QueryRequest, QueryResponse, Review,
 };
 
-use self::context::about_files::{FilesBrief, FilesRequest};
-use self::context::brief::{Brief, BriefRequest};
-use self::context::listed::ListedMemory;
 pub use self::engine::Service;
 pub use self::error::Error;
 pub use self::nearest::NearMemory;
@@ -69,76 +65,16 @@ impl Service {
         self.retry_without_table(|| get::run(self, request))
     }
 
-    /// Lists the scopes.
-    ///
-    /// # Errors
-    /// An unknown scope.
-    pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
-        scopes::run(self, request)
-    }
-
     /// The memories and sessions that a project needs now.
     ///
     /// # Errors
     /// Invalid arguments, or there is no scope.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
-        self.retry_without_table(|| crate::service::context::run(self, request))
-    }
-
-    /// The scopes that may be listed as resources: shared ones and the current one. Opens no store.
-    ///
-    /// # Errors
-    /// A pinned scope that does not exist.
-    pub(crate) fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
-        resources::listed_scopes(self)
-    }
-
-    /// The memories that may be listed as resources: promoted ones and the project's newest.
-    ///
-    /// # Errors
-    /// There is no scope, or none can be read.
-    pub(crate) fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
-        context::listed::run(self)
-    }
-
-    /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
-    /// scopes other than the current one.
-    ///
-    /// # Errors
-    /// A pinned scope that does not exist.
-    pub fn scopes_resource(&self) -> Result<ListScopesResponse, Error> {
-        resources::scopes(self)
-    }
-
-    /// The resource of one scope. The name works like the `scope` argument of a tool.
-    ///
-    /// # Errors
-    /// An unknown scope.
-    pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
-        resources::scope(self, name)
-    }
-
-    /// Scope names that match the typed text.
-    ///
-    /// # Errors
-    /// A pinned scope that does not exist.
-    pub(crate) fn complete_scopes(&self, typed: &str) -> Result<Completions, Error> {
-        resources::complete_scopes(self, typed)
-    }
-
-    /// Ids of approved memories that match the typed text, in one scope or in the default scopes.
-    ///
-    /// # Errors
-    /// The only store cannot be read.
-    pub fn complete_ids(&self, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
-        resources::complete_ids(self, scope, typed)
+        self.retry_without_table(|| context::run(self, request))
     }
 
     /// The memories that wait for review, oldest first, in one scope or in the default scopes.
     /// Skips the first `offset`.
-    ///
-    /// # Errors
-    /// An unknown scope, or a named store that cannot be read.
     pub(crate) fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
         self.retry_without_table(|| review::run(self, scope, offset))
     }
@@ -166,9 +102,6 @@ impl Service {
     }
 
     /// The ids that several of the default scopes contain.
-    ///
-    /// # Errors
-    /// There is no scope, or no readable store.
     pub(crate) fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
@@ -181,35 +114,6 @@ impl Service {
         };
         let shared = ids.iter().filter(|id| holders(id) > 1);
         Ok(shared.map(|id| (*id).to_owned()).collect())
-    }
-
-    /// What a session starts with: like [`Service::get_context`], but without an index.
-    ///
-    /// # Errors
-    /// An invalid folder, no scope, or no readable store.
-    pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
-        crate::service::context::brief::run(self, request)
-    }
-
-    /// What a session would no longer start with if a memory of a scope were approved, by the same
-    /// selection code. `None` if the session would not start with that memory.
-    ///
-    /// # Errors
-    /// There is no scope, or no readable store.
-    pub(crate) fn pushed_out(
-        &self,
-        scope: &str,
-        memory: &Memory,
-    ) -> Result<Option<Vec<MemoryHit>>, Error> {
-        crate::service::context::brief::pushed_out(self, scope, memory)
-    }
-
-    /// The memories about files that are about to be edited. Needs no index.
-    ///
-    /// # Errors
-    /// An invalid folder, no scope, or no readable store.
-    pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
-        crate::service::context::about_files::run(self, request)
     }
 
     /// Repeats a request if the table of a large scope failed on the way. That table is not used

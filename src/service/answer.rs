@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::text;
-use ack_api::time;
-use ack_api::{Detail, MemoryHit, Note, NoteKind};
+use ack_api::{Detail, MemoryHit, Note, NoteKind, text, time};
 use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
 
-/// Facts in a concise result.
 const MAX_FACTS: usize = 5;
 /// Maximum characters of a fact or subtitle in a concise result.
 const FACT_CAP: usize = 240;
@@ -18,12 +15,10 @@ const MAX_TAGS: usize = 8;
 const TAG_CAP: usize = 60;
 /// Maximum bytes of a long text that are compared with the query to say why it was found.
 const MAX_WHY_BYTES: usize = 20_000;
-/// Maximum words of a field that say why a memory was found.
 const MAX_WHY_WORDS: usize = 4;
 /// Maximum memories with repaired values that a note names.
 const MAX_REPAIRED: usize = 5;
 
-/// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     let hit = MemoryHit {
         id: memory.id.clone(),
@@ -60,7 +55,6 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     }
 }
 
-/// The facts of a short result.
 pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
     let facts = facts.take(MAX_FACTS);
     facts.map(|fact| text::line(fact, FACT_CAP)).collect()

@@ -13,14 +13,11 @@ use serde::Serialize;
 use self::passage::{Passage, Question, Room, passage};
 use ack_api::memory::Memory;
 use ack_api::number::grouped;
-use ack_api::text;
-use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool};
+use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool, text};
 
 /// Tokens of the field names around facts and a long text.
 const FIELD_TOKENS: usize = 6;
-/// The fewest tokens for a part of a long text.
 const MIN_PASSAGE_TOKENS: usize = 12;
-/// The fewest tokens for a cut fact.
 const MIN_FACT_TOKENS: usize = 8;
 /// The fewest tokens for a memory of [`shrink_detail`].
 const MIN_MEMORY_TOKENS: usize = 120;
@@ -28,7 +25,6 @@ const MIN_MEMORY_TOKENS: usize = 120;
 const FEW_ENTRIES: usize = 4;
 const FEW_NEIGHBOURS: usize = 3;
 
-/// The tokens of a value as JSON.
 pub fn token_cost(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
 }
@@ -43,16 +39,37 @@ pub fn shrink<A: Serialize>(answer: &mut A, bound: usize, steps: &[fn(&mut A)]) 
     }
 }
 
-/// What a result shows of a memory's text.
+/// The sentences of a paragraph, each with the white space after it.
+fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+    let mut rest = paragraph;
+    std::iter::from_fn(move || {
+        let (sentence, after) = rest.split_at(sentence_end(rest));
+        rest = after;
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
+fn sentence_end(text: &str) -> usize {
+    let ends = |(at, c): &(usize, char)| match c {
+        '。' | '！' | '？' => true,
+        ' ' | '\n' => {
+            let before = text.get(..*at).unwrap_or_default();
+            let last = before.rsplit(char::is_whitespace).next();
+            last.is_some_and(text::ends_sentence)
+        }
+        _ => false,
+    };
+    let end = text.char_indices().find(ends);
+    end.map_or(text.len(), |(at, c)| at + c.len_utf8())
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shown {
-    /// Characters of the long text, and how many it has.
+pub struct ShownText {
     pub chars: (usize, usize),
-    /// Facts, and how many there are.
     pub facts: (usize, usize),
 }
 
-impl Shown {
+impl ShownText {
     /// What is left out, as a message; `None` if nothing is.
     pub fn message(&self) -> Option<String> {
         let part = |(shown, all): (usize, usize), what: &str| {
@@ -74,7 +91,7 @@ pub fn cut_long_text(
     hit: &mut MemoryHit,
     memory: &Memory,
     question: &mut Question<'_>,
-) -> Option<Shown> {
+) -> Option<ShownText> {
     let narrative = memory.narrative.as_deref()?;
     if narrative.len() <= text::BLOCK_CAP {
         return None;
@@ -85,7 +102,7 @@ pub fn cut_long_text(
     };
     let part = passage(narrative, room, question).unwrap_or_default();
     hit.narrative = Some(part.text).filter(|text| !text.is_empty());
-    Some(Shown {
+    Some(ShownText {
         chars: (part.shown, narrative.chars().count()),
         facts: (hit.facts.len(), memory.facts.len()),
     })
@@ -98,17 +115,16 @@ pub fn cut_memory(
     memory: &Memory,
     budget: usize,
     question: &mut Question<'_>,
-) -> Shown {
+) -> ShownText {
     let narrative = memory.narrative.as_deref();
     hit.more_facts = 0;
     let chars = cut_text(hit, narrative, &memory.facts, budget, question);
-    Shown {
+    ShownText {
         chars: (chars, narrative.unwrap_or_default().chars().count()),
         facts: (hit.facts.len(), memory.facts.len()),
     }
 }
 
-/// Cuts a result to a number of tokens.
 pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     let (narrative, facts) = (hit.narrative.take(), std::mem::take(&mut hit.facts));
     cut_text(
@@ -120,7 +136,6 @@ pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     );
 }
 
-/// The tokens of a result without its facts and its long text.
 fn frame_cost(hit: &MemoryHit) -> usize {
     token_cost(&MemoryHit {
         narrative: None,
@@ -245,7 +260,11 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
 
 /// Cuts a memory with all that was asked for to a number of tokens: first its context, the oldest
 /// log lines and the furthest links, then its text.
-pub fn shrink_detail(detail: &mut MemoryDetail, memory: &Memory, budget: usize) -> Option<Shown> {
+pub fn shrink_detail(
+    detail: &mut MemoryDetail,
+    memory: &Memory,
+    budget: usize,
+) -> Option<ShownText> {
     let halve: fn(&mut MemoryDetail) = halve_context;
     shrink(detail, budget, &[halve; 6]);
     let excess = token_cost(detail).saturating_sub(budget);
@@ -279,7 +298,7 @@ fn halve_context(detail: &mut MemoryDetail) {
 }
 
 /// The note about what is left out of one of `count` memories.
-pub fn cut_note(id: &str, is_cut: bool, shown: Option<Shown>, count: usize) -> Option<Note> {
+pub fn cut_note(id: &str, is_cut: bool, shown: Option<ShownText>, count: usize) -> Option<Note> {
     let what = match shown.and_then(|shown| shown.message()) {
         Some(what) => format!("`{id}` is cut: {what}"),
         None if is_cut => format!("`{id}` is cut"),

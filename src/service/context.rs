@@ -9,7 +9,7 @@ pub mod about_files;
 mod branch;
 pub mod brief;
 mod choose;
-mod evidence;
+pub(super) mod evidence;
 mod files;
 mod focus;
 pub mod listed;
@@ -33,12 +33,10 @@ use crate::service::open::overviews_withheld;
 use crate::service::validate::{check_length, max_tokens, number};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
-use ack_api::text;
 use ack_api::{
-    ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo,
-    SessionEntry,
+    ContextRequest, ContextResponse, Given, Hint, MAX_LIMIT, MemoryHit, Note, NoteKind,
+    ProjectInfo, SessionEntry, Tool, text,
 };
-use ack_api::{Given, Hint, Tool};
 use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
 use ack_worktree::changes::Changes;
@@ -46,13 +44,9 @@ use ack_worktree::objects::Unknown;
 
 /// Memories in a list if a request does not say how many.
 const DEFAULT_MEMORIES: u32 = 5;
-/// Sessions in an answer.
 const MAX_SESSIONS: usize = 3;
 
 /// Answers `get_context`.
-///
-/// # Errors
-/// Invalid arguments, or there is no scope.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
     let max = number(
         "max_memories",
@@ -125,7 +119,6 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     Ok(response)
 }
 
-/// Says which changed files are not known.
 fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
     let mut note = |message| notes.push(Note::new(NoteKind::NotAvailable, message));
     let (compared, tracked) = (changes.compared, changes.tracked);

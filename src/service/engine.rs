@@ -17,13 +17,10 @@ use ack_store::READ_TIMEOUT;
 /// The service for one configuration. Clones share the scopes, their indexes and their outlines.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// The current settings.
     pub config: Config,
-    /// The scopes.
     pub registry: Registry,
     /// Whether requests may wait for buckets.
     pub(crate) wait_policy: WaitPolicy,
-    /// The live index of each scope.
     pub(crate) indexes: Arc<LiveIndexes>,
     /// The store outlines that `get_context` read last.
     pub(crate) outlines: Arc<OutlineCache>,
@@ -88,7 +85,6 @@ impl Service {
         Box::leak(Box::new(self))
     }
 
-    /// Removes the private copies of stores.
     pub fn close(&self) {
         self.registry.close();
     }
@@ -103,7 +99,6 @@ impl Service {
         self.outlines.bytes()
     }
 
-    /// Whether the index of a scope uses its vector table.
     pub(crate) fn uses_table(&self, scope: &Arc<Scope>) -> bool {
         self.indexes.of(scope).uses_table()
     }

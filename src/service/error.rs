@@ -5,8 +5,9 @@ use std::path::Path;
 use ack_api::cancel::Stopped;
 use ack_api::diagnostic::{MAX_MESSAGE_CHARS, chain};
 use ack_api::memory::{Status, nearest};
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, Given, Hint, Note, NoteKind, Reader, Tool};
-use ack_api::{hint, text};
+use ack_api::{
+    Diagnostic, ErrorBody, ErrorCode, Given, Hint, Note, NoteKind, Reader, Tool, hint, text,
+};
 use ack_search::cursor::InvalidCursor;
 use ack_search::remote::RemoteError;
 use ack_store::StoreError;
@@ -24,64 +25,40 @@ pub fn without_scopes() -> Vec<Hint> {
 /// What an agent is told that asks for memories which nobody reviewed.
 pub const UNREVIEWED_WITHHELD: &str = "unreviewed memories are not shown to agents here";
 
-/// Where a person sees those memories.
 pub fn review_shows() -> Hint {
     Hint::command("review", "shows them")
 }
 
-/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An argument has an invalid value.
     #[error("`{argument}` is {value}; allowed: {allowed}")]
     InvalidArgument {
-        /// The argument's name.
         argument: String,
-        /// The value as given.
         value: String,
-        /// The allowed values.
         allowed: String,
-        /// The nearest allowed values.
         nearest: Vec<String>,
         /// Corrected arguments, as JSON.
         example: Option<String>,
     },
-    /// An argument has a value of another type.
     #[error("`{argument}` must be {wanted}, not {kind}{value}")]
     WrongType {
-        /// The argument's name.
         argument: String,
-        /// The type that it must have.
         wanted: String,
         /// What kind of value was given: `the string `, or nothing if the value shows it.
         kind: &'static str,
-        /// The value as given, as JSON.
         value: String,
-        /// Corrected arguments, as JSON.
         example: Option<String>,
     },
-    /// A range of days that ends before it begins.
     #[error("`until` ({until}) is before `since` ({since})")]
-    EmptyRange {
-        /// The first day.
-        since: String,
-        /// The last day.
-        until: String,
-    },
-    /// The tool has no such argument.
+    EmptyRange { since: String, until: String },
     #[error("{operation} has no argument `{argument}`")]
     UnknownArgument {
-        /// The tool or command.
         operation: String,
-        /// The argument's name.
         argument: String,
-        /// The arguments that it has.
         known: Vec<String>,
     },
-    /// A cursor that belongs to no page of this request.
     #[error(transparent)]
     InvalidCursor(#[from] InvalidCursor),
-    /// There are no scopes to search.
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// An address names another scope than the argument `scope`.
@@ -89,91 +66,58 @@ pub enum Error {
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
     OtherScope {
-        /// The address.
         address: String,
-        /// The scope that it names.
         named: String,
-        /// The id that it names.
         id: String,
-        /// The scope that was given.
         scope: String,
     },
-    /// None of the searched scopes contains the id.
     #[error(
         "there is no memory `{id}` in {}{}",
         text::list(scopes),
         unread_scopes_text(unread)
     )]
     MemoryNotFound {
-        /// The requested id.
         id: String,
-        /// The searched scopes.
         scopes: Vec<String>,
         /// Scopes that could not be read, where it may be.
         unread: Vec<String>,
-        /// Similar ids.
         nearest: Vec<String>,
     },
-    /// The status filter excludes the memory.
     #[error("memory `{id}` in scope `{scope}` {}", not_served(*.status, .replaced_by.as_deref()))]
     MemoryNotServed {
-        /// The requested id.
         id: String,
-        /// The scope that contains it.
         scope: String,
-        /// Its status.
         status: Status,
-        /// Whether its text changed after a decision about it.
         is_changed: bool,
         /// The memory that took its place, if that one is served.
         replaced_by: Option<String>,
     },
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
-    MemoryWithheld {
-        /// The requested id.
-        id: String,
-        /// The scope that contains it.
-        scope: String,
-    },
+    MemoryWithheld { id: String, scope: String },
     /// The owner does not show memories that wait for review to agents.
     #[error("memories that wait for review are not shown to agents here")]
     ReviewWithheld,
     /// The memory's status is unknown to this program.
     #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
     UnknownStatus {
-        /// The requested id.
         id: String,
-        /// The scope that contains it.
         scope: String,
         /// Its status, as stored, for a caller that may see what was not approved.
         word: Option<String>,
     },
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The vector table of a large scope can no longer be searched.
     #[error("the vector table of scope `{scope}` cannot be searched: {source}")]
-    Table {
-        /// The scope.
-        scope: String,
-        /// The reason.
-        source: RemoteError,
-    },
+    Table { scope: String, source: RemoteError },
     /// A defect in this program: a request ended in a panic.
     #[error("internal error while answering {operation}: {message}")]
-    Internal {
-        /// The tool or command.
-        operation: String,
-        /// The panic message.
-        message: String,
-    },
-    /// The request was cancelled, or took too long.
+    Internal { operation: String, message: String },
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
-/// Why a memory is not served.
 fn not_served(status: Status, replaced_by: Option<&str>) -> String {
     match replaced_by {
         Some(newer) => format!("was replaced by `{newer}`"),
@@ -428,7 +372,6 @@ impl Diagnostic for Error {
     }
 }
 
-/// What to do about a memory that waits for review.
 fn not_approved(is_changed: bool) -> Vec<Hint> {
     let why = if is_changed {
         "its text changed after it was decided about, so it waits for review again"
@@ -439,7 +382,6 @@ fn not_approved(is_changed: bool) -> Vec<Hint> {
     vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
 }
 
-/// An argument as its reader knows it, in backticks.
 fn argument_name(argument: &str, reader: &dyn Reader) -> String {
     let name = reader.argument_name(argument);
     name.unwrap_or_else(|| format!("`{argument}`"))

@@ -2,15 +2,14 @@
 
 use super::search::{Page, Search};
 use ack_api::memory::Status;
-use ack_api::text;
-use ack_api::{Expected, Explanation, LegExplanation, Stage};
-use ack_api::{Given, Hint, MAX_LIMIT, Message};
+use ack_api::{
+    Expected, Explanation, Given, Hint, LegExplanation, MAX_LIMIT, Message, Stage, text,
+};
 use ack_search::postings::DocId;
 use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
 use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
-    /// What the stages did with a candidate.
     pub(super) fn explanation(
         &self,
         scored: &Candidate,

@@ -19,26 +19,19 @@ use crate::config::MaxStatus;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::{Error, UNREVIEWED_WITHHELD, review_shows};
-use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::number::count;
-use ack_api::text;
-use ack_api::time;
 use ack_api::{
-    Contradiction, Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS,
-    MemoryDetail, MissingMemory, Note, NoteKind, Within,
+    Contradiction, Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include,
+    MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within,
+    cancel, text, time,
 };
-use ack_api::{Diagnostic as _, Given, Hint};
 use ack_search::inverted::Index;
-use ack_store::Snapshot;
-use ack_store::StoreError;
 use ack_store::links::{self, LinkQuery, LinkWalk};
+use ack_store::{Snapshot, StoreError};
 
-/// Default number of neighbours on each side of a timeline.
 const DEFAULT_NEIGHBOURS: u32 = 3;
-/// Default number of link steps to follow.
 const DEFAULT_LINK_DEPTH: u32 = 4;
-/// Maximum tokens of one answer.
 const MAX_TOKENS: usize = 11_000;
 
 /// What to show of each memory, after all checks.
@@ -94,7 +87,6 @@ impl GetSpec {
         })
     }
 
-    /// Whether a memory with this status may be shown.
     fn allows(&self, status: Status) -> bool {
         self.filter.allows(status) && self.withheld != Some(StatusFilter::Staging)
     }
@@ -149,7 +141,6 @@ fn normalise_kinds(requested: &[String]) -> Vec<String> {
     kinds
 }
 
-/// A memory to show, with notes about it.
 struct FoundMemory {
     memory: Memory,
     detail: Box<MemoryDetail>,
@@ -215,7 +206,6 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     Ok(response)
 }
 
-/// The requested ids, each once.
 fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
     let (name, given) = match (&request.id, &request.ids) {
         (Some(id), None) => ("id", std::slice::from_ref(id)),
@@ -343,7 +333,6 @@ fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<Fou
     Ok(found)
 }
 
-/// What one scope says about an id.
 enum Finding {
     Found(Box<FoundMemory>),
     /// It has the memory, and may not show it.
@@ -351,12 +340,10 @@ enum Finding {
     Absent,
 }
 
-/// Finds memories by their ids.
 struct Lookup<'a> {
     opened: &'a OpenScopes,
     selection: &'a Selection,
     spec: &'a GetSpec,
-    /// The scopes with their indexes.
     indexed: Vec<(&'a Scope, &'a Index)>,
     /// Scopes that can no longer be read. They are skipped for the other ids too.
     failed: Vec<(String, Note)>,
@@ -471,7 +458,6 @@ impl<'a> Lookup<'a> {
         }))
     }
 
-    /// The error for an id that no scope has.
     fn not_found(&self, id: &str) -> Error {
         let read = self.opened.iter().map(OpenScope::name);
         let read = read.filter(|name| !self.has_failed(name));
@@ -499,7 +485,6 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
         .remove(id))
 }
 
-/// Ids similar to an unknown one, of memories that may be shown.
 fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
     let ids = opened
         .iter()
@@ -574,7 +559,6 @@ fn build_detail(
     })
 }
 
-/// Adds notes about links that are not shown.
 fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Vec<Note>) {
     let note = |kind, message: String| Note::about(kind, scope, message);
     if walk.is_truncated {

@@ -19,36 +19,28 @@ use crate::scope::resolve::Current;
 
 /// Folders with a file of [`INSTRUCTIONS`], relative to the top of the project.
 const INSTRUCTION_FOLDERS: [&str; 3] = ["", ".claude", ".github"];
-/// Maximum files to read.
 const MAX_FILES: usize = 64;
-/// Larger files are not read.
 const MAX_BYTES: u64 = 256 << 10;
-/// Maximum passages to compare.
 const MAX_PASSAGES: usize = 2_000;
-/// Maximum lines of a passage.
 const MAX_LINES: usize = 40;
-/// Maximum passages to show with a memory.
 const MAX_SHOWN: usize = 3;
 /// Minimum share of a memory's words in a passage that is much like it.
 const MIN_COVERED: f32 = 0.85;
 /// Minimum share of one text's words in the other one, to be compared.
 const MIN_SHARED: f32 = 0.3;
-/// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
 
-/// The instruction files of the current project.
 #[derive(Debug, Default)]
 pub struct Instructions {
     passages: Vec<Passage>,
 }
 
-/// A paragraph, a list item, or all the text under a heading.
+/// A paragraph or a list item.
 #[derive(Debug)]
 struct Passage {
-    /// The file from the top of the project.
     file: String,
-    /// Its first and last line, from 1.
-    lines: (usize, usize),
+    /// Its first line, from 1.
+    line: usize,
     text: String,
     profile: Profile,
 }
@@ -72,18 +64,34 @@ impl Instructions {
     }
 
     fn read(&mut self, file: &str, content: &str) {
-        for (lines, heading, body) in passages(content) {
-            if self.passages.len() == MAX_PASSAGES {
-                return;
+        let body = without_header(content);
+        let above = content.lines().count() - body.lines().count();
+        let mut lines: Vec<&str> = Vec::new();
+        let mut in_code = false;
+        for (number, line) in (above + 1..).zip(body.lines()) {
+            let trimmed = line.trim();
+            in_code ^= trimmed.starts_with("```") || trimmed.starts_with("~~~");
+            let begins = ["- ", "* ", "+ ", "#"];
+            let begins = begins.iter().any(|mark| trimmed.starts_with(mark)) || trimmed.is_empty();
+            if (begins && !in_code) || lines.len() == MAX_LINES {
+                self.add(file, number - lines.len(), &mut lines);
             }
-            let texts = [heading.as_str(), body.as_str()];
-            let texts_with_content: Vec<&str> =
-                texts.into_iter().filter(|text| !text.is_empty()).collect();
+            if in_code || !(trimmed.is_empty() || trimmed.starts_with('#')) {
+                lines.push(line);
+            }
+        }
+        let end = content.lines().count() + 1;
+        self.add(file, end - lines.len(), &mut lines);
+    }
+
+    fn add(&mut self, file: &str, line: usize, lines: &mut Vec<&str>) {
+        let text = std::mem::take(lines).join("\n");
+        if !text.trim().is_empty() && self.passages.len() < MAX_PASSAGES {
             self.passages.push(Passage {
                 file: file.to_owned(),
-                lines,
-                profile: Profile::of_texts(&texts_with_content),
-                text: body,
+                line,
+                profile: Profile::of_texts(&[&text]),
+                text,
             });
         }
     }
@@ -106,16 +114,10 @@ impl Instructions {
     }
 
     fn related(&self, profile: &Profile) -> Vec<InstructionEntry> {
-        let mut found: Vec<(&Passage, InstructionEntry)> = Vec::new();
+        let mut found: Vec<InstructionEntry> = Vec::new();
         for passage in &self.passages {
-            // A passage that contains one already found says the same again.
-            let is_known = found.iter().any(|(known, _)| {
-                known.file == passage.file
-                    && passage.lines.0 <= known.lines.0
-                    && known.lines.1 <= passage.lines.1
-            });
             let covered = profile.covered_by(&passage.profile);
-            if is_known || covered.max(passage.profile.covered_by(profile)) < MIN_SHARED {
+            if covered.max(passage.profile.covered_by(profile)) < MIN_SHARED {
                 continue;
             }
             let relation = relate(profile, &passage.profile);
@@ -127,9 +129,9 @@ impl Instructions {
                 continue;
             }
             let statement = |text: &str| text::line(text, STATEMENT_CAP);
-            let entry = InstructionEntry {
+            found.push(InstructionEntry {
                 file: passage.file.clone(),
-                line: passage.lines.0 as u64,
+                line: passage.line as u64,
                 relation: relation.kind,
                 says: statement(&passage.text),
                 conflict: relation.conflict.map(|conflict| InstructionConflict {
@@ -137,12 +139,11 @@ impl Instructions {
                     instruction: statement(&conflict.older),
                     approved: statement(&conflict.older),
                 }),
-            };
-            found.push((passage, entry));
+            });
         }
-        found.sort_by_key(|(_, entry)| entry.relation != RelationKind::Contradicts);
-        let entries = found.into_iter().map(|(_, entry)| entry);
-        entries.take(MAX_SHOWN).collect()
+        found.sort_by_key(|entry| entry.relation != RelationKind::Contradicts);
+        found.truncate(MAX_SHOWN);
+        found
     }
 }
 
@@ -179,56 +180,6 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     });
     paths.truncate(MAX_FILES);
     paths
-}
-
-/// The passages of a text: first each paragraph and list item, then all the text under each
-/// heading. Each has its lines, its heading if it is a section, and its text.
-fn passages(content: &str) -> Vec<((usize, usize), String, String)> {
-    let mut pieces: Vec<((usize, usize), String, String)> = Vec::new();
-    let mut sections: Vec<((usize, usize), String, String)> = Vec::new();
-    let mut heading = String::new();
-    let mut section: Vec<(usize, &str)> = Vec::new();
-    let mut piece: Vec<(usize, &str)> = Vec::new();
-    let mut in_code = false;
-    let body = without_header(content);
-    let above = content.lines().count() - body.lines().count();
-    for (number, line) in (above + 1..).zip(body.lines()) {
-        let trimmed = line.trim();
-        in_code ^= trimmed.starts_with("```") || trimmed.starts_with("~~~");
-        let is_heading = !in_code && trimmed.starts_with('#');
-        let is_entry = !in_code
-            && ["- ", "* ", "+ "]
-                .iter()
-                .any(|mark| trimmed.starts_with(mark));
-        if is_heading || is_entry || (trimmed.is_empty() && !in_code) || piece.len() == MAX_LINES {
-            pieces.extend(passage("", &mut piece));
-        }
-        if is_heading || section.len() == MAX_LINES {
-            sections.extend(passage(&heading, &mut section));
-        }
-        if is_heading {
-            trimmed
-                .trim_start_matches('#')
-                .trim()
-                .clone_into(&mut heading);
-        } else if !trimmed.is_empty() {
-            piece.push((number, line));
-            section.push((number, line));
-        }
-    }
-    pieces.extend(passage("", &mut piece));
-    sections.extend(passage(&heading, &mut section));
-    pieces.extend(sections);
-    pieces
-}
-
-fn passage(
-    heading: &str,
-    lines: &mut Vec<(usize, &str)>,
-) -> Option<((usize, usize), String, String)> {
-    let (first, last) = (lines.first()?.0, lines.last()?.0);
-    let text: Vec<&str> = lines.drain(..).map(|(_, line)| line).collect();
-    Some(((first, last), heading.to_owned(), text.join("\n")))
 }
 
 /// A text without its front matter.

@@ -22,28 +22,19 @@ use super::search::Search;
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 
-/// How many approved memories to show with a memory.
 pub const MAX_NEAREST: usize = 3;
-/// How many memories a search proposes.
 const MAX_PROPOSED: usize = 10;
-/// Maximum characters of a title to search for.
 const MAX_TITLE: usize = 200;
 
-/// An approved memory near another one.
 #[derive(Debug)]
 pub struct NearMemory {
-    /// Its scope.
     pub scope: String,
-    /// The memory.
     pub memory: Memory,
     /// How the waiting memory relates to it.
     pub relation: Relation,
 }
 
 /// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
-///
-/// # Errors
-/// An unknown scope, or a store that cannot be read.
 pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
     let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
@@ -60,9 +51,6 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMe
 
 /// The same without waiting for an index. While the index of a large store is missing, scans its
 /// rows and builds the index on another thread.
-///
-/// # Errors
-/// An unknown scope, or a store that cannot be read.
 pub fn without_index_wait(
     service: &'static Service,
     memory: &Memory,

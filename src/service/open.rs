@@ -12,8 +12,9 @@ use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
 use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
+use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{READ_TIMEOUT, Store, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
@@ -28,18 +29,14 @@ use crate::scope::{Scope, ScopeError};
 const MIN_PARALLEL_SCOPES: usize = 8;
 /// With at least this many scopes, several threads look whether their indexes are current.
 const MANY_SCOPES: usize = 100;
-/// Maximum number of those threads.
 const MAX_REFRESH_THREADS: usize = 8;
 
-/// One scope of a request with its index.
 pub(crate) struct OpenScope {
-    /// The scope.
     pub scope: Arc<Scope>,
     guard: IndexGuard,
 }
 
 impl OpenScope {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.scope.name
     }
@@ -50,7 +47,6 @@ impl OpenScope {
     }
 }
 
-/// The scopes of one request, in the order of their names.
 pub(crate) struct OpenScopes {
     scopes: Vec<OpenScope>,
     /// Decides why approved memories may be out of date.
@@ -60,31 +56,53 @@ pub(crate) struct OpenScopes {
 /// A record to read: the position of its scope among the open ones, and its document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordKey {
-    /// The position of its scope.
     pub scope: usize,
-    /// The document.
     pub doc: DocId,
 }
 
-/// The result of reading records.
 #[derive(Default)]
 pub(crate) struct Records {
     /// The records, by the position of their scope and their id. A record is missing if it is gone,
     /// or if the filter does not allow its present status.
-    pub found: HashMap<(usize, String), Memory>,
-    /// The memories that contradict a record, with the same key.
-    pub contradicted: HashMap<(usize, String), Vec<Contradiction>>,
+    pub found: HashMap<(usize, String), Record>,
     /// The scopes that could not be read.
     pub failed: Vec<(usize, Error)>,
+}
+
+/// A memory, and the memories that contradict it.
+pub(crate) struct Record {
+    pub memory: Memory,
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// Reads records of one store, by their ids.
+pub(crate) fn read_records(
+    store: &Store,
+    wanted: &[(RowKey, &str)],
+    filter: StatusFilter,
+    timeout: Duration,
+) -> Result<Vec<(String, Record)>, StoreError> {
+    store.snapshot_with_timeout(timeout, |snapshot| {
+        let found = snapshot.memories(wanted, filter)?;
+        let ids = found.keys().map(String::as_str);
+        let contradictions = snapshot.contradictions(ids, filter)?;
+        let mut contradictions: HashMap<_, _> = contradictions.into_iter().collect();
+        let records = found.into_iter().map(|(id, memory)| {
+            let contradictions = contradictions.remove(&id).unwrap_or_default();
+            let record = Record {
+                memory,
+                contradictions,
+            };
+            (id, record)
+        });
+        Ok(records.collect())
+    })
 }
 
 impl OpenScopes {
     /// Opens the scopes of a selection with updated indexes. A scope that cannot be read is moved
     /// from the selection to `skipped`, with a note. If every scope fails, the first failure is the
     /// error. Every request locks scopes in name order, so that two requests never deadlock.
-    ///
-    /// # Errors
-    /// No scope can be read, or the request was cancelled.
     pub fn open(
         service: &Service,
         selection: &mut Selection,
@@ -142,24 +160,36 @@ impl OpenScopes {
         })
     }
 
-    /// The scopes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
         self.scopes.iter()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.scopes.len()
     }
 
-    /// A scope by its position.
     pub fn get(&self, number: usize) -> Option<&OpenScope> {
         self.scopes.get(number)
     }
 
-    /// A scope by its name.
     pub fn named(&self, name: &str) -> Option<&OpenScope> {
         self.scopes.iter().find(|open| open.scope.name == name)
+    }
+
+    /// The memories that get a place, in the order of their places.
+    pub fn ordered<'a, K: Ord>(
+        &'a self,
+        place: impl Fn(&'a Index, DocId, &'a Doc) -> Option<K>,
+    ) -> Vec<(K, RecordKey)> {
+        let mut found = Vec::new();
+        for (scope, open) in self.scopes.iter().enumerate() {
+            let Some(index) = open.index() else { continue };
+            found.extend(cancel::guarded(index.live()).filter_map(|(doc, row)| {
+                Some((place(index, doc, row)?, RecordKey { scope, doc }))
+            }));
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found
     }
 
     /// Reads records from their stores. The filter applies to the present status in each store.
@@ -184,19 +214,11 @@ impl OpenScopes {
             .enumerate()
             .filter(|(_, (_, keys))| !keys.is_empty())
         {
-            match open.scope.store.snapshot(|snapshot| {
-                let found = snapshot.memories(&keys, filter)?;
-                let ids = found.keys().map(String::as_str);
-                let contradicted = snapshot.contradictions(ids, filter)?;
-                Ok((found, contradicted))
-            }) {
-                Ok((found, contradicted)) => {
-                    let contradicted = contradicted
-                        .into_iter()
-                        .map(|(id, others)| ((number, id), others));
-                    records.contradicted.extend(contradicted);
-                    let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
-                    records.found.extend(found);
+            match read_records(&open.scope.store, &keys, filter, READ_TIMEOUT) {
+                Ok(found) => {
+                    let found = found.into_iter();
+                    let keyed = found.map(|(id, record)| ((number, id), record));
+                    records.found.extend(keyed);
                 }
                 Err(error) => records.failed.push((number, failure(&open.scope, error))),
             }
@@ -221,9 +243,6 @@ impl OpenScopes {
 }
 
 /// Adds notes about the scopes that were meant and about those with a broken manifest.
-///
-/// # Errors
-/// The first broken scope, if no other is left.
 pub(crate) fn note_broken_manifests(
     selection: &Selection,
     scopes: &[Arc<Scope>],
@@ -249,9 +268,6 @@ pub(crate) fn note_broken_manifests(
 
 /// Updates the scopes in buckets. Those without a local copy are removed from the selection, and
 /// their names are returned.
-///
-/// # Errors
-/// No scope has a local copy.
 pub(crate) fn remove_cold_scopes(
     selection: &mut Selection,
     scopes: &[Arc<Scope>],
@@ -280,7 +296,6 @@ pub(crate) fn remove_cold_scopes(
     }
 }
 
-/// The note for a scope whose vector table cannot be used.
 fn unusable_table(scope: &Scope, guard: &IndexGuard) -> Option<Note> {
     let Some(TableState::Unusable {
         reason,
@@ -293,7 +308,6 @@ fn unusable_table(scope: &Scope, guard: &IndexGuard) -> Option<Note> {
     Some(Note::about(NoteKind::IndexUnusable, &scope.name, message))
 }
 
-/// The error for a scope that cannot be read.
 pub(crate) fn failure(scope: &Scope, error: StoreError) -> Error {
     match remote::damaged(scope, &error) {
         Some(damaged) => damaged.into(),
@@ -301,7 +315,6 @@ pub(crate) fn failure(scope: &Scope, error: StoreError) -> Error {
     }
 }
 
-/// The note for a scope that cannot be read.
 pub(crate) fn unavailable(scope: &str, error: &Error) -> Note {
     Note::about(NoteKind::ScopeUnavailable, scope, error.as_message())
 }

@@ -12,11 +12,10 @@ use super::validate::QuerySpec;
 use super::{answer, budget, same_id};
 use crate::scope::resolve::Selection;
 use crate::service::error::{Error, UNREVIEWED_WITHHELD, review_shows};
-use ack_api::cancel;
 use ack_api::memory::{StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
 use ack_api::{
-    Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool,
+    Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool, cancel,
 };
 use ack_search::cursor::Cursor;
 use ack_search::encoder::{Encoder, LANGUAGE};
@@ -147,7 +146,6 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the note about a query without a vector.
     fn note_legs(&self, notes: &mut Vec<Note>) {
         if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.is_search() {
             return;
@@ -160,7 +158,6 @@ impl Search<'_> {
         notes.push(Note::new(NoteKind::NoSemanticLeg, message));
     }
 
-    /// Adds the notes that depend on the results.
     fn notes(&self, selection: &Selection, page: &Page, notes: &mut Vec<Note>) {
         let hits = &page.hits;
         if page.gone > 0 {

@@ -13,11 +13,8 @@ use crate::scope::{Scope, ScopeError};
 /// A scope of which no local copy may be served.
 #[derive(Debug, Clone)]
 pub struct ColdScope {
-    /// The scope.
     pub scope: String,
-    /// Why.
     pub reason: String,
-    /// What to do next.
     pub advice: ColdAdvice,
 }
 
@@ -135,7 +132,6 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Mess
     }
 }
 
-/// The command that builds the vector table of a scope.
 pub fn table_command(scope: &Scope, outcome: &str) -> Hint {
     match &scope.remote {
         None => Hint::command(format!("index --scope {}", scope.name), outcome.to_owned()),

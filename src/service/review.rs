@@ -4,29 +4,22 @@
 use super::budget::{self, frame};
 use super::engine::Service;
 use super::instructions::Instructions;
-use super::open::OpenScopes;
-use super::open::{OpenScope, RecordKey};
+use super::open::{OpenScope, OpenScopes};
 use super::validate::check_length;
 use super::{answer, nearest};
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{
-    ConflictingStatements, Detail, NearEntry, Note, NoteKind, RelationKind, Review, ReviewItem,
-    Warning, text,
+    ConflictingStatements, Detail, Given, Hint, NearEntry, Note, NoteKind, RelationKind, Review,
+    ReviewItem, Tool, Warning, cancel, text,
 };
-use ack_api::{Given, Hint, Tool};
 use ack_compare::Profile;
 use ack_flags::{without_secret, without_secrets};
 
-/// Maximum memories in one review.
 const MAX_MEMORIES: usize = 10;
-/// The minimum resemblance of memories that are much alike.
 const MIN_REPEATED_RESEMBLANCE: f64 = 0.8;
-/// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
-/// Maximum tokens of one review.
 const MAX_TOKENS: usize = 8_000;
 
 /// Reads the waiting memories: in one scope, or in every shared one and the current one. Skips the
@@ -36,7 +29,9 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     let mut selection = service.select(scope, None)?;
     let mut notes = Vec::new();
     let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
-    let mut waiting = waiting(&opened);
+    let mut waiting = opened.ordered(|index, doc, row| {
+        (row.status == Status::Staging).then(|| (row.created, index.id(doc)))
+    });
     cancel::check()?;
     let total = waiting.len() as u64;
     let first = usize::try_from(offset).map_or(waiting.len(), |offset| offset.min(waiting.len()));
@@ -52,7 +47,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     waiting.truncate(MAX_MEMORIES);
     // The store decides: a memory that was decided about meanwhile is gone.
     let mut records = opened.read(
-        waiting.iter().map(|(_, _, wanted)| *wanted),
+        waiting.iter().map(|(_, wanted)| *wanted),
         StatusFilter::Staging,
     );
     if let Some((_, error)) = records.failed.into_iter().next() {
@@ -60,9 +55,9 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     }
     let memories: Vec<(String, Memory)> = waiting
         .iter()
-        .filter_map(|(_, id, wanted)| {
-            let memory = records.found.remove(&(wanted.scope, (*id).to_owned()))?;
-            Some((opened.get(wanted.scope)?.name().to_owned(), memory))
+        .filter_map(|((_, id), wanted)| {
+            let record = records.found.remove(&(wanted.scope, (*id).to_owned()))?;
+            Some((opened.get(wanted.scope)?.name().to_owned(), record.memory))
         })
         .collect();
     let share = MAX_TOKENS / memories.len().max(1);
@@ -87,14 +82,8 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         notes.push(Note::new(NoteKind::Cut, "long memories are cut").with(whole));
     }
     answer::note_repairs(memories.iter().map(|(_, memory)| memory), &mut notes);
-    opened.note_missing_status(
-        |scope| {
-            memories
-                .iter()
-                .any(|(scope_number, _)| scope_number == scope)
-        },
-        &mut notes,
-    );
+    let is_shown = |scope: &str| memories.iter().any(|(of, _)| of == scope);
+    opened.note_missing_status(is_shown, &mut notes);
     frame::limit_searched(&mut review.searched, |name| {
         review.pending.iter().any(|item| item.memory.scope == name)
     });
@@ -103,21 +92,6 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     Ok(review)
 }
 
-/// What waits in some scopes, oldest first: when it was written, its id and where it is.
-fn waiting(opened: &OpenScopes) -> Vec<(i64, &str, RecordKey)> {
-    let mut waiting = Vec::new();
-    for (scope, open) in opened.iter().enumerate() {
-        let Some(index) = open.index() else { continue };
-        let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(
-            staged.map(|(doc, row)| (row.created, index.id(doc), RecordKey { scope, doc })),
-        );
-    }
-    waiting.sort_unstable_by_key(|(created, id, wanted)| (*created, *id, wanted.scope));
-    waiting
-}
-
-/// What a waiting memory is compared with.
 struct Desk<'a> {
     service: &'a Service,
     opened: &'a OpenScopes,
@@ -159,7 +133,6 @@ impl Desk<'_> {
     }
 }
 
-/// What a person should look at first.
 fn warnings_about(open: Option<&OpenScope>, memory: &Memory) -> Result<Vec<Warning>, Error> {
     let Some(open) = open else {
         return Ok(Vec::new());
@@ -169,7 +142,6 @@ fn warnings_about(open: Option<&OpenScope>, memory: &Memory) -> Result<Vec<Warni
     Ok(curated.map_or_else(Vec::new, |curated| curated.warnings()))
 }
 
-/// The age of a memory in days.
 fn age_days(service: &Service, memory: &Memory) -> Option<i64> {
     let now = (service.config.clock)();
     let seconds = now.as_second() - memory.created_at?.as_second();

@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use ack_api::memory::{Status, StatusFilter, fold_name};
-use ack_api::text;
 use ack_api::uri::Address;
-use ack_api::{Given, Hint, Note, NoteKind};
+use ack_api::{Given, Hint, Note, NoteKind, text};
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
@@ -16,19 +15,14 @@ use ack_search::postings::DocId;
 use crate::scope::Scope;
 use crate::service::error::Error;
 
-/// Maximum other scopes and ids in a note.
 const MAX_NAMED: usize = 5;
 /// The longest address and name of a scope in an error, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// A scope that contains a memory with an id.
 #[derive(Debug, Clone, Copy)]
 pub struct Holder<'a> {
-    /// Its position among the scopes.
     pub number: usize,
-    /// Its name.
     pub scope: &'a str,
-    /// The memory's status in the index.
     pub status: Status,
     /// The memory's number; `None` for a rejected one, which is not indexed.
     pub doc: Option<DocId>,
@@ -83,9 +77,6 @@ pub fn address(text: &str) -> Option<(String, String)> {
 
 /// Rejects an address of another scope than the argument `scope` names. `searched` are the scopes
 /// that it stands for.
-///
-/// # Errors
-/// [`Error::OtherScope`].
 pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) -> Result<(), Error> {
     let (Some(scope), Some((named, id))) = (scope, address(given)) else {
         return Ok(());
@@ -104,7 +95,7 @@ pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) ->
 
 /// The note for ids that other scopes also contain, each with those scopes.
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
-    let (id, first) = others.first()?;
+    others.first()?;
     let scopes = |holders: &[(String, Status)]| {
         let parts = holders
             .iter()
@@ -123,13 +114,12 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
             scopes(holders)
         )
     };
-    let mut message = one(id, first);
-    for (id, holders) in others.iter().take(MAX_NAMED).skip(1) {
-        message += &format!("; {}", one(id, holders));
-    }
+    let named = others.iter().take(MAX_NAMED);
+    let mut parts: Vec<String> = named.map(|(id, holders)| one(id, holders)).collect();
     if others.len() > MAX_NAMED {
-        message += &format!("; and so are {} more ids", others.len() - MAX_NAMED);
+        parts.push(format!("and so are {} more ids", others.len() - MAX_NAMED));
     }
+    let message = parts.join("; ");
     let choose = Hint::pass([Given::any("scope")], "to choose one");
     Some(Note::new(NoteKind::SameId, message).with(choose))
 }

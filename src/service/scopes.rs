@@ -1,39 +1,32 @@
 //! `list_scopes`: the scopes, their content and their health.
 
-use crate::scope::ScopeError;
-use ack_api::Diagnostic;
-use ack_api::decision::DECISION_LOG;
-use ack_search::cursor::InvalidCursor;
 use std::path::Path;
+use std::sync::Arc;
 
+use ack_api::decision::DECISION_LOG;
+use ack_api::memory::{Status, StatusFilter, Visibility};
+use ack_api::number::{count, verb};
+use ack_api::{
+    Counts, Diagnostic, Given, Health, HealthState, Hint, IndexInfo, ListScopesRequest,
+    ListScopesResponse, Message, Note, NoteKind, Pending, ScopeInfo, TagCount, Tool, cancel, text,
+    time,
+};
+use ack_search::cursor::InvalidCursor;
+use ack_search::inverted::Index;
+use ack_store::decisions::{DamagedLine, Decisions};
+use ack_store::{READ_TIMEOUT, StoreError};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::budget::{frame, token_cost};
 use super::engine::Service;
+use super::error::{Error, without_scopes};
 use super::remote;
 use super::validate::{check_length, max_tokens};
 use crate::live::TableState;
-use crate::scope::Scope;
 use crate::scope::resolve::{Current, PRIVATE_REASON, current, scopes_named, unusable_manifest};
-use crate::service::error::{Error, without_scopes};
-use ack_api::cancel;
-use ack_api::memory::{Status, StatusFilter, Visibility};
-use ack_api::number::{count, verb};
-use ack_api::text;
-use ack_api::time;
-use ack_api::{
-    Counts, Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind,
-    Pending, ScopeInfo, TagCount,
-};
-use ack_api::{Given, Hint, Message, Tool};
-use ack_search::inverted::Index;
-use ack_store::READ_TIMEOUT;
-use ack_store::StoreError;
-use ack_store::decisions::{DamagedLine, Decisions};
-use std::sync::Arc;
+use crate::scope::{Scope, ScopeError};
 
-/// Maximum damaged lines of a decision log to list.
 const MAX_DAMAGED_LINES: usize = 5;
 /// Maximum tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] applies to a
 /// scope that is named.
@@ -42,77 +35,77 @@ const SHORT_LIST: usize = 8;
 const FRAME_TOKENS: usize = 150;
 pub const LONG_LIST: usize = 50;
 
-pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
-    let budget = max_tokens(request.max_tokens, &service.config)?;
-    let discovery = service.registry.discover();
-    let current = current(&service.config, &discovery.scopes, None)?;
-    let mut response = ListScopesResponse {
-        current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
-        detected_by: current.rule.clone(),
-        ..ListScopesResponse::default()
-    };
-    let named = request.scope.as_deref().map(str::trim);
-    let named = named.filter(|name| !name.is_empty());
-    check_length("scope", named.unwrap_or_default())?;
-    let all = &discovery.scopes;
-    let scopes = wanted_scopes(service, all, &current, named, &mut response.notes)?;
-    let start = match &request.cursor {
-        Some(cursor) => {
-            let last = decode(cursor)?;
-            scopes.partition_point(|scope| scope.name <= last)
+impl Service {
+    /// Lists the scopes.
+    ///
+    /// # Errors
+    /// An unknown scope.
+    pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
+        let budget = max_tokens(request.max_tokens, &self.config)?;
+        let discovery = self.registry.discover();
+        let current = current(&self.config, &discovery.scopes, None)?;
+        let mut response = ListScopesResponse {
+            current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
+            detected_by: current.rule.clone(),
+            ..ListScopesResponse::default()
+        };
+        let named = request.scope.as_deref().map(str::trim);
+        let named = named.filter(|name| !name.is_empty());
+        check_length("scope", named.unwrap_or_default())?;
+        let all = &discovery.scopes;
+        let scopes = wanted_scopes(self, all, &current, named, &mut response.notes)?;
+        let start = match &request.cursor {
+            Some(cursor) => {
+                let last = decode(cursor)?;
+                scopes.partition_point(|scope| scope.name <= last)
+            }
+            None => 0,
+        };
+        let max = match (named.is_some(), scopes.len()) {
+            (true, _) => LONG_LIST,
+            (false, ..=12) => SHORT_LIST,
+            (false, ..=40) => 3,
+            (false, _) => 0,
+        };
+        let audience = if request.by_agent {
+            Audience::Agent {
+                withholds: self.config.max_status.value.withholds(true),
+            }
+        } else {
+            Audience::Owner
+        };
+        let mut used = FRAME_TOKENS;
+        for (place, scope) in scopes.iter().enumerate().skip(start) {
+            cancel::check()?;
+            let is_own = response.current_scope.as_ref() == Some(&scope.name);
+            let is_shared = scope.manifest.visibility == Visibility::Shared;
+            let shows_details = is_shared || is_own || named.is_some();
+            let mut info = describe(self, scope, shows_details, max, audience);
+            if request.by_agent {
+                remove_operator_fields(&mut info, self);
+            }
+            used += token_cost(&info) + 1;
+            if used > budget && place > start {
+                response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
+                break;
+            }
+            response.scopes.push(info);
         }
-        None => 0,
-    };
-    let max = match (named.is_some(), scopes.len()) {
-        (true, _) => LONG_LIST,
-        (false, ..=12) => SHORT_LIST,
-        (false, ..=40) => 3,
-        (false, _) => 0,
-    };
-    let audience = if request.by_agent {
-        Audience::Agent {
-            withholds: service.config.max_status.value.withholds(true),
+        note_current(self, request.by_agent, all, &current, &mut response.notes);
+        if self.config.pinned.is_none() {
+            let passed_over = discovery.passed_over.into_iter();
+            let about = |(name, reason)| Note::about(NoteKind::ScopeUnavailable, name, reason);
+            response.notes.extend(passed_over.map(about));
         }
-    } else {
-        Audience::Owner
-    };
-    let mut used = FRAME_TOKENS;
-    for (place, scope) in scopes.iter().enumerate().skip(start) {
-        cancel::check()?;
-        let is_own = response.current_scope.as_ref() == Some(&scope.name);
-        let is_shared = scope.manifest.visibility == Visibility::Shared;
-        let shows_details = is_shared || is_own || named.is_some();
-        let mut info = describe(service, scope, shows_details, max, audience);
-        if request.by_agent {
-            remove_operator_fields(&mut info, service);
+        if response.scopes.len() < scopes.len() {
+            response.total = Some(scopes.len() as u64);
         }
-        used += token_cost(&info) + 1;
-        if used > budget && place > start {
-            response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
-            break;
+        frame::limit_notes(&mut response.notes);
+        if token_cost(&response) > budget {
+            frame::shorten_notes(&mut response.notes);
         }
-        response.scopes.push(info);
+        Ok(response)
     }
-    note_current(
-        service,
-        request.by_agent,
-        all,
-        &current,
-        &mut response.notes,
-    );
-    if service.config.pinned.is_none() {
-        let passed_over = discovery.passed_over.into_iter();
-        let about = |(name, reason)| Note::about(NoteKind::ScopeUnavailable, name, reason);
-        response.notes.extend(passed_over.map(about));
-    }
-    if response.scopes.len() < scopes.len() {
-        response.total = Some(scopes.len() as u64);
-    }
-    frame::limit_notes(&mut response.notes);
-    if token_cost(&response) > budget {
-        frame::shorten_notes(&mut response.notes);
-    }
-    Ok(response)
 }
 
 /// The scopes to list: those with a name, else all that this server shows.
@@ -142,7 +135,6 @@ fn wanted_scopes(
     Ok(scopes)
 }
 
-/// Says if there are no scopes, or none is current.
 fn note_current(
     service: &Service,
     by_agent: bool,
@@ -213,12 +205,6 @@ fn decode(cursor: &str) -> Result<String, Error> {
     name.ok_or(invalid.into())
 }
 
-/// Where the owner finds what agents are not shown.
-fn owner_sees() -> Hint {
-    Hint::command("doctor", "shows the details")
-}
-
-/// How many ids of several rows are named.
 const MAX_SHARED_IDS: usize = 3;
 
 /// For whom a scope is described. Names of projects, ids and names of files are text that other
@@ -342,11 +328,7 @@ fn fill_details(
     let mut found = Problems::default();
     found.of_table(service, scope, guard.table());
     found.of_rows(scope, index, &counts, audience);
-    let damaged = match audience {
-        Audience::Owner => damaged(scope).into_iter().map(Message::new).collect(),
-        Audience::Agent { .. } => damage_counted(scope),
-    };
-    for problem in damaged {
+    for problem in damage(scope, audience) {
         found.degrades(problem);
     }
     info.health = Health {
@@ -361,7 +343,6 @@ fn fill_details(
     Ok(())
 }
 
-/// What is wrong with a scope that can be read.
 #[derive(Default)]
 struct Problems {
     messages: Vec<Message>,
@@ -455,28 +436,48 @@ fn shared_ids(scope: &Scope) -> String {
     }
 }
 
-/// Damage in the scope's files: notes that were left out, and lines of the decision log.
-fn damaged(scope: &Scope) -> Vec<String> {
-    let mut problems = scope.store.notes_report().problems;
-    problems.extend(scope.other_database.map(|other| {
+/// Damage in the scope's files: notes that were left out, and lines of the decision log. Agents
+/// learn how much there is.
+fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
+    let mut found = scope.store.notes_report().problems;
+    let decisions = scope.store.decisions().unwrap_or_default();
+    let lines = decisions.damaged();
+    if let Audience::Agent { .. } = audience {
+        let notes = found.len() as u64;
+        found.clear();
+        if notes > 0 {
+            found.push(format!("{} in the files of notes", count(notes, "problem")));
+        }
+        if !lines.is_empty() {
+            let damaged = lines.len() as u64;
+            found.push(format!(
+                "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review \
+                 again",
+                count(damaged, "line"),
+                verb(damaged, "it names", "they name")
+            ));
+        }
+        found.extend(unsigned(&decisions));
+        let details = || Hint::command("doctor", "shows the details");
+        let found = found.into_iter().map(Message::new);
+        return found.map(|message| message.with(details())).collect();
+    }
+    found.extend(scope.other_database.map(|other| {
         format!(
             "`{other}` is in its folder too and is not read; to read it instead, write \
              `store = \"{other}\"` in scope.toml, or give it a scope of its own"
         )
     }));
-    if let Ok(decisions) = scope.store.decisions() {
-        let lines = decisions.damaged();
-        problems.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));
-        if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
-            problems.push(format!(
-                "{DECISION_LOG} has more lines like these, from line {line} on"
-            ));
-        }
-        let signers = decisions.signer_problems().iter();
-        problems.extend(signers.map(|problem| format!("`signers`, {problem}; it allows nobody")));
-        problems.extend(unsigned(&decisions));
+    found.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));
+    if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
+        found.push(format!(
+            "{DECISION_LOG} has more lines like these, from line {line} on"
+        ));
     }
-    problems
+    let signers = decisions.signer_problems().iter();
+    found.extend(signers.map(|problem| format!("`signers`, {problem}; it allows nobody")));
+    found.extend(unsigned(&decisions));
+    found.into_iter().map(Message::new).collect()
 }
 
 /// How many decisions do not count because they lack the signature of a listed signer.
@@ -492,7 +493,6 @@ fn unsigned(decisions: &Decisions) -> Option<String> {
     })
 }
 
-/// The problem with a line of a decision log that cannot be read.
 pub fn damaged_line(damaged: &DamagedLine) -> String {
     let DamagedLine { line, reason, .. } = damaged;
     format!(
@@ -501,35 +501,12 @@ pub fn damaged_line(damaged: &DamagedLine) -> String {
     )
 }
 
-/// As [`damaged`], for agents: how much there is.
-fn damage_counted(scope: &Scope) -> Vec<Message> {
-    let notes = scope.store.notes_report().problems.len() as u64;
-    let decisions = scope.store.decisions().unwrap_or_default();
-    let lines = decisions.damaged().len() as u64;
-    let mut problems = Vec::new();
-    if notes > 0 {
-        let message = format!("{} in the files of notes", count(notes, "problem"));
-        problems.push(Message::new(message).with(owner_sees()));
-    }
-    if lines > 0 {
-        let message = format!(
-            "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review again",
-            count(lines, "line"),
-            verb(lines, "it names", "they name")
-        );
-        problems.push(Message::new(message).with(owner_sees()));
-    }
-    problems.extend(unsigned(&decisions).map(|message| Message::new(message).with(owner_sees())));
-    problems
-}
-
 fn instant(millis: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis)
         .ok()
         .map(time::to_rfc3339)
 }
 
-/// The projects of the memories with these statuses, most memories first.
 fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
     let names = index
         .live()
@@ -544,7 +521,6 @@ fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
         .collect()
 }
 
-/// The tags of approved memories, most used first.
 fn tags(index: &Index, max: usize) -> Vec<TagCount> {
     let approved = index
         .live()

@@ -12,17 +12,15 @@ use super::answer;
 use super::budget::excerpt::Reader;
 use super::meaning;
 use super::open;
-use super::open::{OpenScopes, Records};
+use super::open::{OpenScopes, Record, Records};
 use super::same_id::{self, Holder};
 use super::session_words::{self, SessionEvidence};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use ack_api::cancel;
-use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::time;
-use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note};
+use ack_api::memory::{Memory, Status};
+use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note, cancel, time};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::filter::ResolvedFilters;
@@ -37,20 +35,16 @@ use ack_search::semantic::QueryVector;
 use ack_search::view::View;
 use ack_search::wording::Wording;
 
-/// One search over opened scopes.
 pub(crate) struct Search<'a> {
     pub(super) opened: &'a OpenScopes,
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
-    /// Names of the requested project, folded.
     pub(super) project_names: HashSet<String>,
-    /// The current scope.
     own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
     /// Whether a scope was named, or the process is pinned to one.
     pub(super) is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
-    /// The vector of the query.
     query_vector: Option<QueryVector>,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
@@ -61,10 +55,6 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Prepares a search: resolves the filters for each scope, combines statistics over all of
     /// them, and asks large scopes for candidates.
-    ///
-    /// # Errors
-    /// [`Error::Table`] if the table of a large scope can no longer be searched. It is not used
-    /// again, so a repeated request can be answered.
     pub fn new(
         opened: &'a OpenScopes,
         selection: &Selection,
@@ -113,13 +103,10 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Finds the memory whose neighbours are requested.
     fn find_like(&mut self) -> Result<(), Error> {
         let spec = self.spec;
-        self.like = spec.like.as_ref().and_then(|like| {
-            let (id, scope) = (&like.id, like.scope.as_deref());
-            self.lookup().first(id, scope, spec.filters.status)
-        });
+        let like = spec.like.as_ref();
+        self.like = like.and_then(|like| self.first_holder(&like.id, like.scope.as_deref()));
         if let Some((scope, doc)) = self.like
             && let Some(view) = self.views.get_mut(scope)
         {
@@ -129,7 +116,6 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The terms of a text, with their weights in all scopes.
     fn weigh(&self, text: &str, cursor: Option<&Cursor>) -> (QueryTerms, Bm25Weights) {
         let filters = &self.spec.filters;
         let terms = QueryTerms::parse(text);
@@ -165,7 +151,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks the tables of large scopes for candidates.
     fn fetch_candidates(&mut self) -> Result<(), Error> {
         let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
         let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
@@ -203,7 +188,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the semantic leg runs.
     pub(super) const fn has_meaning(&self) -> bool {
         self.query_vector.is_some()
     }
@@ -214,7 +198,6 @@ impl<'a> Search<'a> {
             .is_some_and(|view| view.has_vector(scored.doc))
     }
 
-    /// The cosine of a memory and the query.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let cosine = || {
             let (view, query) = (self.views.get(scope)?, self.query_vector.as_ref()?);
@@ -224,9 +207,8 @@ impl<'a> Search<'a> {
         cosine().unwrap_or_default()
     }
 
-    /// The scope and number of the memory that an id means; see [`same_id`].
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
-        self.lookup().first(id, None, self.spec.filters.status)
+        self.first_holder(id, None)
     }
 
     /// The note about other scopes that also contain the memory of `like` or `expect`.
@@ -239,7 +221,7 @@ impl<'a> Search<'a> {
         let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
         let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
             .filter_map(|(id, scope)| {
-                let holders = self.lookup().holders(id, scope, self.spec.filters.status);
+                let holders = self.holders(id, scope);
                 let others = same_id::others(&holders, holders.first()?.scope);
                 (!others.is_empty()).then(|| (id.to_owned(), others))
             })
@@ -248,15 +230,31 @@ impl<'a> Search<'a> {
         same_id::note(&shared)
     }
 
-    fn lookup(&self) -> IdLookup<'_> {
-        IdLookup {
-            views: &self.views,
-            names: &self.names,
-            own: self.own_scope.as_deref(),
+    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
+    /// address of a memory.
+    fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
+        let of = |id: &str, scope: Option<&str>| {
+            let indexes = self.names.iter().zip(&self.views);
+            let indexes = indexes.map(|(name, view)| (name.as_str(), view.index));
+            let own = self.own_scope.as_deref();
+            let mut holders = same_id::holders(indexes, own, id, self.spec.filters.status);
+            holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
+            holders
+        };
+        let holders = of(text, scope);
+        match same_id::address(text).filter(|_| holders.is_empty()) {
+            Some((scope, id)) => of(&id, Some(&scope)),
+            None => holders,
         }
     }
 
-    /// The name of a scope of the search.
+    /// The scope and number of the memory that an id argument means, unless it is rejected.
+    fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
+        let holders = self.holders(text, scope);
+        let mut found = holders.iter();
+        found.find_map(|holder| Some((holder.number, holder.doc?)))
+    }
+
     pub(super) fn name(&self, scope: usize) -> Option<&str> {
         self.names.get(scope).map(String::as_str)
     }
@@ -299,9 +297,6 @@ impl<'a> Search<'a> {
     }
 
     /// Retrieves, ranks and reads one page.
-    ///
-    /// # Errors
-    /// A store became unreadable during the search.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let found = self.retrieve();
         cancel::check()?;
@@ -381,16 +376,16 @@ impl<'a> Search<'a> {
             cancel::check()?;
             let (batch, following) = rest.split_at(rest.len().min(limit + 2));
             rest = following;
-            let Records {
-                found: mut records,
-                mut contradicted,
-                ..
-            } = self.records(batch, &mut page.failed)?;
+            let mut records = self.records(batch, &mut page.failed)?.found;
             for place in batch {
                 let (scope, id) = self.identity(place);
                 rank += 1;
                 let key = (place.candidate.scope, id);
-                let Some(memory) = records.remove(&key) else {
+                let Some(Record {
+                    memory,
+                    contradictions,
+                }) = records.remove(&key)
+                else {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
@@ -423,12 +418,12 @@ impl<'a> Search<'a> {
                     }
                 };
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
-                let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
                     let staleness = &self.opened.staleness;
-                    staleness.mark(&mut hit, &memory, &open.scope, others);
+                    staleness.mark(&mut hit, &memory, &open.scope, contradictions);
                 }
-                page.add(Hit::new(hit, memory, number), &contained);
+                let text = self.select_text(&mut hit, &memory, &mut reader);
+                page.add(Hit::new(hit, memory, text, number), &contained);
                 if let Some(wording) = wording {
                     shown.add(wording, &contained);
                 }
@@ -447,12 +442,10 @@ impl<'a> Search<'a> {
         )
     }
 
-    /// The search terms.
     fn terms(&self) -> Option<&QueryTerms> {
         self.terms.as_ref().map(|(terms, _)| terms)
     }
 
-    /// The statistics of this search, for the cursor.
     pub fn bm25(&self) -> Option<&Bm25Weights> {
         self.terms.as_ref().map(|(_, bm25)| bm25)
     }
@@ -521,7 +514,6 @@ impl<'a> Search<'a> {
         if self.spec.is_proposal {
             return hit;
         }
-        self.select_text(&mut hit, memory, reader);
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::to_date);
@@ -544,47 +536,5 @@ impl<'a> Search<'a> {
             hit.explanation = Some(self.explanation(&ranked.candidate, rank, candidates));
         }
         hit
-    }
-}
-
-/// The scopes of a search, for looking up ids.
-struct IdLookup<'a> {
-    views: &'a [View<'a>],
-    names: &'a [String],
-    own: Option<&'a str>,
-}
-
-impl<'a> IdLookup<'a> {
-    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
-    /// address of a memory.
-    fn holders(&self, text: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
-        let of = |id: &str, scope: Option<&str>| {
-            let indexes = self
-                .names
-                .iter()
-                .zip(self.views)
-                .map(|(name, view)| (name.as_str(), view.index));
-            let mut holders = same_id::holders(indexes, self.own, id, filter);
-            holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
-            holders
-        };
-        let holders = of(text, scope);
-        match same_id::address(text).filter(|_| holders.is_empty()) {
-            Some((scope, id)) => of(&id, Some(&scope)),
-            None => holders,
-        }
-    }
-
-    /// The scope and number of the memory that is meant, unless it is rejected.
-    fn first(
-        &self,
-        text: &str,
-        scope: Option<&str>,
-        filter: StatusFilter,
-    ) -> Option<(usize, DocId)> {
-        let holders = self.holders(text, scope, filter);
-        holders
-            .iter()
-            .find_map(|holder| Some((holder.number, holder.doc?)))
     }
 }

@@ -11,17 +11,14 @@ use crate::scope::resolve::{current_by_manifests, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
 
-/// How long to wait for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 /// How long a result is reused for the instructions.
 const MAX_AGE: Duration = Duration::from_secs(5);
 /// The largest store whose memories are counted for the instructions.
 const MAX_STORE_BYTES: u64 = 64 << 20;
 
-/// Whether people have reviewed the served memories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReviewState {
-    /// They have.
     #[default]
     Reviewed,
     /// A searched scope has unreviewed notes that count as approved.
@@ -32,18 +29,12 @@ pub enum ReviewState {
     Nothing,
 }
 
-/// The state of the searched memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceState {
-    /// Whether people have reviewed them.
     pub review: ReviewState,
-    /// Whether agents may ask for memories that wait for review.
     pub may_ask_unreviewed: bool,
-    /// The scope that this server is pinned to.
     pub pinned: Option<String>,
-    /// Whether there is no such scope.
     pub is_pin_missing: bool,
-    /// The current scope, if it is private.
     pub private: Option<String>,
     /// How many memories wait for review, if none is approved.
     pub waiting: Option<u64>,

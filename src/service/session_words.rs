@@ -27,19 +27,15 @@ use ack_search::view::{EligibilityRules, View};
 
 /// The weight of a word in the session, relative to the same word in the memory itself.
 const SESSION_WEIGHT: f32 = 0.3;
-/// Maximum words to show.
 const MAX_SHOWN_WORDS: usize = 5;
 
 /// Evidence for a memory outside its own text.
 #[derive(Debug)]
 pub(super) struct SessionEvidence {
-    /// Position of the scope in the list of views.
     pub scope: usize,
-    /// The memory.
     pub doc: DocId,
     /// Its contribution to the lexical score.
     pub weight: f32,
-    /// The words, as written in the session.
     pub words: String,
 }
 

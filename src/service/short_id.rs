@@ -7,45 +7,32 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes, RecordKey};
+use super::open::{OpenScope, OpenScopes};
 use crate::service::error::Error;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::inverted::Index;
 
-/// The minimum length of a short id, in bytes.
 const MIN_BYTES: usize = 4;
 /// The longest common prefix that a short id leaves out.
 const MAX_PREFIX: usize = 8;
-/// Maximum memories to list for an ambiguous prefix.
 const MAX_MATCHES: usize = 20;
 
-/// A memory whose id begins with the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdMatch {
-    /// Its id.
     pub id: String,
-    /// The scope that holds it.
     pub scope: String,
-    /// Its title.
     pub title: String,
-    /// Its status.
     pub status: Status,
 }
 
-/// The memories that a prefix may mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdMatches {
-    /// The first few.
     pub matches: Vec<IdMatch>,
-    /// How many there are.
     pub total: usize,
 }
 
 impl Service {
     /// The memories whose ids begin with the typed text; empty if the text is a complete id.
-    ///
-    /// # Errors
-    /// There is no scope, or no readable store.
     pub fn ids_with_prefix(
         &self,
         typed: &str,
@@ -60,18 +47,10 @@ impl Service {
         if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
             return Ok(IdMatches::default());
         }
-        let mut wanted = Vec::new();
-        for (number, open) in opened.iter().enumerate() {
-            let Some(index) = open.index() else { continue };
-            wanted.extend(
-                index
-                    .live()
-                    .filter(|(_, doc)| filter.allows(doc.status))
-                    .filter(|(doc, _)| has_prefix(index.id(*doc), &typed))
-                    .map(|(doc, _)| (index.id(doc), RecordKey { scope: number, doc })),
-            );
-        }
-        wanted.sort_by(|a, b| a.0.cmp(b.0));
+        let mut wanted = opened.ordered(|index, doc, row| {
+            let id = index.id(doc);
+            (filter.allows(row.status) && has_prefix(id, &typed)).then_some(id)
+        });
         let total = wanted.len();
         wanted.truncate(MAX_MATCHES);
         // The index may have an old status, so the store decides.
@@ -79,7 +58,8 @@ impl Service {
         let matches: Vec<IdMatch> = wanted
             .iter()
             .filter_map(|(id, wanted)| {
-                let memory = records.found.get(&(wanted.scope, (*id).to_owned()))?;
+                let record = records.found.get(&(wanted.scope, (*id).to_owned()))?;
+                let memory = &record.memory;
                 Some(IdMatch {
                     id: memory.id.clone(),
                     scope: opened.get(wanted.scope)?.name().to_owned(),
@@ -96,9 +76,6 @@ impl Service {
     }
 
     /// The shortest form of each id that is unique in the searched scopes.
-    ///
-    /// # Errors
-    /// There is no scope, or no readable store.
     pub(crate) fn short_ids(
         &self,
         ids: &[&str],
@@ -106,19 +83,11 @@ impl Service {
     ) -> Result<HashMap<String, String>, Error> {
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
-        let mut forms: Vec<IdForm<'_>> = ids.iter().map(|id| IdForm::of(id)).collect();
-        for index in opened.iter().filter_map(OpenScope::index) {
-            for (doc, _) in index.live() {
-                let other = index.id(doc);
-                forms
-                    .iter_mut()
-                    .for_each(|form| form.distinguish_from(other));
-            }
-        }
-        Ok(forms
-            .into_iter()
-            .map(|form| (form.id.to_owned(), form.shortest()))
-            .collect())
+        let indexes = opened.iter().filter_map(OpenScope::index);
+        let known = indexes.flat_map(|index| index.live().map(|(doc, _)| index.id(doc)));
+        let short = ShortIds::of(known.chain(ids.iter().copied()));
+        let forms = ids.iter().map(|id| ((*id).to_owned(), short.shortest(id)));
+        Ok(forms.collect())
     }
 }
 
@@ -132,11 +101,10 @@ pub struct ShortIds {
 }
 
 impl ShortIds {
-    /// The forms of these ids.
-    pub fn of(ids: impl Iterator<Item = String>) -> Self {
-        let ids: BTreeSet<String> = ids.collect();
+    pub fn of<T: AsRef<str> + Ord>(ids: impl Iterator<Item = T>) -> Self {
+        let ids: BTreeSet<T> = ids.collect();
         let mut short = Self::default();
-        for id in &ids {
+        for id in ids.iter().map(AsRef::as_ref) {
             short.parts.push(own_part(id).to_ascii_lowercase());
             if let Some((code, number)) = code_and_number(id) {
                 let codes = short.codes.entry(number.to_owned()).or_default();
@@ -150,17 +118,30 @@ impl ShortIds {
 
     /// The shortest form of an id; the whole of one that is not known.
     pub fn shortest(&self, id: &str) -> String {
-        let Some(shared) = longest_shared(&self.parts, own_part(id)) else {
+        let own = own_part(id);
+        let Some(shared) = longest_shared(&self.parts, own) else {
             return id.to_owned();
         };
-        let shared_code = code_and_number(id)
-            .and_then(|(code, number)| longest_shared(self.codes.get(number)?, code));
-        let form = IdForm {
-            id,
-            shared,
-            shared_code: shared_code.unwrap_or_default(),
+        if let Some((code, number)) = code_and_number(id) {
+            let codes = self.codes.get(number);
+            let shared = codes.and_then(|codes| longest_shared(codes, code));
+            if let Some(code) = code.get(..(shared.unwrap_or(0) + 1).max(MIN_BYTES)) {
+                let number = number.trim_start_matches('0');
+                return format!("{code}-{}", if number.is_empty() { "0" } else { number });
+            }
+        }
+        // What follows `@`, as in `@edited`, would not be understood if it were cut.
+        let end = own.rfind('@').unwrap_or(own.len());
+        let end = end.min(own.len().saturating_sub(3));
+        // A form of digits could be the number of a result.
+        let is_clear = |form: &&str| {
+            form.ends_with(char::is_alphanumeric) && !form.bytes().all(|byte| byte.is_ascii_digit())
         };
-        form.shortest()
+        ((shared + 1).max(MIN_BYTES)..=end)
+            .filter_map(|length| own.get(..length))
+            .find(is_clear)
+            .unwrap_or(id)
+            .to_owned()
     }
 }
 
@@ -171,11 +152,11 @@ fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
     let at = sorted.binary_search(&text).ok()?;
     let before = at.checked_sub(1).and_then(|at| sorted.get(at));
     let both = before.into_iter().chain(sorted.get(at + 1));
-    Some(
-        both.map(|other| common_prefix(&text, other))
-            .max()
-            .unwrap_or(0),
-    )
+    let shared = both.map(|other| {
+        let pairs = text.bytes().zip(other.bytes());
+        pairs.take_while(|(a, b)| a == b).count()
+    });
+    Some(shared.max().unwrap_or(0))
 }
 
 /// An id without the prefix common to all ids of its program.
@@ -196,7 +177,6 @@ fn own_part(id: &str) -> &str {
     }
 }
 
-/// The code and number of a native id.
 fn code_and_number(id: &str) -> Option<(&str, &str)> {
     let mut parts = id.strip_prefix("ack_")?.split('_');
     let (code, day, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -233,83 +213,15 @@ pub fn has_prefix(id: &str, typed: &str) -> bool {
     }
 }
 
-/// What distinguishes an id from the others.
-struct IdForm<'a> {
-    id: &'a str,
-    /// The longest prefix of its own part that another id shares, in bytes.
-    shared: usize,
-    /// For a native id, the longest prefix of its code that another id with the same number shares.
-    shared_code: usize,
-}
-
-impl<'a> IdForm<'a> {
-    const fn of(id: &'a str) -> Self {
-        Self {
-            id,
-            shared: 0,
-            shared_code: 0,
-        }
-    }
-
-    fn distinguish_from(&mut self, other: &str) {
-        if other == self.id {
-            return;
-        }
-        self.shared = self
-            .shared
-            .max(common_prefix(own_part(self.id), own_part(other)));
-        if let (Some((code, number)), Some((other_code, other_number))) =
-            (code_and_number(self.id), code_and_number(other))
-            && number == other_number
-        {
-            self.shared_code = self.shared_code.max(common_prefix(code, other_code));
-        }
-    }
-
-    fn shortest(&self) -> String {
-        if let Some((code, number)) = code_and_number(self.id)
-            && let Some(code) = code.get(..(self.shared_code + 1).max(MIN_BYTES))
-        {
-            let number = number.trim_start_matches('0');
-            return format!("{code}-{}", if number.is_empty() { "0" } else { number });
-        }
-        let own_part_of_id = own_part(self.id);
-        // What follows `@`, as in `@edited`, would not be understood if it were cut.
-        let end = own_part_of_id.rfind('@').unwrap_or(own_part_of_id.len());
-        let mut length = (self.shared + 1).max(MIN_BYTES);
-        while let Some(form) = own_part_of_id.get(..length).filter(|_| length <= end) {
-            // Avoid a form that ends in a separator, or could be the number of a result.
-            let numeric = form.bytes().all(|byte| byte.is_ascii_digit());
-            if !numeric
-                && form.ends_with(|c: char| c.is_alphanumeric())
-                && length + 2 < own_part_of_id.len()
-            {
-                return form.to_owned();
-            }
-            length += 1;
-        }
-        self.id.to_owned()
-    }
-}
-
-/// The length of the common prefix of two texts.
-fn common_prefix(a: &str, b: &str) -> usize {
-    a.bytes()
-        .zip(b.bytes())
-        .take_while(|(a, b)| a.eq_ignore_ascii_case(b))
-        .count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(ids: &[&str], short: &[&str]) {
+        let forms = ShortIds::of(ids.iter());
         for (id, expected) in ids.iter().zip(short) {
-            let mut form = IdForm::of(id);
-            ids.iter().for_each(|other| form.distinguish_from(other));
-            let form = form.shortest();
+            let form = forms.shortest(id);
             assert_eq!(&form, expected);
             let matching: Vec<&&str> = ids
                 .iter()
@@ -357,29 +269,12 @@ mod tests {
             &["abc", "Abd", "überlang-und-eigen"],
             &["abc", "Abd", "übe"],
         );
-    }
-
-    #[test]
-    fn the_short_forms_of_many_ids_are_those_of_each() {
-        let ids = [
-            "ack_7be29d_2026-02-09_001",
-            "ack_7be29d_2026-02-09_002",
-            "ack_7be1ff_2026-03-09_002",
-            "ack_7be29d_2026-02-10_001",
-            "obs-abcdefgh",
-            "les-abcdefgh",
-            "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11",
-            "3f2a9c1e-ffff-4a8e-9d57-6a8f0c2b7e11",
-            "Abcdefghij",
-            "obs-1",
-        ];
-        let short = ShortIds::of(ids.iter().map(|id| (*id).to_owned()));
-        for id in ids {
-            let mut form = IdForm::of(id);
-            ids.iter().for_each(|other| form.distinguish_from(other));
-            assert_eq!(short.shortest(id), form.shortest());
-        }
-        assert_eq!(short.shortest("3f2a9c1e-unknown"), "3f2a9c1e-unknown");
+        check(
+            &["obs-abcdefgh", "les-abcdefgh"],
+            &["obs-abcdefgh", "les-abcdefgh"],
+        );
+        let short = ShortIds::of(std::iter::once("known"));
+        assert_eq!(short.shortest("unknown"), "unknown");
     }
 
     #[test]

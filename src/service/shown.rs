@@ -1,8 +1,8 @@
 //! What an answer already shows, so that what another memory contains is not shown again.
 
+use ack_api::memory::Memory;
 use ack_search::wording::Wording;
 
-/// The memories of an answer, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Shown(Vec<Wording>);
 
@@ -42,25 +42,27 @@ impl Shown {
         put(&mut self.0, 0, wording, contained);
     }
 
-    /// Adds a memory to a list too. The list begins with the shown one at `first`.
+    /// Adds a memory to a list too, which begins with the shown one at `first`, unless another one
+    /// says all of it. Other lists keep what they have.
     pub fn add_to<T>(
         &mut self,
         list: &mut Vec<T>,
         first: usize,
-        (wording, entry): (Wording, T),
-        contained: &[usize],
+        memory: &Memory,
+        entry: impl FnOnce() -> T,
     ) {
-        self.add(wording, contained);
-        put(list, first, entry, contained);
+        let wording = Wording::of(memory);
+        if let Overlap::Contains(contained) = self.overlap(&wording, first, |_| true) {
+            self.add(wording, &contained);
+            put(list, first, entry(), &contained);
+        }
     }
 
-    /// The number of memories.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Puts an entry in the place of others, of which the list has those from `first` on.
 fn put<T>(list: &mut Vec<T>, first: usize, entry: T, contained: &[usize]) {
     for at in contained.iter().rev() {
         list.remove(at - first);

@@ -10,7 +10,7 @@
 use std::sync::OnceLock;
 
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::{Contradiction, MemoryHit, text};
+use ack_api::{Contradiction, Detail, MemoryHit, text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -18,9 +18,9 @@ use jiff::tz::TimeZone;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
+use crate::service::answer;
 use crate::service::engine::Service;
 
-/// What memories are checked against.
 #[derive(Debug)]
 pub struct Staleness {
     today: Date,
@@ -39,7 +39,6 @@ impl Service {
 }
 
 impl Staleness {
-    /// Checks against a day and a project.
     pub fn new(now: Timestamp, current: &Current, bounds: Bounds) -> Self {
         Self {
             today: now.to_zoned(TimeZone::UTC).date(),
@@ -83,6 +82,19 @@ impl Staleness {
             let is_dismissed = other.is_newer() && is_dismissed(memory, &contradiction_mark(other));
             other.age = other.age.filter(|_| !is_dismissed);
         }
+    }
+
+    /// A short result with the reasons to doubt it. It names no successor, which may not be visible.
+    pub fn hit(
+        &self,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: Vec<Contradiction>,
+    ) -> MemoryHit {
+        let mut hit = answer::hit(memory, &scope.name, Detail::Concise);
+        hit.superseded_by = None;
+        self.mark(&mut hit, memory, scope, contradictions);
+        hit
     }
 
     /// Whether a memory belongs to the project with the working tree here.
@@ -147,7 +159,6 @@ pub fn withdrawn_mark(memory: &Memory) -> Option<String> {
     Some(format!("its author marked it {}", word.unwrap_or_default()))
 }
 
-/// The mark of a memory that a newer one contradicts.
 fn contradiction_mark(newer: &Contradiction) -> String {
     format!("the newer {} contradicts it", newer.id)
 }

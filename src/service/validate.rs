@@ -12,8 +12,7 @@ use crate::config::Config;
 use crate::service::budget::page::RESULT_TOKENS;
 use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
-use ack_api::time;
-use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
+use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
 use ack_search::retrieve::MIN_COSINE;
@@ -36,49 +35,34 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
         ("expect", &request.expect),
         ("cursor", &request.cursor),
     ];
-    let lists = [("tags", &request.tags), ("files", &request.files)];
-    let texts = texts
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text.as_deref()?)));
-    let entries = lists.into_iter().flat_map(|(name, list)| {
-        list.iter()
-            .flatten()
-            .map(move |entry| (name, entry.as_str()))
-    });
-    texts
-        .chain(entries)
-        .try_for_each(|(name, text)| check_length(name, text))
+    for (name, text) in texts {
+        check_length(name, text.as_deref().unwrap_or_default())?;
+    }
+    for (name, list) in [("tags", &request.tags), ("files", &request.files)] {
+        let mut entries = list.iter().flatten();
+        entries.try_for_each(|entry| check_length(name, entry))?;
+    }
+    Ok(())
 }
 
-/// A query after all checks.
 #[derive(Default)]
 pub struct QuerySpec {
-    /// The text, if there is one.
     pub text: Option<String>,
     /// The text for the semantic search, if it differs from the text for the words.
     pub meaning: Option<String>,
-    /// The filters.
     pub filters: Filters,
-    /// Results per page.
     pub limit: usize,
     /// Whether to return as many results as fit, because an agent gave a token limit but no number
     /// of results.
     pub fills_budget: bool,
-    /// Maximum tokens of the answer.
     pub tokens: usize,
-    /// How much of each memory to show.
     pub detail: Detail,
-    /// Whether to explain the ranking.
     pub explain: bool,
-    /// Which legs run.
     pub mode: Mode,
-    /// The memory whose neighbours are requested.
     pub like: Option<Like>,
-    /// The memory that is expected in the answer.
     pub expect: Option<String>,
     /// Minimum cosine of a memory that shares no word with the query.
     pub min_cosine: Option<f32>,
-    /// Whether a list starts with the oldest memory.
     pub oldest: bool,
     /// Whether to look in sessions for words that no memory contains.
     pub sessions: bool,
@@ -93,9 +77,7 @@ pub struct QuerySpec {
     pub withheld: Option<StatusFilter>,
 }
 
-/// A memory whose neighbours are requested.
 pub struct Like {
-    /// Its id.
     pub id: String,
     /// The scope that contains it. If missing, see [`super::same_id`].
     pub scope: Option<String>,
@@ -127,7 +109,6 @@ impl QuerySpec {
         }
     }
 
-    /// A query by words and their meaning.
     pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             text: Some(text.to_owned()),
@@ -136,9 +117,6 @@ impl QuerySpec {
     }
 
     /// Checks the arguments of `query_memories`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`].
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
         let like = given(&request.like);
@@ -212,7 +190,6 @@ impl QuerySpec {
     }
 }
 
-/// How much a page holds.
 struct PageSize {
     limit: usize,
     tokens: usize,
@@ -252,7 +229,6 @@ fn given(text: &Option<String>) -> Option<&str> {
 /// The first instant, and the first one after the last, in milliseconds since 1970.
 type Days = (Option<i64>, Option<i64>);
 
-/// The days between which a memory was written.
 fn days(request: &QueryRequest) -> Result<Days, Error> {
     let since = day("since", request.since.as_deref(), false)?;
     let until = day("until", request.until.as_deref(), true)?;
@@ -269,18 +245,10 @@ fn days(request: &QueryRequest) -> Result<Days, Error> {
     Ok((since, until))
 }
 
-/// Checks `max_tokens` of any request.
-///
-/// # Errors
-/// [`Error::InvalidArgument`].
 pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
     number("max_tokens", value, 200, 20_000, config.tokens.value)
 }
 
-/// A whole number within limits, or the default.
-///
-/// # Errors
-/// [`Error::InvalidArgument`], with the nearest allowed number.
 pub fn number(
     argument: &str,
     value: Option<i64>,
@@ -327,19 +295,16 @@ fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, 
     let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
-    match time::day_bound(value, until) {
-        Some(instant) => Ok(Some(instant.as_millisecond())),
-        None => {
-            let nearest = time::nearest_day(value);
-            Err(Error::InvalidArgument {
-                argument: argument.to_owned(),
-                value: ack_api::text::line(value, 60),
-                allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
-                example: Some(
-                    json!({ argument: nearest.as_deref().unwrap_or("2026-01-31") }).to_string(),
-                ),
-                nearest: nearest.into_iter().collect(),
-            })
-        }
+    if let Some(instant) = time::day_bound(value, until) {
+        return Ok(Some(instant.as_millisecond()));
     }
+    let nearest = time::nearest_day(value);
+    let example = nearest.as_deref().unwrap_or("2026-01-31");
+    Err(Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: ack_api::text::line(value, 60),
+        allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
+        example: Some(json!({ argument: example }).to_string()),
+        nearest: nearest.into_iter().collect(),
+    })
 }

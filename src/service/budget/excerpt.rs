@@ -3,17 +3,15 @@
 
 use std::collections::HashSet;
 
-use ack_api::MemoryHit;
 use ack_api::memory::Memory;
-use ack_api::text;
+use ack_api::{MemoryHit, text};
 use ack_search::bm25::Bm25Weights;
 use ack_search::lexical::Matcher;
 
+use super::sentences;
 use crate::service::answer;
 
-/// Maximum characters of an excerpt.
 const MAX_EXCERPT_CHARS: usize = 160;
-/// What Markdown writes around strong text.
 const EMPHASIS: &str = "**";
 /// How many words stand beside a link of which they only say what it is: `see also`.
 const MAX_WORDS_OF_LINK: usize = 2;
@@ -27,7 +25,6 @@ const MAX_PAGE_BYTES: usize = 120_000;
 /// Reads the texts of a page's results. How much it compares with the question is limited, so that
 /// a page of very long memories is not slow.
 pub struct Reader<'a> {
-    /// The words of the question.
     pub matcher: Option<Matcher<'a>>,
     /// The bytes that it may still compare.
     left: usize,
@@ -54,7 +51,6 @@ impl<'a> Reader<'a> {
         new.map(|(weight, _)| weight).sum::<f32>()
     }
 
-    /// The words of the question in a title.
     fn title_words(&mut self, title: &str) -> HashSet<String> {
         let words = self.matcher.as_mut();
         let words = words.map_or_else(Vec::new, |matcher| matcher.matching_words(title));
@@ -126,7 +122,9 @@ fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
     let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));
     let title = trim_punctuation(&memory.title);
-    sentences(read.unwrap_or_default()).filter(move |sentence| {
+    let paragraphs = paragraphs(read.unwrap_or_default());
+    let sentences = paragraphs.flat_map(sentences).map(str::trim);
+    sentences.filter(move |sentence| {
         sentence.chars().any(char::is_alphanumeric)
             && trim_punctuation(sentence) != title
             && !is_lone_link(sentence)
@@ -155,25 +153,6 @@ fn is_lone_link(sentence: &str) -> bool {
     let words = rest.split_whitespace().filter(|word| !is_address(word));
     let words = words.filter(|word| word.chars().any(char::is_alphanumeric));
     has_link && words.count() <= MAX_WORDS_OF_LINK
-}
-
-/// The sentences of a text. A sentence ends with a paragraph or an entry of a list, or with
-/// punctuation and a space. Headings, rules and code fences are not sentences.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let parts = paragraphs(text).flat_map(|paragraph| {
-        paragraph
-            .split_inclusive(['。', '！', '？'])
-            .flat_map(|part| {
-                let mut rest = Some(part);
-                std::iter::from_fn(move || {
-                    let now = rest?;
-                    let end = first_sentence_end(now);
-                    rest = end.and_then(|end| now.get(end..));
-                    end.map_or(Some(now), |end| now.get(..end))
-                })
-            })
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
 /// The paragraphs of a text and the entries of its lists, without their marks. A line that goes on
@@ -229,17 +208,6 @@ fn without_mark(line: &str) -> &str {
             None => return rest,
         }
     }
-}
-
-/// The end of the first sentence of a paragraph, if another one follows.
-fn first_sentence_end(paragraph: &str) -> Option<usize> {
-    let mut blanks = paragraph.match_indices([' ', '\n']);
-    let ended = |at: usize| {
-        let before = paragraph.get(..at).unwrap_or_default();
-        let last = before.rsplit(char::is_whitespace).next();
-        last.is_some_and(text::ends_sentence)
-    };
-    blanks.find(|(at, _)| ended(*at)).map(|(at, _)| at + 1)
 }
 
 /// A text without surrounding punctuation, for comparison.

@@ -3,9 +3,7 @@
 
 use ack_api::{Hint, Note, NoteKind, Searched, Tool};
 
-/// Maximum scopes listed by name. The others are only counted.
 const MAX_SCOPES: usize = 20;
-/// Maximum skipped scopes listed with the reason.
 const MAX_SKIPPED: usize = 10;
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_SIMILAR: usize = 5;
@@ -51,7 +49,6 @@ pub fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> 
     searched.scopes.sort();
 }
 
-/// Keeps some of the skipped scopes, and counts the others.
 pub fn keep_skipped(searched: &mut Searched, max: usize) {
     searched.more_skipped += searched.skipped.len().saturating_sub(max) as u64;
     searched.skipped.truncate(max);
@@ -96,14 +93,12 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
     }));
 }
 
-/// Keeps the kind of each note and the beginning of its message.
 pub fn shorten_notes(notes: &mut [Note]) {
     for note in notes {
         note.message.shorten(60);
     }
 }
 
-/// Keeps the kind of each note only.
 pub fn replace_notes(notes: &mut [Note]) {
     for note in notes {
         note.message = "shortened to fit max_tokens".into();
@@ -113,25 +108,6 @@ pub fn replace_notes(notes: &mut [Note]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_current_scope_and_those_with_results_are_listed_first() {
-        let mut searched = Searched {
-            scopes: (0..1_000).map(|number| format!("s{number:04}")).collect(),
-            current_scope: Some("s0999".to_owned()),
-            ..Searched::default()
-        };
-        limit_searched(&mut searched, |name| name == "s0500");
-        assert_eq!(
-            (searched.scopes.len(), searched.more_scopes),
-            (MAX_SCOPES, 980)
-        );
-        for name in ["s0000", "s0017", "s0500", "s0999"] {
-            assert!(searched.scopes.iter().any(|scope| scope == name), "{name}");
-        }
-        drop_names(&mut searched);
-        assert_eq!((searched.scopes.len(), searched.more_scopes), (0, 1_000));
-    }
 
     #[test]
     fn notes_of_one_kind_are_summed_up() {

@@ -1,29 +1,27 @@
 //! The page of a search: how many results it holds, and how much it shows of each.
 
 use super::passage::Question;
-use super::{Shown, cut_hit, cut_memory, frame, frame_cost, limit_also, shrink, token_cost};
+use super::{cut_hit, cut_memory, frame, frame_cost, limit_also, shrink, token_cost};
 use crate::service::search::{Page, Search};
-use ack_api::number::{count, grouped};
-use ack_api::text;
-use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool};
+use ack_api::number::count;
+use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool, text};
 
 /// Average tokens per result of a page for an agent, as structure.
 pub const RESULT_TOKENS: usize = 131;
-/// The same as text.
-const RESULT_TEXT_TOKENS: usize = 107;
+/// How many fewer it may take as text. An agent sees one of them, which depends on its client.
+const FEWER_AS_TEXT: usize = 30;
+/// What the layout of a line costs in tokens.
+const LINE_TOKENS: usize = 3;
 /// Tokens of such a page, not counting its results.
 const PAGE_FRAME_TOKENS: usize = 30;
 /// Tokens of a comma and of the field `more_facts`.
 const MORE_TOKENS: usize = 7;
-/// Tokens of a cursor and of notes about what is cut.
 const CURSOR_TOKENS: usize = 60;
 /// What a result with a part of its text must have room for, besides its other fields.
 const MIN_TEXT_TOKENS: usize = 100;
 /// How often a text is cut again to fill the limit.
 const MAX_ATTEMPTS: usize = 6;
-/// Maximum results that a note about cut texts names.
 const MAX_NAMED: usize = 3;
-/// Maximum characters of a title on a page for an agent.
 const TITLE_CAP: usize = 200;
 /// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
@@ -35,10 +33,6 @@ const TIGHT_LINES: [Tightness; 5] = [
     Tightness::new(45, 12, 2),
     Tightness::new(30, 12, 2),
 ];
-/// What the layout of a line costs in tokens.
-const LINE_TOKENS: usize = 3;
-/// What the line costs that counts further facts.
-const MORE_FACTS_TOKENS: usize = 6;
 
 /// Shortens a page until the whole answer is within its limit. A full result for which there is no
 /// room shows a part of its text: the first one, or the last one if there is room for a part.
@@ -66,11 +60,7 @@ pub fn fit(
     if spec.by_agent && spec.detail == Detail::Concise && !spec.explain {
         // Results come before further facts. Each takes a comma, and the number of further facts.
         let room = room.saturating_sub(wanted * MORE_TOKENS);
-        let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(room);
-        let budget = Cost {
-            structure: usual(RESULT_TOKENS),
-            text: usual(RESULT_TEXT_TOKENS),
-        };
+        let budget = room.min(PAGE_FRAME_TOKENS + wanted * RESULT_TOKENS);
         fit_lines(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
     }
     let mut whole = 0;
@@ -92,7 +82,7 @@ pub fn fit(
     }
     page.end_before(whole.max(1));
     loop {
-        let mut answer = fitting.answer(&frame, &page, None);
+        let mut answer = fitting.answer(&frame, &page);
         if token_cost(&answer) <= bound {
             return answer;
         }
@@ -182,7 +172,6 @@ fn strip(hit: &mut MemoryHit, title: usize) {
     *hit = bare;
 }
 
-/// What an answer is made of, besides its page.
 struct Fitting<'a> {
     request: &'a QueryRequest,
     search: &'a Search<'a>,
@@ -191,8 +180,7 @@ struct Fitting<'a> {
 }
 
 impl Fitting<'_> {
-    /// The answer with a page. `part` is what its last result shows if that is cut.
-    fn answer(&self, frame: &QueryResponse, page: &Page, part: Option<Shown>) -> QueryResponse {
+    fn answer(&self, frame: &QueryResponse, page: &Page) -> QueryResponse {
         let mut answer = frame.clone();
         answer.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
         let cursor = page.cursor(self.request, self.search.bm25());
@@ -205,7 +193,7 @@ impl Fitting<'_> {
             let note = Note::new(NoteKind::Cut, message);
             answer.notes.push(note.with(Hint::NextPage));
         }
-        answer.notes.extend(note_cut_texts(page, part));
+        answer.notes.extend(note_cut_texts(page));
         answer
     }
 
@@ -220,7 +208,7 @@ impl Fitting<'_> {
     ) -> Option<QueryResponse> {
         let spec = self.search.spec;
         let next = page.hits.get(whole)?;
-        let original = next.hit.clone();
+        let (original, shown) = (next.hit.clone(), next.shown);
         let has_text = next.memory.narrative.is_some() || !next.memory.facts.is_empty();
         // The memories folded into a result are not cut, but continued on the next page.
         let max_frame_cost = if original.also.is_empty() {
@@ -238,8 +226,8 @@ impl Fitting<'_> {
         for _ in 0..MAX_ATTEMPTS {
             let last = page.hits.get_mut(whole)?;
             last.hit = original.clone();
-            let part = cut_memory(&mut last.hit, &last.memory, room, question);
-            let answer = self.answer(frame, page, Some(part));
+            last.shown = Some(cut_memory(&mut last.hit, &last.memory, room, question));
+            let answer = self.answer(frame, page);
             let cost = token_cost(&answer);
             if cost > spec.tokens {
                 room = room.saturating_sub(cost - spec.tokens + 1);
@@ -255,28 +243,18 @@ impl Fitting<'_> {
             room += left;
         }
         if best.is_none() {
-            page.hits.get_mut(whole)?.hit = original;
+            let last = page.hits.get_mut(whole)?;
+            (last.hit, last.shown) = (original, shown);
         }
         best.map(|(_, answer)| answer)
     }
 }
 
 /// The note about results that show only a part of their texts.
-fn note_cut_texts(page: &Page, part: Option<Shown>) -> Option<Note> {
-    let last = page.hits.len().checked_sub(1)?;
-    let messages = page.hits.iter().enumerate().filter_map(|(number, hit)| {
-        let whole = hit.memory.narrative.as_deref().unwrap_or_default();
-        let what = match part.filter(|_| number == last) {
-            Some(part) => part.message()?,
-            None if whole.len() <= text::BLOCK_CAP => return None,
-            None => {
-                let shown = hit.hit.narrative.as_deref()?;
-                let (shown, all) = (shown.chars().count(), whole.chars().count());
-                let (shown, all) = (grouped(shown as u64), grouped(all as u64));
-                format!("{shown} of {all} characters of its text")
-            }
-        };
-        Some(format!("`{}` shows {what}", hit.hit.id))
+fn note_cut_texts(page: &Page) -> Option<Note> {
+    let messages = page.hits.iter().filter_map(|hit| {
+        let shown = hit.shown?.message()?;
+        Some(format!("`{}` shows {shown}", hit.hit.id))
     });
     let mut messages: Vec<String> = messages.collect();
     if messages.is_empty() {
@@ -291,54 +269,11 @@ fn note_cut_texts(page: &Page, part: Option<Shown>) -> Option<Note> {
     Some(note.with(Hint::call(Tool::GetMemory, "shows more")))
 }
 
-/// How many tokens something takes as structure and as text. An agent sees one of them, which
-/// depends on its client.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cost {
-    structure: usize,
-    text: usize,
-}
-
-impl Cost {
-    /// Of a result. Further facts take a line.
-    fn of(hit: &MemoryHit, has_more: bool) -> Self {
-        let (kind, day) = (&hit.kind, &hit.created_at);
-        let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);
-        let words = hit.project.iter().chain(kind).chain(day);
-        words.for_each(|word| head.extend([", ", word]));
-        let also = hit.also.iter().map(|also| &also.id);
-        let doubts = hit.doubts();
-        let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
-        let lines = lines.chain(&doubts).chain(also);
-        let lines = lines.map(|line| text::tokens(line) + LINE_TOKENS);
-        let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
-        Self {
-            structure: token_cost(hit),
-            text: token_cost(&head) + lines.sum::<usize>() + more,
-        }
-    }
-
-    /// With one more line.
-    fn with_line(self, line: &str) -> Self {
-        let tokens = text::tokens(line);
-        Self {
-            structure: self.structure + tokens + 1,
-            text: self.text + tokens + LINE_TOKENS,
-        }
-    }
-
-    const fn fits(self, budget: Self) -> bool {
-        self.structure <= budget.structure && self.text <= budget.text
-    }
-}
-
-/// What the lines of a result may take.
 #[derive(Debug, Clone, Copy)]
 struct Tightness {
     /// Tokens of its title, and of each other line.
     title: usize,
     line: usize,
-    /// How many tags it has.
     tags: usize,
 }
 
@@ -381,28 +316,33 @@ impl<'a> OneLine<'a> {
             hit,
         }
     }
+}
 
-    fn cost(&self) -> Cost {
-        let has_more = self.hit.more_facts > 0 || !self.facts.as_slice().is_empty();
-        Cost::of(self.hit, has_more)
-    }
+/// The tokens of a result as structure, or as text if that is above its share.
+fn cost_on_page(hit: &MemoryHit) -> usize {
+    let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);
+    let words = hit.project.iter().chain(&hit.kind).chain(&hit.created_at);
+    words.for_each(|word| head.extend([", ", word]));
+    let (doubts, also) = (hit.doubts(), hit.also.iter().map(|also| &also.id));
+    let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
+    let lines = lines.chain(&doubts).chain(also);
+    let lines = lines.map(|line| text::tokens(line) + LINE_TOKENS);
+    let as_text = token_cost(&head) + lines.sum::<usize>();
+    token_cost(hit).max(as_text + FEWER_AS_TEXT)
 }
 
 /// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more
 /// facts for the best results while there is room. If one fact is too much already, tags, facts and
 /// at last titles are cut.
-fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: Cost) {
+fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     let mut results: Vec<OneLine<'_>> = hits.map(OneLine::new).collect();
     let total = |results: &[OneLine<'_>]| {
-        let costs = results.iter().map(OneLine::cost);
-        costs.fold(Cost::default(), |sum, one| Cost {
-            structure: sum.structure + one.structure,
-            text: sum.text + one.text,
-        })
+        let costs = results.iter().map(|result| cost_on_page(result.hit));
+        costs.sum::<usize>()
     };
     let mut used = total(&results);
     for tightness in TIGHT_LINES {
-        if used.fits(budget) {
+        if used <= budget {
             break;
         }
         for result in &mut results {
@@ -410,16 +350,20 @@ fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: Cost) {
         }
         used = total(&results);
     }
-    for result in results {
+    for OneLine {
+        hit,
+        subtitle,
+        facts,
+    } in results
+    {
         let mut fits = |line: &String| {
-            let more = used.with_line(line);
-            let fits = more.fits(budget);
+            let more = used + text::tokens(line) + LINE_TOKENS;
+            let fits = more <= budget;
             used = if fits { more } else { used };
             fits
         };
-        let hit = result.hit;
-        hit.subtitle = hit.subtitle.take().or(result.subtitle.filter(&mut fits));
-        let mut facts = result.facts.peekable();
+        hit.subtitle = hit.subtitle.take().or(subtitle.filter(&mut fits));
+        let mut facts = facts.peekable();
         while let Some(fact) = facts.next_if(&mut fits) {
             hit.facts.push(fact);
         }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::sentences;
 use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
 use ack_search::semantic::QuantizedVector;
@@ -17,14 +18,11 @@ const MAX_TOKEN_BYTES: usize = 16;
 /// A question, for weighing a text's sentences.
 #[derive(Default)]
 pub struct Question<'a> {
-    /// Its words.
     pub matcher: Option<Matcher<'a>>,
-    /// Its meaning.
     pub vector: Option<&'a QuantizedVector>,
 }
 
 impl Question<'_> {
-    /// How much of it a text contains.
     pub fn weight(&mut self, text: &str) -> f32 {
         let Some(matcher) = &mut self.matcher else {
             return 0.0;
@@ -33,14 +31,12 @@ impl Question<'_> {
         words.map(|(weight, _)| weight).sum()
     }
 
-    /// How near a text is in meaning.
     fn nearness(&self, text: &str) -> Option<f32> {
         let vector = Encoder::embedded()?.query(text)?;
         Some(QuantizedVector::quantize(&vector)?.nearness(self.vector?))
     }
 }
 
-/// A part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passage {
     /// What is shown, with an ellipsis for each end that is left out.
@@ -49,12 +45,9 @@ pub struct Passage {
     pub shown: usize,
 }
 
-/// What a text may take.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
-    /// The cost of a text.
     pub cost: &'a dyn Fn(&str) -> usize,
-    /// How much it may cost.
     pub max: usize,
 }
 
@@ -99,7 +92,6 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
     Some(rendered(text, start..end)).filter(|passage| passage.shown > 0)
 }
 
-/// A part of a text with ellipses.
 fn rendered(text: &str, range: Range<usize>) -> Passage {
     let before = text.get(..range.start).unwrap_or_default();
     let after = text.get(range.end..).unwrap_or_default();
@@ -134,7 +126,7 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
 fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut start = 0;
-    for sentence in sentences(text) {
+    for sentence in text.split_inclusive('\n').flat_map(sentences) {
         let cost = (room.cost)(sentence);
         let piece = if cost <= room.max / 2 {
             sentence.len()
@@ -159,39 +151,13 @@ fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
 /// much longer.
 fn piece_length(text: &str, bytes: usize) -> usize {
     let end = text.ceil_char_boundary(bytes);
-    let rest = text.get(end..).unwrap_or_default();
-    match rest.find(char::is_whitespace) {
-        Some(more) if more <= 2 * bytes => end + more + 1,
-        None if rest.len() <= 2 * bytes => text.len(),
-        _ => end,
+    let near = text.get(end..text.floor_char_boundary(end + 2 * bytes));
+    let mut near = near.unwrap_or_default().char_indices();
+    match near.find(|(_, c)| c.is_whitespace()) {
+        Some((more, blank)) => end + more + blank.len_utf8(),
+        None if text.len() <= end + 2 * bytes => text.len(),
+        None => end,
     }
-    .min(text.len())
-    .max(1)
-}
-
-/// The sentences of a text, with the white space after them. A sentence ends with a line, or with
-/// punctuation.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive('\n').flat_map(|line| {
-        let mut rest = line;
-        std::iter::from_fn(move || {
-            let (sentence, after) = rest.split_at(sentence_end(rest));
-            rest = after;
-            (!sentence.is_empty()).then_some(sentence)
-        })
-    })
-}
-
-/// The end of the first sentence of a line, with the space after it.
-fn sentence_end(line: &str) -> usize {
-    let mut before = '\0';
-    for (at, c) in line.char_indices() {
-        if matches!(c, '。' | '！' | '？') || (c == ' ' && matches!(before, '.' | '!' | '?')) {
-            return at + c.len_utf8();
-        }
-        before = c;
-    }
-    line.len()
 }
 
 /// The unit that contains most of the question; if none contains a word of it, the nearest in
@@ -214,63 +180,34 @@ fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
     nearest.map_or(0, |(number, _)| number)
 }
 
-/// The units around one that fit with it, from the beginning of a sentence if there is room for that.
-/// A third of the rest is for what is before it. What one side does not need, the other takes.
+/// The units around one that fit with it, from the beginning of a sentence if there is one. A third
+/// of the room is for what is before it. What one side does not need, the other takes.
 fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
     let cost = |unit: usize| units.get(unit).map_or(usize::MAX, |unit| unit.cost);
     let (mut start, mut end) = (best, best + 1);
     let mut left = max.saturating_sub(cost(best));
-    let begins = |before: &Before<'_>| before.unit.begins;
-    let is_inside = units.get(best).is_some_and(|unit| !unit.begins);
-    let beginning = reach_back(units, best, left).find(begins);
-    if let Some(before) = beginning.filter(|_| is_inside) {
-        start = before.number;
-        left -= before.cost;
-    }
-    for share in [left / 3, left] {
-        let reached = reach_back(units, start, share.min(left));
-        let reached = if is_inside && start == best {
-            reached.last()
-        } else {
-            reached.filter(begins).last()
-        };
-        if let Some(before) = reached {
-            start = before.number;
-            left -= before.cost;
+    for share in [3, 1] {
+        let after = left - left / share;
+        while start > 0 && cost(start - 1) <= left.saturating_sub(after) {
+            start -= 1;
+            left -= cost(start);
         }
         while cost(end) <= left {
             left -= cost(end);
             end += 1;
         }
     }
+    let begins = |unit: &usize| units.get(*unit).is_some_and(|unit| unit.begins);
+    let start = (start..=best).find(begins).unwrap_or(start);
     start..end.min(units.len())
-}
-
-/// A unit before another one, with the cost of it and of all between them.
-struct Before<'a> {
-    number: usize,
-    unit: &'a Unit,
-    cost: usize,
-}
-
-/// The units before one that fit into a room, nearest first.
-fn reach_back(units: &[Unit], from: usize, room: usize) -> impl Iterator<Item = Before<'_>> {
-    let mut cost = 0;
-    let before = units.get(..from).unwrap_or_default().iter().enumerate();
-    let before = before.rev().map(move |(number, unit)| {
-        cost += unit.cost;
-        Before { number, unit, cost }
-    });
-    before.take_while(move |before| before.cost <= room)
 }
 
 /// The length of the longest prefix of whole words that fits.
 fn prefix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize {
     let read = text.get(..text.floor_char_boundary(max.saturating_mul(MAX_TOKEN_BYTES)));
     let ends = read.unwrap_or_default().match_indices(char::is_whitespace);
-    let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
+    let mut ends: Vec<usize> = ends.map(|(at, _)| at).collect();
     let fits = |end: &usize| text.get(..*end).is_some_and(|part| cost(part) <= max);
-    let count = ends.partition_point(fits);
-    let last = count.checked_sub(1).and_then(|last| ends.get(last));
-    last.copied().unwrap_or_default()
+    ends.truncate(ends.partition_point(fits));
+    ends.pop().unwrap_or_default()
 }

@@ -14,102 +14,90 @@ use super::outlines;
 use super::signals::LASTING_TYPES;
 use crate::evidence::Bounds;
 use crate::scope::Scope;
-use crate::service::answer;
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use crate::service::service_state::serves_unreviewed;
-use crate::service::shown::{Overlap, Shown};
+use crate::service::shown::Shown;
 use crate::service::stale::Staleness;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
-use ack_api::{Contradiction, Detail, MemoryHit};
-use ack_search::wording::Wording;
+use ack_api::{Contradiction, MemoryHit};
 use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
 
-/// How long an edit waits for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
-/// How many records to read per shown memory.
 const READ_FACTOR: usize = 3;
 /// How many candidates to check per shown memory, including those that newer ones replace.
 const CHECK_FACTOR: usize = 20;
 
-/// The files that are about to be edited.
 #[derive(Debug, Clone, Default)]
 pub struct FilesRequest {
     /// The project's folder. Default: the current project's.
     pub project_path: Option<String>,
-    /// Their paths, absolute or relative to the project's folder.
     pub files: Vec<String>,
-    /// Maximum number of memories.
     pub max: usize,
 }
 
-/// What is known about files.
 #[derive(Debug, Clone, Default)]
 pub struct FilesBrief {
-    /// The memories, most certain first.
     pub memories: Vec<MemoryHit>,
     /// Whether some come from a store without a status, whose notes count as approved without
     /// review.
     pub unreviewed: bool,
 }
 
-/// Finds the memories about files. Skips scopes that cannot be read.
-///
-/// # Errors
-/// No scope, an invalid folder, or no readable store.
-pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Error> {
-    let mut notes = Vec::new();
-    let mut selection = super::select(service, request.project_path.as_deref(), &mut notes)?;
-    let roots = ProjectRoots::of(&selection.current);
-    let files = request.files.iter().filter_map(|path| roots.file_at(path));
-    let finder = FileFinder::new(files.collect());
-    if finder.files.is_empty() {
-        return Ok(FilesBrief::default());
-    }
-    let read = outlines::read_scopes(
-        &mut selection,
-        service.wait_policy,
-        &mut notes,
-        |scope, own| matches_in(scope, own, &finder),
-    )?;
-    let now = (service.config.clock)();
-    let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
-    let mut brief = FilesBrief::default();
-    let mut shown = Shown::default();
-    let mut rest = request.max * READ_FACTOR;
-    for (naming, scope, outline) in rank_matches(&read)
-        .into_iter()
-        .take(request.max * CHECK_FACTOR)
-    {
-        if rest == 0 || brief.memories.len() >= request.max {
-            break;
+impl Service {
+    /// The memories about files that are about to be edited. Skips scopes that cannot be read.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope, or no readable store.
+    pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
+        let mut notes = Vec::new();
+        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
+        let roots = ProjectRoots::of(&selection.current);
+        let files = request.files.iter().filter_map(|path| roots.file_at(path));
+        let finder = FileFinder::new(files.collect());
+        if finder.files.is_empty() {
+            return Ok(FilesBrief::default());
         }
-        let Some((memory, others)) = record(scope, outline) else {
-            continue;
-        };
-        rest -= 1;
-        let wording = Wording::of(&memory);
-        let contained = match shown.overlap(&wording, 0, |_| true) {
-            Overlap::Contained(_) => continue,
-            Overlap::Contains(contained) => contained,
-        };
-        let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
-        // The successor may not be visible.
-        hit.superseded_by = None;
-        staleness.mark(&mut hit, &memory, &scope.scope, others);
-        hit.why = match naming {
-            Naming::Path | Naming::FileName => None,
-            Naming::Folder => Some("about its folder".to_owned()),
-            Naming::Glob => Some("about files of this kind".to_owned()),
-        };
-        brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
-        shown.add_to(&mut brief.memories, 0, (wording, hit), &contained);
+        let read = outlines::read_scopes(
+            &mut selection,
+            self.wait_policy,
+            &mut notes,
+            |scope, own| matches_in(scope, own, &finder),
+        )?;
+        let now = (self.config.clock)();
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let mut brief = FilesBrief::default();
+        let mut shown = Shown::default();
+        let mut rest = request.max * READ_FACTOR;
+        for (naming, scope, outline) in rank_matches(&read)
+            .into_iter()
+            .take(request.max * CHECK_FACTOR)
+        {
+            if rest == 0 || brief.memories.len() >= request.max {
+                break;
+            }
+            let Some((memory, others)) = record(scope, outline) else {
+                continue;
+            };
+            rest -= 1;
+            let why = match naming {
+                Naming::Path | Naming::FileName => None,
+                Naming::Folder => Some("about its folder"),
+                Naming::Glob => Some("about files of this kind"),
+            };
+            shown.add_to(&mut brief.memories, 0, &memory, || {
+                brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
+                MemoryHit {
+                    why: why.map(str::to_owned),
+                    ..staleness.hit(&memory, &scope.scope, others)
+                }
+            });
+        }
+        Ok(brief)
     }
-    Ok(brief)
 }
 
-/// The memories of one scope that name one of the files.
 struct ScopeMatches {
     scope: Arc<Scope>,
     own: ProjectRows,
@@ -178,7 +166,6 @@ fn record(scope: &ScopeMatches, outline: &Outline) -> Option<(Memory, Vec<Contra
     found.ok()?
 }
 
-/// The bit of each kind of naming, most exact first.
 const NAMING_BITS: [(u128, Naming); 4] = [
     (1, Naming::Path),
     (1 << 1, Naming::FileName),
@@ -189,7 +176,6 @@ const NAMING_MASK: u128 = 0b1111;
 /// Whether the type or a tag is one of [`LASTING_TYPES`].
 const IS_LASTING: u128 = 1 << 4;
 
-/// Finds files in the file lists of memories.
 struct FileFinder {
     files: Vec<ProjectFile>,
     /// Names of the files and their folders. A list that contains none of them, and no glob, names

@@ -14,20 +14,18 @@ use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
 use super::signals::Signals;
 use crate::evidence::Bounds;
 use crate::scope::resolve::Selection;
-use crate::service::answer;
 use crate::service::error::Error;
-use crate::service::open::{failure, missing_status, note_incomplete_reads, unavailable};
+use crate::service::open::{
+    Record, failure, missing_status, note_incomplete_reads, read_records, unavailable,
+};
 use crate::service::service_state::serves_unreviewed;
-use crate::service::shown::{Overlap, Shown};
+use crate::service::shown::Shown;
 use crate::service::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::queue::Flow;
 use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
-use ack_api::text;
-use ack_api::time;
-use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
-use ack_search::wording::Wording;
+use ack_api::{MemoryHit, Note, Pending, SessionEntry, text, time};
 use ack_store::outline::{Outline, Outlines};
 use ack_store::record::UNTITLED;
 
@@ -36,24 +34,17 @@ const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 /// The reason for a memory that was chosen only by its date.
 pub const RECENT_REASON: &str = "recent in this project";
 
-/// How much to choose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Maximum memories of the project itself.
     pub own: usize,
-    /// Maximum memories of other projects.
     pub others: usize,
-    /// Whether to include recent sessions.
     pub sessions: bool,
-    /// How long to wait for a locked store.
     pub timeout: Duration,
-    /// Whether to wait for buckets.
     pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
 }
 
-/// The result of choosing.
 #[derive(Debug, Default)]
 pub(super) struct ChosenMemories {
     pub own: Vec<MemoryHit>,
@@ -74,12 +65,10 @@ pub(super) struct ChosenMemories {
     /// Whether some come from a store without a status, whose notes count as approved without
     /// review.
     pub unreviewed: bool,
-    /// Chosen ids that several of the scopes contain.
     pub shared_ids: HashSet<String>,
 }
 
 impl ChosenMemories {
-    /// How many memories and sessions there are.
     pub const fn entries(&self) -> usize {
         self.own.len() + self.others.len() + self.sessions.len()
     }
@@ -87,9 +76,6 @@ impl ChosenMemories {
 
 /// Chooses by the state of the project's files. A scope that cannot be read is removed from the
 /// selection, with a note. If outlines are cached, the queue's flow is as old as the outlines.
-///
-/// # Errors
-/// No scope can be read.
 pub(super) fn choose(
     selection: &mut Selection,
     signals: Signals,
@@ -125,27 +111,34 @@ pub(super) fn choose(
         })
     };
     let unreviewed = own.iter().chain(&others).any(is_unreviewed);
-    let pending = pending(selection, &read);
-    if pending.is_some() && own.is_empty() {
-        note_pending(selection, &read, notes);
+    let own_scope = selection.current.scope.as_ref();
+    let is_own = |read: &&ScopeOutline| own_scope.is_some_and(|own| own.name == read.scope.name);
+    let own_read = read.iter().find(is_own);
+    let meant = Waiting::of(read.iter().filter(|it| own_scope.is_none() || is_own(it)));
+    let pending = (meant.count > 0).then(|| Pending {
+        count: meant.count,
+        oldest: meant.oldest.map(time::to_rfc3339),
+        ids: Vec::new(),
+        pace: None,
+    });
+    if let (Some(_), Some(own_scope), true) = (&pending, own_scope, own.is_empty()) {
+        if own_read.is_some_and(|read| !read.outlines().has_status) {
+            notes.push(missing_status(own_scope));
+        }
+        notes.push(super::hidden_by_status(&own_scope.name));
     }
-    let own_name = selection.current.scope.as_ref().map(|own| &own.name);
-    let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
+    let all = Waiting::of(read.iter());
     Ok(ChosenMemories {
         flow: match own_read.filter(|read| read.outlines().pending > 0) {
             Some(own) => own.outlines().flow,
             None => read.iter().map(|read| read.outlines().flow).sum(),
         },
-        waiting: read.iter().map(|read| read.outlines().pending).sum(),
-        oldest_waiting: read
-            .iter()
-            .filter_map(|read| read.outlines().oldest_pending)
-            .min()
-            .and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
+        waiting: all.count,
+        oldest_waiting: all.oldest,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
         sessions: newest_sessions(
-            outlines::newest_sessions(&read, limits.timeout),
+            outlines::recent_sessions(&read, limits.timeout),
             &[&own, &others],
             notes,
         ),
@@ -156,6 +149,23 @@ pub(super) fn choose(
         unreviewed,
         shared_ids,
     })
+}
+
+/// The memories that wait for review in some scopes.
+struct Waiting {
+    count: u64,
+    oldest: Option<jiff::Timestamp>,
+}
+
+impl Waiting {
+    fn of<'a>(read: impl Iterator<Item = &'a ScopeOutline>) -> Self {
+        let outlines: Vec<&Outlines> = read.map(ScopeOutline::outlines).collect();
+        let oldest = outlines.iter().filter_map(|it| it.oldest_pending).min();
+        Self {
+            count: outlines.iter().map(|it| it.pending).sum(),
+            oldest: oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
+        }
+    }
 }
 
 /// The words of a project, and the outlines of the scopes in which they are searched.
@@ -181,9 +191,6 @@ fn read_outlines(
 
 /// The project's own memories that are chosen now, and those that would be chosen if one more
 /// memory of a scope were approved. The memories that this one would replace are in neither.
-///
-/// # Errors
-/// No scope can be read.
 pub(super) fn choose_with(
     selection: &mut Selection,
     signals: Signals,
@@ -208,41 +215,6 @@ pub(super) fn choose_with(
     Ok([now, then])
 }
 
-/// The memories that wait for review in the project's scope, or in every scope if it has none.
-fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
-    let own_scope = selection.current.scope.as_ref();
-    let is_meant = |read: &&ScopeOutline| own_scope.is_none_or(|own| own.name == read.scope.name);
-    let meant: Vec<&Outlines> = read
-        .iter()
-        .filter(is_meant)
-        .map(ScopeOutline::outlines)
-        .collect();
-    let count: u64 = meant.iter().map(|outlines| outlines.pending).sum();
-    let oldest = meant.iter().filter_map(|it| it.oldest_pending).min();
-    let oldest = oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok());
-    (count > 0).then(|| Pending {
-        count,
-        oldest: oldest.map(time::to_rfc3339),
-        ids: Vec::new(),
-        pace: None,
-    })
-}
-
-/// Adds a note that says why the project has no memory to show.
-fn note_pending(selection: &Selection, read: &[ScopeOutline], notes: &mut Vec<Note>) {
-    let Some(own) = &selection.current.scope else {
-        return;
-    };
-    let without_status = read
-        .iter()
-        .any(|read| read.scope.name == own.name && !read.outlines().has_status);
-    if without_status {
-        notes.push(missing_status(own));
-    }
-    notes.push(super::hidden_by_status(&own.name));
-}
-
-/// A memory that may be chosen, with the reason.
 struct Candidate<'a> {
     scope: usize,
     outline: &'a Outline,
@@ -252,15 +224,12 @@ struct Candidate<'a> {
 }
 
 /// The records of candidates, by the position of their scope and their id.
-type Records = HashMap<(usize, String), (Memory, Vec<Contradiction>)>;
+type Records = HashMap<(usize, String), Record>;
 
-/// A memory that is treated as approved.
 struct ExtraMemory<'a> {
-    /// The position of its scope.
     scope: usize,
     outline: Outline,
     memory: &'a Memory,
-    /// The ids of the memories that it replaces.
     hides: HashSet<String>,
 }
 
@@ -272,7 +241,7 @@ impl<'a> ExtraMemory<'a> {
         let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
         Some(Self {
             scope,
-            outline: Outline::of(memory, &terms.words),
+            outline: Outline::of(memory, &*terms.words),
             memory,
             hides: older.ok()?.into_iter().map(|older| older.id).collect(),
         })
@@ -442,19 +411,10 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let store = &read.scope.store;
-            let found = store.snapshot_with_timeout(self.timeout, |snapshot| {
-                let found = snapshot.memories(&wanted, StatusFilter::Approved)?;
-                let ids = found.keys().map(String::as_str);
-                let contradicted = snapshot.contradictions(ids, StatusFilter::Approved)?;
-                Ok((found, contradicted))
-            });
-            match found {
-                Ok((found, contradicted)) => {
-                    let mut contradicted: HashMap<_, _> = contradicted.into_iter().collect();
-                    records.extend(found.into_iter().map(|(id, memory)| {
-                        let others = contradicted.remove(&id).unwrap_or_default();
-                        ((number, id), (memory, others))
-                    }));
+            match read_records(store, &wanted, StatusFilter::Approved, self.timeout) {
+                Ok(found) => {
+                    let found = found.into_iter();
+                    records.extend(found.map(|(id, record)| ((number, id), record)));
                 }
                 Err(error) => {
                     let error = failure(&read.scope, error);
@@ -466,8 +426,11 @@ impl<'a> Chooser<'a> {
             }
         }
         if let Some(ExtraMemory { scope, memory, .. }) = self.extra {
-            let key = (*scope, memory.id.clone());
-            records.insert(key, ((*memory).clone(), Vec::new()));
+            let record = Record {
+                memory: (*memory).clone(),
+                contradictions: Vec::new(),
+            };
+            records.insert((*scope, memory.id.clone()), record);
         }
         Ok(records)
     }
@@ -497,33 +460,25 @@ impl<'a> Chooser<'a> {
                     .min(max);
             }
             let key = (candidate.scope, candidate.outline.id.clone());
-            let (Some(read), Some((memory, others))) =
-                (self.read.get(candidate.scope), records.get(&key))
-            else {
+            let found = self.read.get(candidate.scope).zip(records.get(&key));
+            let Some((read, record)) = found else {
                 continue;
             };
+            let memory = &record.memory;
             let is_taken = |hit: &MemoryHit| hit.id == memory.id && hit.scope == read.scope.name;
             let says_nothing = memory.title == UNTITLED && memory.facts.is_empty();
             if hits.len() >= until || says_nothing || hits.iter().any(is_taken) {
                 continue;
             }
-            let wording = Wording::of(memory);
-            // The other list keeps what it has.
-            let contained = match self.shown.overlap(&wording, first, |_| true) {
-                Overlap::Contained(_) => continue,
-                Overlap::Contains(contained) => contained,
-            };
-            let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
-            // The successor may not be visible.
-            hit.superseded_by = None;
-            self.staleness
-                .mark(&mut hit, memory, &read.scope, others.clone());
             let why = self
                 .evidence
                 .why_of(memory, candidate.reason, &candidate.why);
-            hit.why = Some(why);
-            self.shown
-                .add_to(&mut hits, first, (wording, hit), &contained);
+            self.shown.add_to(&mut hits, first, memory, || MemoryHit {
+                why: Some(why),
+                ..self
+                    .staleness
+                    .hit(memory, &read.scope, record.contradictions.clone())
+            });
         }
         hits
     }

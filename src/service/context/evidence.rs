@@ -6,18 +6,19 @@
 //! recent is not evidence. A folder's name that is an everyday word (`empty`) names no project,
 //! unless some memory was learned there; only a tag counts then.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap as HashMap;
 
 use super::branch;
 use super::files::ProjectRoots;
-use super::manifests::ManifestNames;
 use super::outlines::ScopeOutline;
-use super::signals::{LASTING_TYPES, Signals, is_distinctive, names};
+use super::signals::{LASTING_TYPES, Signals, file_names, is_distinctive};
 use super::words::{WordKind, Words};
 use crate::scope::resolve::Current;
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
-use ack_store::outline::{Outline, tag_hash};
+use ack_store::outline::{Outline, WordMatches, tag_hash};
 
 /// A word counts for nothing if more than this share of the memories contain it, and more than
 /// [`MIN_COMMON_MEMORIES`] of them.
@@ -34,23 +35,17 @@ const MIN_NAME_CHARS: usize = 3;
 const KIND_TAGS: &str = "\
     bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
     why-it-exists";
-/// How many shared tags a reason names.
 const MAX_NAMED_TAGS: usize = 3;
 
 /// The reasons for a memory, in the order they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It is about changed files.
     Changed,
-    /// It contains words of the branch's name.
     Branch,
     /// Its curator promoted it for every project.
     Promoted,
-    /// It names this project.
     NamesProject,
-    /// It is about a language or a dependency.
     UsesDependency,
-    /// It shares tags with the project's own memories.
     SharesTags,
     /// It is a decision or a gotcha.
     Lasting,
@@ -67,7 +62,6 @@ impl Reason {
         Self::Lasting,
     ];
 
-    /// The reason in a few words.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Changed => "about changed files",
@@ -107,78 +101,72 @@ impl Reason {
     }
 }
 
-/// The words of a project, as searched for in the stores.
+/// The words of a project, as searched for in the stores, and those of each reason.
 pub(super) struct Terms {
-    pub words: Words,
-    branch: Vec<String>,
+    pub words: Arc<Words>,
+    branch: u128,
+    lasting: u128,
     /// The names of the changed files, as the project's own memories write them.
-    endings: Vec<String>,
-    subject_names: Vec<String>,
-    subject_words: Vec<String>,
+    endings: u128,
+    subject_names: u128,
+    subject_words: u128,
     project: Option<String>,
-    declared: ManifestNames,
+    dependencies: u128,
+    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
+    /// be tagged with them.
+    labels: u128,
 }
 
 impl Terms {
     pub fn new(signals: Signals, current: &Current) -> Self {
         let branch = signals.branch.as_deref().map(branch::words);
+        let branch = branch.unwrap_or_default();
         let (endings, subjects) = (signals.endings(), signals.subjects());
+        let declared = signals.declared;
         let project = current.name.to_lowercase();
+        let project = Some(project).filter(|name| name.chars().count() >= MIN_NAME_CHARS);
+        let lists = [
+            &endings,
+            &subjects.names,
+            &subjects.words,
+            &declared.dependencies,
+            &declared.tools,
+        ];
+        let listed = lists.into_iter().flatten().map(String::as_str);
+        let names = LASTING_TYPES
+            .into_iter()
+            .chain(project.as_deref())
+            .chain(listed);
+        let prose = branch.iter().map(|word| (word.as_str(), WordKind::Prose));
         let roots = ProjectRoots::of(current);
         let files = signals.changes.files.iter();
-        let files = files.map(|path| (roots.file(path), names(path))).collect();
-        let mut terms = Self {
-            words: Words::default(),
-            branch: branch.unwrap_or_default(),
-            endings,
-            subject_names: subjects.names,
-            subject_words: subjects.words,
-            project: (project.chars().count() >= MIN_NAME_CHARS).then_some(project),
-            declared: signals.declared,
-        };
-        let prose = terms.branch.iter().map(|word| (word, WordKind::Prose));
-        let names = terms
-            .project
-            .iter()
-            .chain(&terms.endings)
-            .chain(&terms.subject_names)
-            .chain(&terms.subject_words)
-            .chain(&terms.declared.dependencies)
-            .chain(&terms.declared.tools);
-        let names = names.map(|name| (name, WordKind::Name));
-        let lasting = LASTING_TYPES.map(str::to_owned);
-        let lasting = lasting.iter().map(|label| (label, WordKind::Name));
-        terms.words = Words::new(
-            prose
-                .chain(lasting)
-                .chain(names)
-                .map(|(word, origin)| (word.clone(), origin)),
-        )
-        .with_files(files);
-        terms
+        let files = files.map(|path| (roots.file(path), file_names(path)));
+        let words = Words::new(prose.chain(names.map(|name| (name, WordKind::Name))))
+            .with_files(files.collect());
+        let set = |list: &[String]| words.set(list.iter().map(String::as_str));
+        Self {
+            branch: set(&branch),
+            lasting: words.set(LASTING_TYPES),
+            endings: set(&endings),
+            subject_names: set(&subjects.names),
+            subject_words: set(&subjects.words),
+            dependencies: set(&declared.dependencies),
+            labels: set(&declared.tools) | words.set(declared.everyday_names()),
+            project,
+            words: Arc::new(words),
+        }
     }
 }
 
-/// The words of each reason, and the weight of each word in these stores.
+/// The words of a project, with their weights in these stores.
 pub(super) struct Evidence<'a> {
-    words: &'a Words,
-    weights: Vec<f64>,
-    branch: u128,
-    lasting: u128,
-    /// The words by which the project's own memories name the changed files.
-    endings: u128,
-    /// The file names among these.
-    paths: u128,
-    /// The words by which memories of other projects may match them.
+    terms: &'a Terms,
+    weights: Weights,
+    /// The words by which memories of other projects may match the changed files.
     subjects: u128,
     project: u128,
     /// The project's name, if memories must be tagged with it.
     tag: u128,
-    dependencies: u128,
-    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
-    /// be tagged with them.
-    labels: u128,
-    /// Words that only a few memories contain.
     distinctive: u128,
     /// The tags of the project's own memories, with their weights.
     own_tags: HashMap<u64, f64>,
@@ -186,28 +174,19 @@ pub(super) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
-        let words = &terms.words;
-        let counts = Frequencies::count(read, words);
+        let served = read.iter().flat_map(|read| &read.outlines().served);
+        let counts = Frequencies::count(served, &terms.words);
         let distinctive = counts.distinctive();
-        let set = |list: &[String]| words.set(list.iter().map(String::as_str));
-        let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
-        let everyday = terms.declared.everyday_names();
-        let project = words.set(terms.project.as_deref()) & distinctive;
+        let tag = terms.words.set(terms.project.as_deref()) & distinctive;
         let is_name = terms.project.as_deref().is_some_and(|name| {
             !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
         });
         Self {
-            words,
+            terms,
             weights: counts.weights(),
-            branch: set(&terms.branch),
-            lasting: words.set(LASTING_TYPES),
-            endings: set(&terms.endings) | subjects,
-            paths: set(&terms.endings),
-            subjects,
-            project: if is_name { project } else { 0 },
-            tag: project,
-            dependencies: set(&terms.declared.dependencies),
-            labels: set(&terms.declared.tools) | words.set(everyday),
+            subjects: terms.subject_names | (terms.subject_words & distinctive),
+            project: if is_name { tag } else { 0 },
+            tag,
             distinctive,
             own_tags: HashMap::default(),
         }
@@ -256,12 +235,12 @@ impl<'a> Evidence<'a> {
 
     /// The words of a reason that a memory contains.
     fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
-        let matches = outline.matches;
+        let (terms, matches) = (self.terms, outline.matches);
         match reason {
-            Reason::Changed if is_own => matches.anywhere & self.endings,
+            Reason::Changed if is_own => matches.anywhere & (terms.endings | self.subjects),
             Reason::Changed => matches.anywhere & self.subjects,
             Reason::Branch => {
-                let found = matches.anywhere & self.branch;
+                let found = matches.anywhere & terms.branch;
                 // A single word in passing does not show that another project had the same problem.
                 let counts = is_own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
                 if counts { found } else { 0 }
@@ -272,20 +251,20 @@ impl<'a> Evidence<'a> {
                 matches.title_or_tags & self.project | matches.type_or_tags & self.tag
             }
             Reason::UsesDependency if is_own => {
-                matches.anywhere & (self.dependencies | self.labels)
+                matches.anywhere & (terms.dependencies | terms.labels)
             }
             Reason::UsesDependency => {
-                let names = self.dependencies & !self.labels;
+                let names = terms.dependencies & !terms.labels;
                 names & (matches.title_or_tags | (matches.anywhere & self.distinctive))
-                    | (matches.type_or_tags & self.labels)
+                    | (matches.type_or_tags & terms.labels)
             }
-            Reason::Lasting => matches.type_or_tags & self.lasting,
+            Reason::Lasting => matches.type_or_tags & terms.lasting,
         }
     }
 
     /// Whether a memory names a changed file. Then it need not be compared with the best score.
     pub fn names_file(&self, outline: &Outline, reason: Reason, is_own: bool) -> bool {
-        is_own && reason == Reason::Changed && outline.matches.anywhere & self.paths != 0
+        is_own && reason == Reason::Changed && outline.matches.anywhere & self.terms.endings != 0
     }
 
     /// The score of a memory; `None` if nothing matches.
@@ -303,24 +282,14 @@ impl<'a> Evidence<'a> {
             }
             _ => {}
         }
-        let score = bits(found)
-            .map(|number| {
-                let weight = self.weight(number);
-                if outline.matches.title_or_tags >> number & 1 == 1 {
-                    weight * PROMINENT_FACTOR
-                } else {
-                    weight
-                }
-            })
-            .sum::<f64>();
+        let score = self.weights.sum(outline.matches, found);
         (score > 0.0).then_some(score)
     }
 
-    /// The reason in words.
     pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
         let found = self.found(outline, reason, is_own);
         if reason == Reason::Lasting {
-            let labels = self.words.list(found);
+            let labels = self.terms.words.list(found);
             let label = labels.first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
@@ -330,20 +299,31 @@ impl<'a> Evidence<'a> {
         ) {
             return reason.label().to_owned();
         }
-        let weighted = bits(found).filter(|number| self.weight(*number) > 0.0);
+        let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
         let weighted = weighted.fold(0, |set, number| set | 1 << number);
-        let mut words = self.words.list(weighted);
+        let mut words = self.terms.words.list(weighted);
         words.truncate(4);
         format!("{}: {}", reason.label(), words.join(", "))
     }
+}
 
-    fn weight(&self, number: u32) -> f64 {
-        let weight = self.weights.get(number as usize);
+pub struct Weights(Vec<f64>);
+
+impl Weights {
+    fn of(&self, number: u32) -> f64 {
+        let weight = self.0.get(number as usize);
         weight.copied().unwrap_or_default()
+    }
+
+    /// The weight of some of the words that a memory contains. Words of its title or tags count
+    /// more.
+    pub fn sum(&self, matches: WordMatches, found: u128) -> f64 {
+        let prominent = bits(found & matches.title_or_tags).map(|number| self.of(number));
+        let all = bits(found).map(|number| self.of(number));
+        all.sum::<f64>() + (PROMINENT_FACTOR - 1.0) * prominent.sum::<f64>()
     }
 }
 
-/// The positions of the bits in a set.
 fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let number = set.trailing_zeros();
@@ -365,17 +345,16 @@ fn weight(count: usize, memories: usize) -> f64 {
     }
 }
 
-/// How many memories contain each word.
-struct Frequencies {
+pub struct Frequencies {
     counts: Vec<usize>,
     memories: usize,
 }
 
 impl Frequencies {
-    fn count(read: &[ScopeOutline], words: &Words) -> Self {
+    pub fn count<'a>(outlines: impl Iterator<Item = &'a Outline>, words: &Words) -> Self {
         let mut counts = vec![0usize; words.len()];
         let mut memories = 0;
-        for outline in read.iter().flat_map(|read| &read.outlines().served) {
+        for outline in outlines {
             memories += 1;
             for number in bits(outline.matches.anywhere) {
                 if let Some(count) = counts.get_mut(number as usize) {
@@ -386,13 +365,14 @@ impl Frequencies {
         Self { counts, memories }
     }
 
-    /// The weight of each word.
-    fn weights(&self) -> Vec<f64> {
-        let counts = self.counts.iter();
-        counts.map(|count| weight(*count, self.memories)).collect()
+    pub fn weights(&self) -> Weights {
+        let weights = self
+            .counts
+            .iter()
+            .map(|count| weight(*count, self.memories));
+        Weights(weights.collect())
     }
 
-    /// The words for which [`is_distinctive`] holds.
     fn distinctive(&self) -> u128 {
         let counted = (0u32..).zip(&self.counts);
         let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));

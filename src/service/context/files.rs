@@ -10,13 +10,9 @@ const MIN_GLOB_LETTERS: usize = 2;
 /// How a memory names a file, most exact first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Naming {
-    /// By its path.
     Path,
-    /// By its name, or by the end of its path.
     FileName,
-    /// By its folder.
     Folder,
-    /// By a glob.
     Glob,
 }
 
@@ -24,7 +20,6 @@ pub(super) enum Naming {
 pub(super) struct ProjectRoots {
     /// Absolute, without a trailing `/`, in lower case.
     roots: Vec<String>,
-    /// The name of the repository's folder.
     name: String,
     /// The project's folder relative to the top of the repository, with a trailing `/`; empty if it
     /// is the top.
@@ -175,13 +170,11 @@ fn specific_letters(glob: &str) -> usize {
     letters.count()
 }
 
-/// The rest of a path below a folder.
 fn path_below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
     (!folder.is_empty() && !rest.is_empty()).then_some(rest)
 }
 
-/// Whether a path ends with another one, by whole components.
 fn ends_with_path(path: &str, end: &str) -> bool {
     let before = path.strip_suffix(end);
     !end.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))

@@ -14,27 +14,21 @@ use crate::service::error::Error;
 use crate::service::open::{OpenScope, OpenScopes};
 use crate::service::scopes;
 use crate::service::search::Search;
-use crate::service::shown::{Overlap, Shown};
+use crate::service::shown::Shown;
 use crate::service::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
-use ack_api::text;
-use ack_api::{MemoryHit, Note, NoteKind, Pending};
+use ack_api::{MemoryHit, Note, NoteKind, Pending, text};
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
-use ack_search::wording::Wording;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
-/// The reason for a memory that the search found.
 const FOCUS_REASON: &str = "matches the focus";
 /// Minimum cosine of a memory that shares no word with the focus. Below it, a recent memory is more
 /// useful.
 const FOCUS_FLOOR: f32 = 0.35;
 
 /// Chooses by what the session is about.
-///
-/// # Errors
-/// No scope can be read.
 pub(super) fn choose(
     service: &Service,
     selection: &mut Selection,
@@ -131,22 +125,17 @@ impl<'a> FocusSearch<'a> {
             if hits.iter().any(is_taken) {
                 continue;
             }
-            let wording = Wording::of(&found.memory);
             let first = self.shown.len() - hits.len();
-            // The other list keeps what it has.
-            let contained = match self.shown.overlap(&wording, first, |_| true) {
-                Overlap::Contained(_) => continue,
-                Overlap::Contains(contained) => contained,
-            };
-            let mut hit = found.hit;
-            let why = match (text, hit.why.as_deref()) {
+            let why = match (text, found.hit.why.as_deref()) {
                 (None, _) => RECENT_REASON.to_owned(),
                 (Some(_), None) => FOCUS_REASON.to_owned(),
                 (Some(_), Some(words)) => format!("{FOCUS_REASON} ({words})"),
             };
-            hit.why = Some(text::line(&why, 160));
-            hit.score = None;
-            self.shown.add_to(hits, first, (wording, hit), &contained);
+            self.shown.add_to(hits, first, &found.memory, || MemoryHit {
+                why: Some(text::line(&why, 160)),
+                score: None,
+                ..found.hit
+            });
         }
         Ok(())
     }

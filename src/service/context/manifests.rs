@@ -7,9 +7,7 @@ use serde_json::{Map, Value};
 
 use ack_sys::files;
 
-/// The largest manifest that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Maximum number of dependencies to search for.
 const MAX_NAMES: usize = 60;
 
 /// Dependencies whose names are everyday words.
@@ -19,12 +17,10 @@ const EVERYDAY_NAMES: &str = "\
     path pool process progress quote random react request requests rich select semver sharp \
     split stream table tempfile test time tower url which";
 
-/// What the manifests of a project declare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManifestNames {
     /// Languages, package managers and the like. Many projects share them.
     pub tools: Vec<String>,
-    /// Direct dependencies.
     pub dependencies: Vec<String>,
 }
 
@@ -36,15 +32,44 @@ impl ManifestNames {
     }
 }
 
+/// Files and folders that show what a project uses.
+const SIGNS: [(&str, &str); 21] = [
+    ("Cargo.toml", "rust"),
+    ("Cargo.toml", "cargo"),
+    ("package.json", "node"),
+    ("pnpm-lock.yaml", "pnpm"),
+    ("yarn.lock", "yarn"),
+    ("package-lock.json", "npm"),
+    ("tsconfig.json", "typescript"),
+    ("pyproject.toml", "python"),
+    ("requirements.txt", "python"),
+    ("go.mod", "go"),
+    ("composer.json", "php"),
+    ("Gemfile", "ruby"),
+    ("pom.xml", "maven"),
+    ("build.gradle", "gradle"),
+    ("build.gradle.kts", "gradle"),
+    ("Dockerfile", "docker"),
+    ("compose.yaml", "docker"),
+    ("docker-compose.yml", "docker"),
+    ("main.tf", "terraform"),
+    ("Makefile", "make"),
+    (".github/workflows", "github actions"),
+];
+
 /// What the manifests in a folder and at the top of the repository declare.
 pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
-    for folder_of_manifest in std::iter::once(folder).chain((top != folder).then_some(top)) {
-        rust(folder_of_manifest, &mut declared);
-        node(folder_of_manifest, &mut declared);
-        python(folder_of_manifest, &mut declared);
-        go(folder_of_manifest, &mut declared);
-        others(folder_of_manifest, &mut declared);
+    for folder in std::iter::once(folder).chain((top != folder).then_some(top)) {
+        let signs = SIGNS.iter().filter(|(file, _)| folder.join(file).exists());
+        declared
+            .tools
+            .extend(signs.map(|(_, name)| (*name).to_owned()));
+        for names in [rust, node, pyproject, requirements_file, go, php, ruby] {
+            declared
+                .dependencies
+                .extend(names(folder).unwrap_or_default());
+        }
     }
     let mut names = std::collections::HashSet::new();
     let mut keep = |name: &String| name.len() > 1 && names.insert(name.clone());
@@ -54,61 +79,41 @@ pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     declared
 }
 
-fn rust(folder: &Path, found: &mut ManifestNames) {
-    let Some(manifest) = toml_file(&folder.join("Cargo.toml")) else {
-        return;
-    };
-    found.tools.extend(["rust", "cargo"].map(str::to_owned));
+fn rust(folder: &Path) -> Option<Vec<String>> {
+    let manifest = toml_file(&folder.join("Cargo.toml"))?;
     let targets = manifest.get("target").and_then(Value::as_object);
     let targets = targets.into_iter().flat_map(Map::values);
     let sections = std::iter::once(&manifest).chain(manifest.get("workspace"));
-    for section in sections.chain(targets) {
-        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            found.dependencies.extend(keys(section.get(table)));
-        }
-    }
+    let names = sections.chain(targets).flat_map(|section| {
+        let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
+        tables.map(|table| keys(section.get(table))).concat()
+    });
+    Some(names.collect())
 }
 
-fn node(folder: &Path, found: &mut ManifestNames) {
-    let Some(manifest) = json_file(&folder.join("package.json")) else {
-        return;
-    };
-    found.tools.push("node".to_owned());
-    for (file, name) in [
-        ("pnpm-lock.yaml", "pnpm"),
-        ("yarn.lock", "yarn"),
-        ("package-lock.json", "npm"),
-        ("tsconfig.json", "typescript"),
-    ] {
-        if folder.join(file).exists() {
-            found.tools.push(name.to_owned());
-        }
-    }
-    for table in ["dependencies", "devDependencies", "peerDependencies"] {
-        found.dependencies.extend(keys(manifest.get(table)));
-    }
+fn node(folder: &Path) -> Option<Vec<String>> {
+    let manifest = json_file(&folder.join("package.json"))?;
+    let tables = ["dependencies", "devDependencies", "peerDependencies"];
+    Some(tables.map(|table| keys(manifest.get(table))).concat())
 }
 
-fn python(folder: &Path, found: &mut ManifestNames) {
-    let listed = text_file(&folder.join("requirements.txt"));
-    let manifest = toml_file(&folder.join("pyproject.toml"));
-    if listed.is_none() && manifest.is_none() {
-        return;
+fn pyproject(folder: &Path) -> Option<Vec<String>> {
+    let manifest = toml_file(&folder.join("pyproject.toml"))?;
+    let mut names = requirements(manifest.pointer("/project/dependencies"));
+    for groups in ["/project/optional-dependencies", "/dependency-groups"] {
+        let groups = manifest.pointer(groups).and_then(Value::as_object);
+        let groups = groups.into_iter().flat_map(Map::values);
+        names.extend(groups.flat_map(|group| requirements(Some(group))));
     }
-    found.tools.push("python".to_owned());
-    let names = &mut found.dependencies;
-    if let Some(manifest) = manifest {
-        names.extend(requirements(manifest.pointer("/project/dependencies")));
-        for groups in ["/project/optional-dependencies", "/dependency-groups"] {
-            let groups = manifest.pointer(groups).and_then(Value::as_object);
-            let groups = groups.into_iter().flat_map(Map::values);
-            names.extend(groups.flat_map(|group| requirements(Some(group))));
-        }
-        names.extend(keys(manifest.pointer("/tool/poetry/dependencies")));
-    }
-    let lines = listed.iter().flat_map(|text| text.lines()).map(str::trim);
+    names.extend(keys(manifest.pointer("/tool/poetry/dependencies")));
+    Some(names)
+}
+
+fn requirements_file(folder: &Path) -> Option<Vec<String>> {
+    let text = text_file(&folder.join("requirements.txt"))?;
+    let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.starts_with(['#', '-']));
-    names.extend(lines.map(requirement));
+    Some(lines.map(requirement).collect())
 }
 
 /// The names in a list of requirements. Skips other entries, such as included groups.
@@ -120,71 +125,45 @@ fn requirements(list: Option<&Value>) -> Vec<String> {
 
 /// The name in a PEP 508 requirement: it ends at the first character that is not valid in a name.
 fn requirement(text: &str) -> String {
-    let name = text
+    let mut parts = text
         .trim()
-        .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)))
-        .next();
-    name.unwrap_or_default().to_owned()
+        .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)));
+    parts.next().unwrap_or_default().to_owned()
 }
 
-fn go(folder: &Path, found: &mut ManifestNames) {
-    let Some(text) = text_file(&folder.join("go.mod")) else {
-        return;
-    };
-    found.tools.push("go".to_owned());
+fn go(folder: &Path) -> Option<Vec<String>> {
+    let text = text_file(&folder.join("go.mod"))?;
     let required = text
         .lines()
         .map(|line| line.trim().trim_start_matches("require ").trim())
         .filter(|line| line.contains(" v") && !line.ends_with("// indirect"));
-    for path in required.filter_map(|line| line.split_whitespace().next()) {
-        // The last part of a path may be its major version.
-        let is_version = |part: &&str| {
-            part.strip_prefix('v')
-                .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        found.dependencies.extend(
-            path.rsplit('/')
-                .find(|part| !is_version(part))
-                .map(str::to_owned),
-        );
-    }
+    // The last part of a path may be its major version.
+    let is_version = |part: &&str| {
+        part.strip_prefix('v')
+            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let paths = required.filter_map(|line| line.split_whitespace().next());
+    let names = paths.filter_map(|path| path.rsplit('/').find(|part| !is_version(part)));
+    Some(names.map(str::to_owned).collect())
 }
 
-fn others(folder: &Path, found: &mut ManifestNames) {
-    if let Some(manifest) = json_file(&folder.join("composer.json")) {
-        found.tools.push("php".to_owned());
-        let tables = ["require", "require-dev"].map(|table| keys(manifest.get(table)));
-        let names = tables.iter().flatten();
-        let names = names.filter_map(|name| name.split_once('/'));
-        found
-            .dependencies
-            .extend(names.map(|(_, name)| name.to_owned()));
-    }
-    if let Some(text) = text_file(&folder.join("Gemfile")) {
-        found.tools.push("ruby".to_owned());
-        let gems = text
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("gem "));
-        let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
-        found.dependencies.extend(names.map(str::to_owned));
-    }
-    for (file, name) in [
-        ("pom.xml", "maven"),
-        ("build.gradle", "gradle"),
-        ("build.gradle.kts", "gradle"),
-        ("Dockerfile", "docker"),
-        ("compose.yaml", "docker"),
-        ("docker-compose.yml", "docker"),
-        ("main.tf", "terraform"),
-        ("Makefile", "make"),
-    ] {
-        if folder.join(file).exists() {
-            found.tools.push(name.to_owned());
-        }
-    }
-    if folder.join(".github/workflows").is_dir() {
-        found.tools.push("github actions".to_owned());
-    }
+fn php(folder: &Path) -> Option<Vec<String>> {
+    let manifest = json_file(&folder.join("composer.json"))?;
+    let names = ["require", "require-dev"].map(|table| keys(manifest.get(table)));
+    let names = names
+        .iter()
+        .flatten()
+        .filter_map(|name| name.split_once('/'));
+    Some(names.map(|(_, name)| name.to_owned()).collect())
+}
+
+fn ruby(folder: &Path) -> Option<Vec<String>> {
+    let text = text_file(&folder.join("Gemfile"))?;
+    let gems = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("gem "));
+    let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
+    Some(names.map(str::to_owned).collect())
 }
 
 fn keys(table: Option<&Value>) -> Vec<String> {
@@ -257,6 +236,6 @@ mod tests {
             "source 'x'\ngem 'rails', '~> 8'\n",
             &["ruby", "rails"],
         );
-        check("Cargo.toml", "[dependencies\n", &[]);
+        check("Cargo.toml", "[dependencies\n", &["rust", "cargo"]);
     }
 }

@@ -8,7 +8,7 @@
 //! a server keeps what it found last in each scope. That only serves to choose and rank: each
 //! memory and each session is read again before it is shown, with its present status.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::MAX_SESSIONS;
-use super::words::{Words, WordsKey};
+use super::words::Words;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -33,13 +33,10 @@ use ack_store::sessions::{Members, RecentSession, SessionQuery};
 /// The approximate size of a session, and of a scope without memories, in bytes.
 const SESSION_BYTES: usize = 1_000;
 
-/// The outline of one scope.
 pub(super) struct ScopeOutline {
     pub scope: Arc<Scope>,
-    /// The current project's rows in it.
     pub own: ProjectRows,
     found: Arc<Found>,
-    /// Whether it was read for an earlier request.
     is_kept: bool,
 }
 
@@ -48,7 +45,6 @@ impl ScopeOutline {
         &self.found.outlines
     }
 
-    /// Whether it has a memory of the current project.
     pub fn has_own(&self) -> bool {
         let mut served = self.outlines().served.iter();
         served.any(|outline| {
@@ -58,25 +54,20 @@ impl ScopeOutline {
     }
 }
 
-/// What one scan of a store found.
 #[derive(Debug)]
 struct Found {
     outlines: Outlines,
-    /// The project's recent sessions.
     sessions: Vec<RecentSession>,
-    /// The memories of these sessions.
     members: Members,
     /// The scope that was read. A changed manifest makes a new scope.
     scope: Weak<Scope>,
-    /// The version of its store.
     state: FileState,
     key: OutlineKey,
 }
 
-/// What a scan looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OutlineKey {
-    words: Arc<WordsKey>,
+    words: Arc<Words>,
     /// The rows whose sessions were read.
     own: ProjectRows,
     /// Memories that are put off until a later day do not wait yet.
@@ -113,7 +104,6 @@ impl OutlineCache {
         }
     }
 
-    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.values().map(|found| found.bytes()).sum()
@@ -135,15 +125,12 @@ impl OutlineCache {
     }
 }
 
-/// What to read.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
-    pub words: &'a Words,
+    pub words: &'a Arc<Words>,
     /// Whether to read the project's recent sessions too.
     pub sessions: bool,
-    /// How long to wait for a locked store.
     pub timeout: Duration,
-    /// Whether to wait for buckets.
     pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
@@ -154,19 +141,15 @@ pub(super) struct Reading<'a> {
 
 /// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
 /// selection, with a note.
-///
-/// # Errors
-/// The first failure, if no scope can be read.
 pub(super) fn read(
     selection: &mut Selection,
     reading: Reading<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ScopeOutline>, Error> {
-    let words = Arc::new(reading.words.key());
     let today = reading.now.to_zoned(TimeZone::UTC).date();
     read_scopes(selection, reading.wait_policy, notes, |scope, own| {
         let key = OutlineKey {
-            words: Arc::clone(&words),
+            words: Arc::clone(reading.words),
             own: own.clone(),
             today,
         };
@@ -197,9 +180,6 @@ pub(super) fn read(
 
 /// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
 /// A scope that cannot be read is removed from the selection, with a note.
-///
-/// # Errors
-/// The first failure, if no scope can be read.
 pub(super) fn read_scopes<T>(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -239,10 +219,10 @@ pub(super) fn read_scopes<T>(
     }
 }
 
-/// Scans the store of a scope.
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
-        let mut outlines = snapshot.outlines(StatusFilter::Approved, reading.words, reading.now)?;
+        let mut outlines =
+            snapshot.outlines(StatusFilter::Approved, &**reading.words, reading.now)?;
         let mut members = std::mem::take(&mut outlines.members);
         let mut sessions = Vec::new();
         if reading.sessions {
@@ -274,39 +254,27 @@ const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     }
 }
 
-/// The newest sessions of some scopes, each with the name of its scope. Those that were read for an
+/// The recent sessions of some scopes, each with the name of its scope. Those that were read for an
 /// earlier request are read again; a scope that cannot be read now yields none.
-pub(super) fn newest_sessions(
+pub(super) fn recent_sessions(
     read: &[ScopeOutline],
     timeout: Duration,
 ) -> Vec<(&str, RecentSession)> {
-    let of_scope = |(number, scope): (usize, &ScopeOutline)| {
-        let sessions = scope.found.sessions.clone().into_iter();
-        sessions
-            .map(move |session| (number, session))
-            .collect::<Vec<_>>()
-    };
-    let mut sessions: Vec<(usize, RecentSession)> =
-        read.iter().enumerate().flat_map(of_scope).collect();
-    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-    sessions.truncate(MAX_SESSIONS);
-    let shown: BTreeSet<usize> = sessions.iter().map(|(number, _)| *number).collect();
-    for number in shown {
-        let Some(scope) = read.get(number).filter(|scope| scope.is_kept) else {
-            continue;
-        };
-        let store = &scope.scope.store;
+    let of_scope = |outline: &ScopeOutline| {
+        let found = &outline.found;
+        if !outline.is_kept || found.sessions.is_empty() {
+            return found.sessions.clone();
+        }
+        let store = &outline.scope.store;
         let again = store.snapshot_with_timeout(timeout, |snapshot| {
-            snapshot.recent_sessions(session_query(&scope.own), |_| scope.found.members.clone())
+            snapshot.recent_sessions(session_query(&outline.own), |_| found.members.clone())
         });
-        sessions.retain(|(other, _)| *other != number);
-        let again = again.unwrap_or_default().into_iter();
-        sessions.extend(again.map(|session| (number, session)));
-    }
-    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-    sessions.truncate(MAX_SESSIONS);
-    let named = |(number, session): (usize, RecentSession)| {
-        Some((read.get(number)?.scope.name.as_str(), session))
+        again.unwrap_or_default()
     };
-    sessions.into_iter().filter_map(named).collect()
+    let sessions = read.iter().flat_map(|outline| {
+        let name = outline.scope.name.as_str();
+        let sessions = of_scope(outline).into_iter();
+        sessions.map(move |session| (name, session))
+    });
+    sessions.collect()
 }

@@ -26,12 +26,10 @@ pub const LASTING_TYPES: [&str; 7] = [
 const GENERATED_FILES: &str = "\
     cargo.lock composer.lock gemfile.lock go.sum npm-shrinkwrap.json package-lock.json \
     pnpm-lock.yaml poetry.lock uv.lock yarn.lock";
-/// Common file names, up to the first dot.
 const EVERYDAY_FILE_NAMES: &str = "\
     __init__ app build cargo changelog common conftest config constants go helpers index init \
     lib license main mod package pyproject readme requirements settings setup test tests \
     tsconfig types utils";
-/// Folder names that say nothing about their content.
 const GENERIC_FOLDERS: &str = "\
     app apps cmd crates internal lib packages pkg src test tests";
 
@@ -43,9 +41,7 @@ const MAX_DISTINCTIVE_MEMORIES: usize = 5;
 pub struct Signals {
     /// The files of the working tree that differ from the last commit, including new ones.
     pub changes: Changes,
-    /// The current branch.
     pub branch: Option<String>,
-    /// What the manifests declare.
     pub declared: ManifestNames,
 }
 
@@ -130,18 +126,12 @@ impl Subjects {
 }
 
 /// Whether a word that this many memories contain is specific enough.
-pub const fn is_distinctive(holders: usize, memories: usize) -> bool {
-    let few = memories / 50;
-    holders
-        <= if few > MAX_DISTINCTIVE_MEMORIES {
-            few
-        } else {
-            MAX_DISTINCTIVE_MEMORIES
-        }
+pub fn is_distinctive(holders: usize, memories: usize) -> bool {
+    holders <= (memories / 50).max(MAX_DISTINCTIVE_MEMORIES)
 }
 
 /// All the ways a memory may name a file.
-pub fn names(path: &str) -> Vec<String> {
+pub fn file_names(path: &str) -> Vec<String> {
     let name = name(path);
     vec![path_ending(path), name.to_owned(), stem(name).to_owned()]
 }
@@ -149,17 +139,11 @@ pub fn names(path: &str) -> Vec<String> {
 /// How memories name a file: by its name, with its folder if the name is common.
 fn path_ending(path: &str) -> String {
     let name = name(path);
-    let start = if is_everyday(stem(name)) {
-        path.rsplitn(3, '/')
-            .take(2)
-            .map(|part| part.len() + 1)
-            .sum::<usize>()
-            - 1
-    } else {
-        name.len()
-    };
-    let start = path.len().saturating_sub(start);
-    path.get(start..).unwrap_or(name).to_owned()
+    let folder = path.rsplit('/').nth(1);
+    match folder.filter(|_| is_everyday(stem(name))) {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    }
 }
 
 fn name(path: &str) -> &str {
@@ -196,54 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_is_named_by_its_name_unless_every_project_has_one_like_it() {
+    fn a_changed_file_is_named_by_its_name_or_its_folder() {
         let signals = changed(&[
             "src/pay/payout.rs",
             "src/pay/mod.rs",
             "README.md",
             "web/app/index.tsx",
-        ]);
-        assert_eq!(
-            signals.endings(),
-            ["payout.rs", "pay/mod.rs", "README.md", "app/index.tsx"]
-        );
-    }
-
-    #[test]
-    fn the_topic_of_changed_files_is_their_names_or_folders() {
-        let signals = changed(&[
-            "src/pay/payout.rs",
-            "src/pay/mod.rs",
-            "src/lib.rs",
             "tests/test_refund.py",
-            ".github/workflows/ci.yml",
-            "Dockerfile",
-        ]);
-        let subjects = signals.subjects();
-        assert_eq!(subjects.names, ["payout.rs", "test_refund.py", "ci.yml"]);
-        assert_eq!(subjects.words, ["payout", "pay", "refund", "dockerfile"]);
-    }
-
-    #[test]
-    fn a_word_with_unusual_spelling_is_a_name() {
-        let subjects = changed(&[
-            "src/retry_policy.rs",
             "src/PayoutJob.java",
-            "src/query/mod.rs",
-            "src/Query.vue",
-        ])
-        .subjects();
-        assert_eq!(
-            subjects.names,
-            [
-                "retry_policy.rs",
-                "retry_policy",
-                "payoutjob.java",
-                "payoutjob",
-                "query.vue"
-            ]
-        );
-        assert_eq!(subjects.words, ["query"]);
+            ".github/workflows/ci.yml",
+        ]);
+        let endings =
+            "payout.rs pay/mod.rs README.md app/index.tsx test_refund.py PayoutJob.java ci.yml";
+        assert_eq!(signals.endings().join(" "), endings);
+        let subjects = signals.subjects();
+        let names = "payout.rs test_refund.py payoutjob.java payoutjob ci.yml";
+        assert_eq!(subjects.names.join(" "), names, "unusual spellings");
+        assert_eq!(subjects.words, ["payout", "pay", "refund"]);
     }
 
     #[test]

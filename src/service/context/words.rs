@@ -9,7 +9,6 @@ use ack_search::analysis::is_stop_word;
 use ack_search::analysis::stems::stem;
 use ack_store::outline::FindWords;
 
-/// Maximum number of words, one bit each.
 const MAX_WORDS: usize = u128::BITS as usize;
 
 /// The origin of a word, which decides how to search for it.
@@ -21,25 +20,10 @@ pub enum WordKind {
     Name,
 }
 
-/// Two word lists with equal keys find the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WordsKey {
-    entries: Vec<(String, WordKind)>,
-    files: Vec<(ProjectFile, u128)>,
-}
-
-impl WordsKey {
-    /// Whether it finds nothing.
-    pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.files.is_empty()
-    }
-}
-
 /// Words to search for, numbered in the order they were added.
 #[derive(Debug, Default)]
 pub struct Words {
     entries: Vec<(String, WordKind)>,
-    /// The word of each pattern.
     pattern_words: Vec<usize>,
     automaton: Option<AhoCorasick>,
     /// Files that a memory may name by their folder or a glob, each with the bits of its names.
@@ -51,11 +35,11 @@ pub struct Words {
 impl Words {
     /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
     /// Ignores case.
-    pub fn new(words: impl IntoIterator<Item = (String, WordKind)>) -> Self {
+    pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = (W, WordKind)>) -> Self {
         let mut list: Vec<(String, WordKind)> = Vec::new();
         let (mut patterns, mut owners) = (Vec::new(), Vec::new());
         for (word, origin) in words {
-            let word = word.to_lowercase();
+            let word = word.as_ref().to_lowercase();
             let known = list.iter().any(|(known, _)| *known == word);
             if known || word.len() < 2 || list.len() == MAX_WORDS || is_stop_word(&word) {
                 continue;
@@ -111,12 +95,8 @@ impl Words {
         self
     }
 
-    /// The key of this word list.
-    pub(super) fn key(&self) -> WordsKey {
-        WordsKey {
-            entries: self.entries.clone(),
-            files: self.files.clone(),
-        }
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.files.is_empty()
     }
 
     /// The names of the first file that a folder or glob in a list covers.
@@ -140,7 +120,6 @@ impl Words {
         found.map_or(0, |(_, names)| *names)
     }
 
-    /// The bit set of some of the words, as they were given.
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
         let numbered = (0u32..)
@@ -149,7 +128,6 @@ impl Words {
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    /// How many words there are.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
@@ -204,13 +182,20 @@ impl Words {
     }
 }
 
-/// Whether a word of a text has the same stem as another word.
+/// Two lists of equal words and files find the same.
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.entries, &self.files) == (&other.entries, &other.files)
+    }
+}
+
+impl Eq for Words {}
+
 fn is_form_of(found: &[u8], word: &str) -> bool {
     let found = str::from_utf8(found).unwrap_or_default().to_lowercase();
     found == word || stem(&found) == stem(word)
 }
 
-/// Whether a byte belongs to a word. Non-ASCII bytes do.
 const fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
@@ -231,7 +216,7 @@ mod tests {
 
     #[track_caller]
     fn check(word: &str, origin: WordKind, text: &str, expected: bool) {
-        let words = Words::new([(word.to_owned(), origin)]);
+        let words = Words::new([(word, origin)]);
         assert_eq!(
             words.find(text.as_bytes()) != 0,
             expected,
@@ -264,17 +249,15 @@ mod tests {
 
     #[test]
     fn every_word_of_a_text_is_found() {
-        let words =
-            Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), WordKind::Name)));
+        let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word, WordKind::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.list(found), ["tokio", "axum"]);
         assert_eq!(
             words.list(words.set(["Axum", "sqlx", "hyper"])),
             ["sqlx", "axum"]
         );
-        let files =
-            Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), WordKind::Name)));
+        let files = Words::new(["payout.rs", "payout"].map(|word| (word, WordKind::Name)));
         assert_eq!(files.list(files.find(b"src/payout.rs")), ["payout.rs"]);
-        assert_eq!(Words::new([]).find(b"anything"), 0);
+        assert_eq!(Words::default().find(b"anything"), 0);
     }
 }

@@ -9,7 +9,6 @@ use ack_api::memory::StatusFilter;
 use ack_api::{MemoryDetail, Note, NoteKind, RelatedEntry};
 use ack_search::retrieve::MIN_COSINE;
 
-/// Maximum number of memories.
 const MAX_RELATED: usize = 5;
 
 /// Adds the memories that are near in meaning, in every scope of the request. They are as near as a

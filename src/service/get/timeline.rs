@@ -4,16 +4,13 @@ use std::collections::HashSet;
 
 use super::GetSpec;
 use crate::scope::Scope;
-use ack_api::cancel;
 use ack_api::memory::{Memory, fold_name};
 use ack_api::source::RowKey;
-use ack_api::time;
-use ack_api::{Hint, Message, Timeline, TimelineEntry, Within};
+use ack_api::{Hint, Message, Timeline, TimelineEntry, Within, cancel, time};
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
-use ack_store::Snapshot;
-use ack_store::StoreError;
+use ack_store::{Snapshot, StoreError};
 
 /// Whether a document belongs to the range of a timeline.
 type BelongsToRange<'a> = &'a dyn Fn(&Doc) -> bool;

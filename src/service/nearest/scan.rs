@@ -15,14 +15,13 @@ use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::{MAX_PROPOSED, NearMemory, compare_proposed};
 use crate::scope::Scope;
+use crate::service::context::evidence::Frequencies;
 use crate::service::context::words::{WordKind, Words};
 
 /// The index of a store up to this size is built without a noticeable delay.
 const MAX_BYTES: u64 = 4 << 20;
 /// Maximum bytes of a text whose words are searched for.
 const MAX_TEXT_BYTES: usize = 4_000;
-/// The extra weight of a word that is in the title or the tags, as a share of its weight.
-const TITLE_BONUS: f64 = 0.5;
 
 /// Whether the index of a scope takes too long to wait for.
 pub fn is_large(scope: &Scope) -> bool {
@@ -31,9 +30,6 @@ pub fn is_large(scope: &Scope) -> bool {
 }
 
 /// The approved memories of a scope that are nearest to one of its memories.
-///
-/// # Errors
-/// The store cannot be read.
 pub fn run(
     scope: &Arc<Scope>,
     memory: &Memory,
@@ -43,7 +39,7 @@ pub fn run(
     let words = words(memory);
     let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let outlines = snapshot.outlines(StatusFilter::Approved, &words, now)?;
-        let best = best(&outlines.served, words.len());
+        let best = best(&outlines.served, &words);
         let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
         snapshot.memories(&keys, StatusFilter::Approved)
     })?;
@@ -70,38 +66,16 @@ fn words(memory: &Memory) -> Words {
 }
 
 /// The rows with the most and rarest words.
-fn best(rows: &[Outline], words: usize) -> Vec<&Outline> {
-    let has = |set: u128, word: usize| set >> word & 1 == 1;
-    let holders = |word: usize| {
-        let rows = rows.iter();
-        rows.filter(|row| has(row.matches.anywhere, word)).count()
-    };
-    let weights: Vec<f64> = (0..words)
-        .map(|word| weight(rows.len(), holders(word)))
-        .collect();
-    let score = |row: &Outline| -> f64 {
-        let weights = weights.iter().enumerate();
-        let scores = weights.map(|(word, weight)| {
-            let matches = row.matches;
-            f64::from(u8::from(has(matches.anywhere, word))) * weight
-                + f64::from(u8::from(has(matches.title_or_tags, word))) * weight * TITLE_BONUS
-        });
-        scores.sum()
-    };
-    let mut scored: Vec<(f64, &Outline)> = rows
-        .iter()
-        .filter(|row| row.matches.anywhere != 0)
-        .map(|row| (score(row), row))
-        .collect();
+fn best<'a>(rows: &'a [Outline], words: &Words) -> Vec<&'a Outline> {
+    let weights = Frequencies::count(rows.iter(), words).weights();
+    let scores = rows.iter().map(|row| {
+        let found = row.matches.anywhere;
+        (weights.sum(row.matches, found), row)
+    });
+    let mut scored: Vec<(f64, &Outline)> = scores.filter(|(score, _)| *score > 0.0).collect();
     scored.sort_by(|(one, row), (other, next)| {
         other.total_cmp(one).then_with(|| row.id.cmp(&next.id))
     });
     scored.truncate(MAX_PROPOSED);
     scored.into_iter().map(|(_, row)| row).collect()
-}
-
-/// The weight of a word by how many of all rows contain it (inverse document frequency).
-#[expect(clippy::cast_precision_loss, reason = "counts of rows")]
-fn weight(all: usize, holders: usize) -> f64 {
-    (1.0 + all as f64 / (holders as f64 + 1.0)).ln()
 }

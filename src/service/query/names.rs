@@ -3,13 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::service::search::Search;
-use ack_api::cancel;
 use ack_api::memory::{Status, fold_name, nearest};
-use ack_api::text;
+use ack_api::{cancel, text};
 
-/// Maximum types to list if none is similar to the requested one.
 const MAX_TYPES: usize = 12;
-/// Maximum similar names.
 const MAX_NEAR: usize = 3;
 
 /// The projects, tags and types of the memories of a search.
@@ -31,7 +28,6 @@ pub(super) struct NameSet<'a> {
 }
 
 impl<'a> KnownNames<'a> {
-    /// Collects the names.
     pub fn of(search: &'a Search<'a>) -> Self {
         let mut known = Self::default();
         for view in &search.views {

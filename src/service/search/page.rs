@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::service::budget::ShownText;
 use crate::service::shown::{Overlap, Shown};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
@@ -10,21 +11,17 @@ use ack_search::cursor::{Cursor, LastResult};
 use ack_search::ranking::Ranked;
 use ack_search::wording::Wording;
 
-/// A result with its place in the ranking.
 pub(crate) struct Hit {
-    /// What the answer shows.
     pub hit: MemoryHit,
-    /// The record behind it.
     pub memory: Memory,
-    /// The position of its place on the page.
+    /// What it shows of the memory's text, if that was cut.
+    pub shown: Option<ShownText>,
     pub(super) place: usize,
-    /// The positions of the places folded into it.
     pub(super) also_places: Vec<usize>,
     /// The results that were at their places before, whose texts it contains.
     contained: Option<Contained>,
 }
 
-/// Results that gave their places to one that contains them.
 struct Contained {
     hits: Vec<Hit>,
     /// The position of the place where the other one was found.
@@ -44,14 +41,11 @@ pub(super) struct Place {
 /// take.
 #[derive(Default)]
 pub(crate) struct Page {
-    /// The results, in order.
     pub hits: Vec<Hit>,
     pub(super) places: Vec<Place>,
     /// Whether there are places after this page.
     pub more: bool,
-    /// Matches over all pages.
     pub total: u64,
-    /// Hidden matches.
     pub hidden: Hidden,
     /// The positions of the scopes with matches that the status filter hides.
     pub hiding_scopes: BTreeSet<usize>,
@@ -59,22 +53,24 @@ pub(crate) struct Page {
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, Message)>,
-    /// Whether no memory contains a word of the query.
     pub lacks_words: bool,
-    /// Whether no memory certainly answers the query.
     pub is_uncertain: bool,
-    /// Whether the query has only stop words.
     pub only_stop_words: bool,
     /// The best lexical score of the first page.
     pub(super) top: f32,
 }
 
 impl Hit {
-    /// A result, found at this place.
-    pub(super) const fn new(hit: MemoryHit, memory: Memory, place: usize) -> Self {
+    pub(super) const fn new(
+        hit: MemoryHit,
+        memory: Memory,
+        shown: Option<ShownText>,
+        place: usize,
+    ) -> Self {
         Self {
             hit,
             memory,
+            shown,
             place,
             also_places: Vec::new(),
             contained: None,
@@ -188,7 +184,6 @@ impl Page {
         self.more = true;
     }
 
-    /// Where the next page begins, if there is one.
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));

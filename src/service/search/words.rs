@@ -2,9 +2,9 @@
 //! certainly answers it.
 
 use super::{Hit, Search};
-use crate::service::budget::cut_long_text;
 use crate::service::budget::excerpt::{self, Reader};
 use crate::service::budget::passage::Question;
+use crate::service::budget::{ShownText, cut_long_text};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Detail, MemoryHit};
 use ack_search::certainty::is_certain;
@@ -17,15 +17,12 @@ use ack_search::retrieve::{Candidate, CandidateSet, Query};
 /// the nearest in meaning, or by similar words.
 pub(super) const MAX_NEAREST: usize = 3;
 
-/// How many words to name that no memory contains.
 const MAX_MISSING: usize = 3;
 
-/// A word in a message.
 fn quoted(word: &str) -> String {
     format!("`{}`", ack_api::text::line(word, 40))
 }
 
-/// Keeps only the nearest candidates.
 pub(super) fn truncate_to_nearest(candidates: &mut Vec<Candidate>) {
     if let Some(threshold) = nearest_threshold(candidates) {
         candidates.retain(|candidate| candidate.score >= threshold);
@@ -53,18 +50,21 @@ impl Search<'_> {
         }
     }
 
-    /// Chooses what a result shows of its memory's text.
+    /// Chooses what a result shows of its memory's text. Says what that is if it is cut.
     pub(super) fn select_text(
         &self,
         hit: &mut MemoryHit,
         memory: &Memory,
         reader: &mut Reader<'_>,
-    ) {
-        if self.spec.detail != Detail::Full {
-            excerpt::select(hit, memory, reader, self.spec.by_agent);
-        } else {
-            cut_long_text(hit, memory, &mut self.question());
+    ) -> Option<ShownText> {
+        if self.spec.is_proposal {
+            return None;
         }
+        if self.spec.detail == Detail::Full {
+            return cut_long_text(hit, memory, &mut self.question());
+        }
+        excerpt::select(hit, memory, reader, self.spec.by_agent);
+        None
     }
 
     /// Whether a candidate has evidence other than words that only look like those of the query.
@@ -128,7 +128,6 @@ impl Search<'_> {
             && terms.terms.iter().all(is_unknown)
     }
 
-    /// The message if no memory certainly answers the query.
     pub(in crate::service) fn nothing_certain(&self) -> String {
         let missing = self.missing_words();
         if missing.is_empty() || missing.len() > MAX_MISSING {
@@ -175,7 +174,6 @@ impl Search<'_> {
         }
     }
 
-    /// The message if no memory contains a word of the query.
     pub(in crate::service) fn no_words(&self, hits: &[Hit]) -> String {
         let which = match self.spec.filters.restricts() {
             true => " that passes the filters",
@@ -199,7 +197,6 @@ impl Search<'_> {
         }
     }
 
-    /// Words of the results that look like those of the query.
     fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
         let mut similar = Vec::new();
         let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {

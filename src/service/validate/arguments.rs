@@ -11,20 +11,16 @@ use crate::service::error::Error;
 use crate::service::same_id::address;
 use ack_api::MAX_LIMIT;
 use ack_api::memory::nearest;
+use ack_api::text::line;
 
-/// Maximum query text, in bytes.
 const MAX_QUERY_BYTES: usize = 8_000;
 /// Maximum id, in bytes. At most 200 characters of an id are shown.
 const MAX_ID_BYTES: usize = 803;
-/// Maximum address of a memory, in bytes.
 const MAX_ADDRESS_BYTES: usize = 4_000;
-/// Maximum path, in bytes.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Maximum cursor, in bytes. A cursor has a number for each term of a query.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
-/// Maximum text of any other argument, in bytes.
 const MAX_TEXT_BYTES: usize = 1_000;
-/// Maximum entries of a list argument.
 const MAX_ENTRIES: usize = 50;
 
 /// The schema of an operation's arguments. Built once, because every call is checked against it.
@@ -40,9 +36,6 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
 
 /// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
 /// forms of a value are read before this, in `toolset`.
-///
-/// # Errors
-/// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
 pub fn arguments<T: DeserializeOwned + JsonSchema>(
     name: &'static str,
     values: Map<String, Value>,
@@ -62,9 +55,16 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
             });
         }
     }
-    for (argument, value) in &values {
-        if let Some(property) = properties.get(argument) {
-            check(argument, value, property, &schema)?;
+    for (name, value) in &values {
+        if let Some(property) = properties.get(name) {
+            let words = words(property, &schema);
+            let argument = Argument {
+                name,
+                value,
+                schema: property,
+                words,
+            };
+            argument.check()?;
         }
     }
     serde_json::from_value(Value::Object(values))
@@ -73,9 +73,6 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
 
 /// Rejects a text that is too long for an argument, because names are compared with every existing
 /// name.
-///
-/// # Errors
-/// [`Error::InvalidArgument`], with the limit.
 pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
     let (max, advice) = match argument {
         "query" | "focus" => (MAX_QUERY_BYTES, "; give the words that matter"),
@@ -92,11 +89,9 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     let example = match argument {
-        "like" => Some(json!({ "query": ack_api::text::line(text, 60) })),
+        "like" => Some(json!({ "query": line(text, 60) })),
         "since" | "until" => Some(json!({ argument: "2026-01-31" })),
-        "type" | "session" | "expect" | "focus" => {
-            Some(json!({ argument: ack_api::text::line(text, 60) }))
-        }
+        "type" | "session" | "expect" | "focus" => Some(json!({ argument: line(text, 60) })),
         _ => None,
     };
     Err(Error::InvalidArgument {
@@ -108,215 +103,159 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
     })
 }
 
-fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<(), Error> {
-    if value.is_null() {
-        return Ok(());
-    }
-    let wrong = |allowed: String, nearest: Vec<String>, example: Value| Error::InvalidArgument {
-        argument: argument.to_owned(),
-        value: ack_api::text::line(&value.to_string(), 120),
-        allowed,
-        nearest,
-        example: Some(json!({ argument: example }).to_string()),
-    };
-    let wrong_type = |wanted: &str, example: Option<Value>| Error::WrongType {
-        argument: argument.to_owned(),
-        wanted: wanted.to_owned(),
-        kind: kind(value),
-        value: ack_api::text::line(&value.to_string(), 120),
-        example: example.map(|example| json!({ argument: example }).to_string()),
-    };
-    let words = choices(schema, root);
-    if let Some(text) = value.as_str().filter(|_| words.is_empty()) {
-        check_length(argument, text)?;
-    }
-    if accepts(schema, "array") {
-        let Some(entries) = value.as_array() else {
-            let example = json!([words.first().map_or("…", String::as_str)]);
-            return Err(wrong_type("a list of strings", Some(example)));
-        };
-        if entries.len() > MAX_ENTRIES {
-            return Err(wrong(
-                format!("at most {MAX_ENTRIES} entries"),
-                Vec::new(),
-                json!([words.first().map_or("…", String::as_str)]),
-            ));
+/// An argument with what its schema says.
+struct Argument<'a> {
+    name: &'a str,
+    value: &'a Value,
+    schema: &'a Value,
+    /// The allowed words, if it has a fixed set.
+    words: Vec<String>,
+}
+
+impl Argument<'_> {
+    fn check(&self) -> Result<(), Error> {
+        let value = self.value;
+        if value.is_null() {
+            return Ok(());
         }
-        for entry in entries {
-            if let Some(text) = entry.as_str().filter(|_| words.is_empty()) {
-                check_length(argument, text)?;
-            }
-            check_word(entry, &words, &wrong, true)?;
+        if self.accepts("array") {
+            let example = || json!([self.words.first().map_or("…", String::as_str)]);
+            return match value.as_array() {
+                None => Err(self.wrong_type("a list of strings", Some(example()))),
+                Some(entries) if entries.len() > MAX_ENTRIES => {
+                    let allowed = format!("at most {MAX_ENTRIES} entries");
+                    Err(self.wrong(allowed, Vec::new(), example()))
+                }
+                Some(entries) => entries
+                    .iter()
+                    .try_for_each(|entry| self.check_text(entry, true)),
+            };
         }
-        return Ok(());
-    }
-    if accepts(schema, "integer") {
-        let bound =
-            |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
-        let nearest = whole_number(value)
-            .unwrap_or(10)
-            .clamp(bound("minimum", 1), bound("maximum", i64::from(MAX_LIMIT)));
-        return match value.as_i64() {
-            Some(_) => Ok(()),
-            None if value.is_u64() => Err(wrong(
-                "a smaller number".to_owned(),
-                vec![nearest.to_string()],
-                json!(nearest),
-            )),
-            None => Err(wrong_type("an integer", Some(json!(nearest)))),
-        };
-    }
-    if accepts(schema, "boolean") {
-        return if value.is_boolean() {
-            Ok(())
-        } else {
+        if self.accepts("integer") {
+            return match value.as_i64() {
+                Some(_) => Ok(()),
+                None => Err(self.not_an_integer()),
+            };
+        }
+        if self.accepts("boolean") {
             let example = json!(value.as_str() == Some("true"));
-            Err(wrong_type("true or false", Some(example)))
-        };
+            return match value.as_bool() {
+                Some(_) => Ok(()),
+                None => Err(self.wrong_type("true or false", Some(example))),
+            };
+        }
+        self.check_text(value, false)
     }
-    check_word(value, &words, &wrong, false)?;
-    if words.is_empty() && !value.is_string() {
-        let example = match argument {
-            "since" | "until" => Some(json!("2026-01-31")),
-            // An arbitrary text would name an unknown scope, or no page.
-            "scope" | "cursor" => None,
-            _ => Some(json!(as_text(argument, value))),
-        };
-        return Err(wrong_type("a string", example));
-    }
-    Ok(())
-}
 
-/// The kind of a value, if the value itself does not show it.
-const fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::String(_) => "the string ",
-        Value::Array(_) => "the list ",
-        Value::Object(_) => "the object ",
-        Value::Null | Value::Bool(_) | Value::Number(_) => "",
+    /// Checks a string, or the entry of a list (`listed`), against the allowed words.
+    fn check_text(&self, value: &Value, listed: bool) -> Result<(), Error> {
+        let as_given = |word: &str| if listed { json!([word]) } else { json!(word) };
+        let shown = || line(&value.to_string(), 60);
+        if self.words.is_empty() {
+            return match value.as_str() {
+                Some(text) => check_length(self.name, text),
+                None if listed => {
+                    let allowed = "a list of strings".to_owned();
+                    Err(self.wrong(allowed, Vec::new(), as_given(&shown())))
+                }
+                None => Err(self.wrong_type("a string", self.text_example())),
+            };
+        }
+        let text = value.as_str().map_or_else(shown, str::to_owned);
+        if value.is_string() && self.words.contains(&text) {
+            return Ok(());
+        }
+        let words = self.words.iter().map(String::as_str);
+        let near = nearest(ack_api::text::cut(&text, 100).0.as_ref(), words, 2);
+        let first = near.first().or(self.words.first());
+        let example = as_given(first.map_or("", String::as_str));
+        Err(self.wrong(format!("one of {}", self.words.join(", ")), near, example))
     }
-}
 
-/// A value as the text that was probably meant: types separated by commas, other list entries by
-/// spaces.
-fn as_text(argument: &str, value: &Value) -> String {
-    let between = if argument == "type" { "," } else { " " };
-    let words = value.as_array().map(|list| {
-        let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
-        words.join(between)
-    });
-    let text = words.filter(|text| !text.is_empty());
-    ack_api::text::line(&text.unwrap_or_else(|| value.to_string()), 60)
-}
-
-/// Checks a string against the allowed words. An empty list allows any string.
-fn check_word(
-    value: &Value,
-    words: &[String],
-    wrong: &dyn Fn(String, Vec<String>, Value) -> Error,
-    listed: bool,
-) -> Result<(), Error> {
-    let as_listed = |word: &str| if listed { json!([word]) } else { json!(word) };
-    if words.is_empty() {
-        return if listed && !value.is_string() {
-            Err(wrong(
-                "a list of strings".to_owned(),
-                Vec::new(),
-                as_listed(&ack_api::text::line(&value.to_string(), 60)),
-            ))
-        } else {
-            Ok(())
-        };
+    fn accepts(&self, kind: &str) -> bool {
+        match self.schema.get("type") {
+            Some(Value::String(one)) => one == kind,
+            Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
+            _ => false,
+        }
     }
-    if value
-        .as_str()
-        .is_some_and(|word| words.iter().any(|known| known == word))
-    {
-        return Ok(());
-    }
-    let text = value.as_str().map_or_else(
-        || ack_api::text::line(&value.to_string(), 60),
-        str::to_owned,
-    );
-    let near = nearest(
-        ack_api::text::cut(&text, 100).0.as_ref(),
-        words.iter().map(String::as_str),
-        2,
-    );
-    let first = near
-        .first()
-        .or_else(|| words.first())
-        .cloned()
-        .unwrap_or_default();
-    Err(wrong(
-        format!("one of {}", words.join(", ")),
-        near,
-        as_listed(&first),
-    ))
-}
 
-/// The whole number that a value looks like.
-fn whole_number(value: &Value) -> Option<i64> {
+    fn wrong(&self, allowed: String, nearest: Vec<String>, example: Value) -> Error {
+        Error::InvalidArgument {
+            argument: self.name.to_owned(),
+            value: line(&self.value.to_string(), 120),
+            allowed,
+            nearest,
+            example: Some(json!({ self.name: example }).to_string()),
+        }
+    }
+
+    fn wrong_type(&self, wanted: &str, example: Option<Value>) -> Error {
+        Error::WrongType {
+            argument: self.name.to_owned(),
+            wanted: wanted.to_owned(),
+            kind: match self.value {
+                Value::String(_) => "the string ",
+                Value::Array(_) => "the list ",
+                Value::Object(_) => "the object ",
+                Value::Null | Value::Bool(_) | Value::Number(_) => "",
+            },
+            value: line(&self.value.to_string(), 120),
+            example: example.map(|example| json!({ self.name: example }).to_string()),
+        }
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         reason = "an example for a message; a cast saturates"
     )]
-    let rounded = |number: f64| number as i64;
-    value
-        .as_str()
-        .and_then(|text| text.trim().parse::<f64>().ok())
-        .or_else(|| value.as_f64())
-        .map(rounded)
-}
+    fn not_an_integer(&self) -> Error {
+        let bound = |key: &str| self.schema.get(key).and_then(Value::as_i64);
+        let text = self.value.as_str();
+        let meant = text.and_then(|text| text.trim().parse::<f64>().ok());
+        let meant = meant.or_else(|| self.value.as_f64()).unwrap_or(10.0) as i64;
+        let nearest = meant.clamp(
+            bound("minimum").unwrap_or(1),
+            bound("maximum").unwrap_or(i64::from(MAX_LIMIT)),
+        );
+        if self.value.is_u64() {
+            let allowed = "a smaller number".to_owned();
+            return self.wrong(allowed, vec![nearest.to_string()], json!(nearest));
+        }
+        self.wrong_type("an integer", Some(json!(nearest)))
+    }
 
-fn accepts(schema: &Value, kind: &str) -> bool {
-    match schema.get("type") {
-        Some(Value::String(one)) => one == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
-        _ => false,
+    /// The text that was probably meant: types separated by commas, other list entries by spaces.
+    fn text_example(&self) -> Option<Value> {
+        match self.name {
+            "since" | "until" => return Some(json!("2026-01-31")),
+            // An arbitrary text would name an unknown scope, or no page.
+            "scope" | "cursor" => return None,
+            _ => {}
+        }
+        let between = if self.name == "type" { "," } else { " " };
+        let entries = self.value.as_array().into_iter().flatten();
+        let words: Vec<&str> = entries.filter_map(Value::as_str).collect();
+        let text = match words.as_slice() {
+            [] => self.value.to_string(),
+            words => words.join(between),
+        };
+        Some(json!(line(&text, 60)))
     }
 }
 
 /// The allowed words of an argument, if it has a fixed set.
-fn choices(schema: &Value, root: &Value) -> Vec<String> {
-    let mut words = Vec::new();
-    collect(schema, root, &mut words, 0);
-    words
-}
-
-fn collect(schema: &Value, root: &Value, words: &mut Vec<String>, depth: u32) {
-    if depth > 4 {
-        return;
+fn words(schema: &Value, root: &Value) -> Vec<String> {
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let own = list("enum").into_iter().flatten();
+    let own = own.chain(schema.get("const")).filter_map(Value::as_str);
+    let mut found: Vec<String> = own.map(str::to_owned).collect();
+    let target = schema.get("$ref").and_then(Value::as_str);
+    let target = target.and_then(|path| root.pointer(path.trim_start_matches('#')));
+    let alternatives = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(list);
+    let parts = alternatives.flatten().chain(schema.get("items"));
+    for part in parts.chain(target) {
+        found.extend(words(part, root));
     }
-    if let Some(word) = schema.get("const").and_then(Value::as_str) {
-        words.push(word.to_owned());
-    }
-    for word in schema
-        .get("enum")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        words.extend(word.as_str().map(str::to_owned));
-    }
-    for key in ["anyOf", "oneOf", "allOf"] {
-        for part in schema
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            collect(part, root, words, depth + 1);
-        }
-    }
-    if let Some(items) = schema.get("items") {
-        collect(items, root, words, depth + 1);
-    }
-    if let Some(target) = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|path| root.pointer(path.trim_start_matches('#')))
-    {
-        collect(target, root, words, depth + 1);
-    }
+    found
 }
