@@ -269,17 +269,14 @@ mod tests {
                 ],
             ),
             (
-                Hint::Language {
-                    language: "English",
-                    argument: "query",
-                },
+                Hint::Language { argument: "query" },
                 [
-                    "only English is searched by meaning, other languages by their words alone: \
-                     write `query` in English, or with names, codes and identifiers from the memory",
-                    "only English is searched by meaning, other languages by their words alone: \
-                     write `q` in English, or with names, codes and identifiers from the memory",
-                    "only English is searched by meaning, other languages by their words alone: \
-                     write `QUERY` in English, or with names, codes and identifiers from the memory",
+                    "this language is searched by its words alone: write `query` in English, or with \
+                     names, codes and identifiers from the memory",
+                    "this language is searched by its words alone: write `q` in English, or with \
+                     names, codes and identifiers from the memory",
+                    "this language is searched by its words alone: write `QUERY` in English, or with \
+                     names, codes and identifiers from the memory",
                 ],
             ),
             (

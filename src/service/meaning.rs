@@ -18,9 +18,12 @@ const MIN_WORDS: usize = 3;
 pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let encoder = Encoder::embedded()?;
     let plain = encoder.query(text)?;
-    let has_context = text.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    // The transformer knows only English.
+    let is_english = encoder.is_english(text);
+    let has_context = is_english && text.split_whitespace().nth(MIN_WORDS - 1).is_some();
     let network = || Contextual::embedded()?.question(text);
-    let network = (is_contextual || has_context).then(network).flatten();
+    let network = (is_english && is_contextual || has_context).then(network);
+    let network = network.flatten();
     let with = |share: f32| {
         let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
         QuantizedVector::quantize(&vector)

@@ -18,7 +18,7 @@ use ack_api::{
     Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool, cancel,
 };
 use ack_search::cursor::Cursor;
-use ack_search::encoder::{Encoder, LANGUAGE};
+use ack_search::encoder::Encoder;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -225,12 +225,7 @@ impl Search<'_> {
     fn other_language(&self) -> Option<Message> {
         let text = self.spec.text.as_deref()?;
         let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
-        is_foreign.then(|| {
-            Message::suggestion(Hint::Language {
-                language: LANGUAGE,
-                argument: "query",
-            })
-        })
+        is_foreign.then(|| Message::suggestion(Hint::Language { argument: "query" }))
     }
 
     /// Which names of the request no memory has.

@@ -115,9 +115,9 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             .collect();
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
-        encoder.tokenize(text, &mut tokens);
+        encoder.english_tokens(text, &mut tokens);
         // A query is truncated, a memory is not; the references are whole texts.
-        let Some(vector) = encoder.encode_tokens(&mut tokens) else {
+        let Some(vector) = encoder.encode_english(&tokens) else {
             assert!(
                 expected.iter().all(|component| *component == 0.0),
                 "{text:?} has no vector"

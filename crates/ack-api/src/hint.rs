@@ -66,11 +66,9 @@ pub enum Hint {
         /// What it does: `lets agents read them`.
         outcome: Cow<'static, str>,
     },
-    /// The same question in the language that is searched by meaning: ``only English is searched by
-    /// meaning, other languages by their words alone: write `query` in English, or with names``.
+    /// The same question in a language that is searched by meaning: ``this language is searched by
+    /// its words alone: write `query` in English, or with names``.
     Language {
-        /// The language.
-        language: &'static str,
         /// The argument with the question.
         argument: &'static str,
     },
@@ -244,9 +242,9 @@ impl Hint {
                 format!("`{}` {outcome}", reader.command(command))
             }
             Self::Setting { setting, outcome } => format!("{setting} {outcome}"),
-            Self::Language { language, argument } => format!(
-                "only {language} is searched by meaning, other languages by their words alone: \
-                 write {} in {language}, or with names, codes and identifiers from the memory",
+            Self::Language { argument } => format!(
+                "this language is searched by its words alone: write {} in English, or with names, \
+                 codes and identifiers from the memory",
                 reader.argument_name(argument)?
             ),
             Self::Allowed { what, values } => format!("{what} are {}", values.join(", ")),

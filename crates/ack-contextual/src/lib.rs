@@ -160,7 +160,7 @@ impl Contextual {
 
     fn tokens(&self, text: &str) -> Vec<TokenId> {
         let mut tokens = Vec::new();
-        self.encoder.tokenize(&plain(text), &mut tokens);
+        self.encoder.english_tokens(&plain(text), &mut tokens);
         tokens
     }
 

@@ -18,7 +18,7 @@ use super::analysis::{self, TextRole, Token, TokenKind, numbers, symbols};
 use super::dictionary::Dictionary;
 use super::semantic::QuantizedVector;
 use crate::encoder::Encoder;
-use crate::encoder::wordpiece::TokenId;
+use crate::encoder::Token as EncoderToken;
 use ack_api::memory::Memory;
 
 // Weights of the fields, in half units.
@@ -116,7 +116,7 @@ pub struct Analyzer {
     long_segments: HashMap<Box<str>, Segment>,
     /// The terms and tokens of all cached segments.
     terms: Vec<u32>,
-    tokens: Vec<TokenId>,
+    tokens: Vec<EncoderToken>,
     /// The term of each word, so each is stemmed once. `None` is a stop word.
     words: HashMap<Box<str>, Option<u32>>,
     /// The weighted frequency of each term in the current memory, and the terms that have one.
@@ -175,7 +175,7 @@ impl Analyzer {
         text: &str,
         weight: u32,
         encoder: Option<&Encoder>,
-        tokens: &mut Vec<TokenId>,
+        tokens: &mut Vec<EncoderToken>,
     ) -> u32 {
         let mut length = 0;
         for line in plain(text).lines() {
@@ -203,7 +203,7 @@ impl Analyzer {
         text: &str,
         weight: u32,
         encoder: Option<&Encoder>,
-        tokens: &mut Vec<TokenId>,
+        tokens: &mut Vec<EncoderToken>,
     ) -> u32 {
         let key = segment_key(text);
         let cached = match key {

@@ -8,6 +8,8 @@
 
 mod attention;
 mod language;
+mod multilingual;
+mod tokens;
 pub mod wordpiece;
 
 use std::borrow::Cow;
@@ -19,7 +21,9 @@ use safetensors::{SafeTensorError, SafeTensors};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
-pub use self::language::LANGUAGE;
+use self::multilingual::{Multilingual, is_ideograph};
+pub use self::tokens::Token;
+use self::tokens::{Buffers, Row, Tokenizer};
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
 use super::analysis::letters::plain;
@@ -43,6 +47,8 @@ const MIN_KNOWN_SHARE: f32 = 0.8;
 const SUBWORD_ONLY_FACTOR: f32 = 0.45;
 /// The least factor for a query in another language: its words may be names.
 const MIN_FOREIGN_FACTOR: f32 = 0.3;
+/// At most one in so many tokens of a text in English belongs to another language.
+const MIN_ENGLISH_PARTS: usize = 3;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
 /// The norm of a memory's vector to which a network contributed, as long as the encoder knows all
@@ -75,6 +81,8 @@ pub struct Encoder {
     /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
     attention: Attention,
+    /// Words and pieces of other languages, in the same space.
+    multilingual: Multilingual,
     name: String,
     weights_hash: String,
 }
@@ -149,8 +157,9 @@ impl Encoder {
             scales,
             token_rows,
             attention: Attention::new(&attention, dimension).map_err(damaged)?,
+            multilingual: Multilingual::embedded(dimension)?,
             name: name.cloned().unwrap_or_default(),
-            weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODER_VERSION)),
+            weights_hash: weights_hash(artifact),
         })
     }
 
@@ -159,7 +168,7 @@ impl Encoder {
         &self.name
     }
 
-    /// XXH3 hash of the artifact and of how it is used. Vectors of encoders with different hashes
+    /// XXH3 hash of the artifacts and of how they are used. Vectors of encoders with different hashes
     /// are not comparable.
     pub fn weights_hash(&self) -> &str {
         &self.weights_hash
@@ -175,10 +184,28 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// Appends the tokens of `text`. A word in camel case is followed by its parts, unless the
-    /// vocabulary has it as a whole (`JavaScript`).
-    pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
+    /// Appends the tokens of `text` in the English table alone. A word in camel case is followed by
+    /// its parts, unless the vocabulary has it as a whole (`JavaScript`).
+    pub fn english_tokens(&self, text: &str, tokens: &mut Vec<TokenId>) {
         self.vocabulary.tokenize(&self.with_parts(text), tokens);
+    }
+
+    /// Appends the tokens of `text`, of each word in the languages that it may be in.
+    pub fn tokenize(&self, text: &str, tokens: &mut Vec<Token>) {
+        let mut tokenizer = Tokenizer {
+            vocabulary: &self.vocabulary,
+            table: &self.multilingual,
+            has_vector: &|token| self.has_vector(token),
+            tokens,
+            buffers: Buffers::default(),
+        };
+        tokenizer.read(&self.with_parts(text));
+    }
+
+    /// Whether the English table has a vector for a token.
+    fn has_vector(&self, token: TokenId) -> bool {
+        let scale = self.scales.get(usize::from(token));
+        scale.is_some_and(|scale| *scale > 0.0)
     }
 
     /// A text in which the parts of a word in camel case follow it.
@@ -207,9 +234,9 @@ impl Encoder {
     /// measure of how well its words are known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
         let text = plain(text);
-        let text = self.with_parts(&text);
         let mut tokens = Vec::new();
-        self.vocabulary.tokenize(&text, &mut tokens);
+        self.tokenize(&text, &mut tokens);
+        tokens::choose(&self.multilingual, &mut [&mut tokens]);
         tokens.truncate(MAX_QUERY_TOKENS);
         let share = self.known_share(&[&tokens]);
         let words = text
@@ -232,7 +259,8 @@ impl Encoder {
     /// The vector of a memory: the weighted vector of the title's tokens plus that of the other
     /// tokens (subtitle, facts, narrative and tags, in this order). Its norm, at most 1, is a
     /// measure of how well its words are known.
-    pub fn memory(&self, title: &mut Vec<TokenId>, body: &mut Vec<TokenId>) -> Option<Vec<f32>> {
+    pub fn memory(&self, title: &mut Vec<Token>, body: &mut Vec<Token>) -> Option<Vec<f32>> {
+        tokens::choose(&self.multilingual, &mut [title, body]);
         title.truncate(MAX_MEMORY_TOKENS);
         body.truncate(MAX_MEMORY_TOKENS);
         let share = self.known_share(&[title, body]);
@@ -240,7 +268,7 @@ impl Encoder {
         vector.map(|vector| scaled(vector, share))
     }
 
-    fn title_and_body(&self, title: &mut [TokenId], body: &mut [TokenId]) -> Option<Vec<f32>> {
+    fn title_and_body(&self, title: &mut [Token], body: &mut [Token]) -> Option<Vec<f32>> {
         match (self.encode_tokens(title), self.encode_tokens(body)) {
             (Some(title), Some(mut body)) => {
                 body.iter_mut()
@@ -257,17 +285,12 @@ impl Encoder {
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
-        let has_meaning = |piece: &TokenId| {
-            let scale = self.scales.get(usize::from(*piece));
-            scale.is_some_and(|scale| *scale > 0.0)
-        };
-        let characters = word.chars().count();
-        let is_long_enough = match pieces.len() {
-            0 => false,
-            1 => characters > 1,
-            count => 2 * characters >= 5 * count,
-        };
-        is_long_enough && pieces.iter().all(has_meaning)
+        let are_known = pieces.iter().all(|piece| self.has_vector(*piece));
+        are_known && is_long_enough(word, pieces.len()) || {
+            let mut rows = Vec::new();
+            self.multilingual.word(word, &mut rows);
+            is_long_enough(word, rows.len()) || word.chars().any(is_ideograph)
+        }
     }
 
     /// How well the language of a query is known, relative to [`MIN_KNOWN_SHARE`], at most 1. Of a
@@ -276,25 +299,35 @@ impl Encoder {
         if known_share < 1.0 {
             return 1.0;
         }
-        language::foreign_share(&self.vocabulary, text).map_or(1.0, |share| {
+        language::foreign_share(text, |word| self.is_word(word)).map_or(1.0, |share| {
             (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0)
         })
     }
 
-    /// Whether a query is certainly in another language than [`LANGUAGE`].
+    /// Whether one of the tables has a word in lower case as a whole.
+    fn is_word(&self, word: &str) -> bool {
+        self.vocabulary.is_word(word) || self.multilingual.is_word(word)
+    }
+
+    /// Whether a query is certainly in a language that the encoder does not know.
     pub fn is_foreign(&self, text: &str) -> bool {
         let text = plain(text);
-        language::has_other_script(&text) || language::is_certainly_foreign(&self.vocabulary, &text)
+        language::has_unknown_script(&text)
+            || language::is_certainly_foreign(&text, |word| self.is_word(word))
     }
 
     /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most
     /// 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
-    fn known_share(&self, texts: &[&[TokenId]]) -> f32 {
+    fn known_share(&self, texts: &[&[Token]]) -> f32 {
+        let word_start = |token: &Token| match token.row() {
+            Row::English(token) => self.word_starts.get(usize::from(token)).copied(),
+            Row::Multilingual(_) => Some(WordStart::Known),
+        };
         let count = |kind: WordStart| {
             let tokens = texts.iter().copied().flatten();
-            let word_starts = tokens.filter_map(|token| self.word_starts.get(usize::from(*token)));
-            word_starts.filter(|beginning| **beginning == kind).count()
+            let word_starts = tokens.filter_map(word_start);
+            word_starts.filter(|beginning| *beginning == kind).count()
         };
         match (count(WordStart::Known), count(WordStart::Unknown)) {
             (_, 0) => 1.0,
@@ -303,6 +336,15 @@ impl Encoder {
                 (share / MIN_KNOWN_SHARE).min(1.0)
             }
         }
+    }
+
+    /// Whether a text is in English, or mostly. The small transformer knows nothing else.
+    pub fn is_english(&self, text: &str) -> bool {
+        let mut tokens = Vec::new();
+        self.tokenize(&plain(text), &mut tokens);
+        tokens::choose(&self.multilingual, &mut [&mut tokens]);
+        let is_other = |token: &&Token| matches!(token.row(), Row::Multilingual(_));
+        MIN_ENGLISH_PARTS * tokens.iter().filter(is_other).count() <= tokens.len()
     }
 
     /// The static vector of a text with norm 1, plus `weight` times the small transformer's vector
@@ -327,38 +369,68 @@ impl Encoder {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let token = if word.bytes().all(is_plain) {
             // A word without its own token need not be split.
-            self.vocabulary.token(word)?
+            self.vocabulary.token(word)
         } else {
             let mut tokens = Vec::new();
             self.vocabulary.tokenize(word, &mut tokens);
-            let [token] = *tokens else { return None };
-            token
+            match *tokens {
+                [token] => Some(token),
+                _ => None,
+            }
         };
-        let scale = self.scales.get(usize::from(token))?;
-        let row = self.row(usize::from(token))?.iter();
-        let values = row.map(|byte| f32::from(byte.cast_signed()));
-        let square: f32 = values.map(|value| value * value).sum();
-        (*scale > 0.0).then(|| scale * square.sqrt())
+        let norm = |row: &[u8]| {
+            let values = row.iter().map(|byte| f32::from(byte.cast_signed()));
+            values.map(|value| value * value).sum::<f32>().sqrt()
+        };
+        match token.filter(|token| self.has_vector(*token)) {
+            Some(token) => {
+                let scale = self.scales.get(usize::from(token))?;
+                Some(scale * norm(self.row(usize::from(token))?))
+            }
+            None => {
+                let mut rows = Vec::new();
+                if !self.multilingual.word(word, &mut rows) {
+                    return None;
+                }
+                let mut row = Vec::new();
+                let scale = self.multilingual.unpack(*rows.first()?, &mut row)?;
+                Some(scale * norm(&row))
+            }
+        }
+    }
+
+    /// The vector of a text, with norm 1, of its tokens in the English table alone.
+    pub fn encode_english(&self, tokens: &[TokenId]) -> Option<Vec<f32>> {
+        let mut tokens: Vec<Token> = tokens.iter().copied().map(Token::from).collect();
+        self.encode_tokens(&mut tokens)
     }
 
     /// The vector of tokens, with norm 1. Their order does not matter, and this sorts them.
-    pub fn encode_tokens(&self, tokens: &mut [TokenId]) -> Option<Vec<f32>> {
+    fn encode_tokens(&self, tokens: &mut [Token]) -> Option<Vec<f32>> {
         tokens.sort_unstable();
-        let mut sum = vec![0f32; self.dimension];
-        let mut rows = Vec::with_capacity(tokens.len());
+        let mut rows: Vec<(&[u8], f32)> = Vec::with_capacity(tokens.len());
+        let (mut unpacked, mut weights) = (Vec::new(), Vec::new());
         for run in tokens.chunk_by(|a, b| a == b) {
-            let Some(token) = run.first().map(|token| usize::from(*token)) else {
-                continue;
-            };
-            let Some(scale) = self.scales.get(token).filter(|scale| **scale != 0.0) else {
-                continue;
-            };
-            if let Some(row) = self.row(token) {
-                #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
-                let count = run.len() as f32;
-                rows.push((row, scale * count.sqrt()));
+            let Some(token) = run.first() else { continue };
+            #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
+            let root = (run.len() as f32).sqrt();
+            match token.row() {
+                Row::English(token) => {
+                    let token = usize::from(token);
+                    let scale = self.scales.get(token).filter(|scale| **scale != 0.0);
+                    if let (Some(scale), Some(row)) = (scale, self.row(token)) {
+                        rows.push((row, scale * root));
+                    }
+                }
+                Row::Multilingual(row) => {
+                    if let Some(scale) = self.multilingual.unpack(row, &mut unpacked) {
+                        weights.push(scale * root);
+                    }
+                }
             }
         }
+        rows.extend(unpacked.chunks_exact(self.dimension).zip(weights));
+        let mut sum = vec![0f32; self.dimension];
         add_scaled(&mut sum, &rows);
         let subject = self.attention.subject(&sum)?;
         for (row, weight) in &mut rows {
@@ -378,6 +450,23 @@ impl Encoder {
 
 fn damaged(what: &str) -> DamagedEncoder {
     DamagedEncoder(what.to_owned())
+}
+
+/// XXH3 hash of both artifacts.
+fn weights_hash(english: &[u8]) -> String {
+    let hash = xxh3_64_with_seed(english, ENCODER_VERSION);
+    let hash = xxh3_64_with_seed(Multilingual::artifact(), hash);
+    format!("{hash:016x}")
+}
+
+/// Whether pieces of a word are long enough to mean something.
+fn is_long_enough(word: &str, pieces: usize) -> bool {
+    let characters = word.chars().count();
+    match pieces {
+        0 => false,
+        1 => characters > 1,
+        count => 2 * characters >= 5 * count,
+    }
 }
 
 impl WordStart {

@@ -105,18 +105,22 @@ impl<'a> Preparer<'a> {
             .filter_map(|position| memories.get(*position))
             .map(|memory| columns::encoded_text(memory))
             .collect();
-        for (position, vector) in missing.into_iter().zip(network.memories(&texts)?) {
+        let vectors = network.memories(&texts)?;
+        for ((position, vector), text) in missing.into_iter().zip(vectors).zip(&texts) {
             if let (Some(analyzed), Some(model)) =
                 (docs.get_mut(position), models.get_mut(position))
             {
-                // Of a text without known words, a network knows none either.
-                let both = analyzed.doc.vector.as_deref().and_then(|known| {
-                    let encoder = self.encoders.encoder;
-                    encoder.with_network(known, &vector, 1.0)
-                });
-                let both =
-                    both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
-                analyzed.doc.vector = both;
+                // The network knows only English: other memories keep their static vectors.
+                if self.encoders.encoder.is_english(text) {
+                    // Of a text without known words, a network knows none either.
+                    let both = analyzed.doc.vector.as_deref().and_then(|known| {
+                        let encoder = self.encoders.encoder;
+                        encoder.with_network(known, &vector, 1.0)
+                    });
+                    let both =
+                        both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
+                    analyzed.doc.vector = both;
+                }
                 *model = Some(Contextual::weights_hash().to_owned());
             }
         }

@@ -1,17 +1,14 @@
-//! How well the encoder knows the language of a text in Latin script. It was trained on English,
-//! and splits the words of other languages into pieces that mean something else.
+//! How well the encoder knows the language of a text in Latin script. Words of other languages than
+//! those of its tables are split into pieces that mean something else.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 use whichlang::{Lang, detect_language};
 
-use super::wordpiece::Vocabulary;
+use super::multilingual::has_rows;
 use crate::analysis::symbols::camel_case;
 use crate::analysis::{is_stop_word, is_unspaced};
-
-/// The language that the encoder knows.
-pub const LANGUAGE: &str = "English";
 
 /// Shorter words say little: many languages share them.
 const MIN_LETTERS: usize = 4;
@@ -24,52 +21,55 @@ const MAX_BYTES: usize = 2_000;
 /// A word with fewer letters may be the code of a language.
 const MIN_FOREIGN_LETTERS: usize = 3;
 
-/// Short words of other languages in Latin script that a sentence can hardly do without: German,
-/// French, Spanish, Portuguese, Italian, Dutch, Swedish, Danish, Norwegian, Polish, Czech, Turkish,
-/// Finnish, Hungarian, Romanian and Indonesian. Not those that are English words or names of
-/// programs too, nor those with other letters than a to z, which count anyway. Sorted.
+/// Short words of other languages in Latin script that a sentence can hardly do without: Dutch,
+/// Swedish, Danish, Norwegian, Czech, Turkish, Finnish, Hungarian, Romanian and Indonesian. Not
+/// those that are names of programs, or words of a language that the encoder knows, nor those with
+/// other letters than a to z, which count anyway. Sorted.
 const FUNCTION_WORDS: &str = "\
-    aan aby adalah af al alla ao att au auf aus aux av avec bagaimana bei beim bir bu ce cette che
-    como con cu cuando cum czy da daha dans dari das de dei della delle dem den dengan det deze di
-    dla dlaczego donde dove du een egy ei ein eine einem einen einer el em en entre er est esta
-    este et ett foi fra gdzie geen gli het hoe hogy hogyan hur hvor hvordan hvorfor ich ikke il
-    ile im inte ist jak jeg joka jsou kan kann kde kein keine kiedy la las le les lo los maar mais
-    mas med mengapa miksi mit miten mutta na naar nach ne nebo neden nel nella nem nerede nicht
-    nie niet nous och oder og olarak onde ook op oraz ovat pada para pela pelo pentru pero peut
-    por pourquoi przez przy qual quand quando que quel quelle questa questo qui se seu sich sind
-    skal som sono sont su sua sunt te tego tidak til uit uma un una und unde une untuk vagy ve von
-    voor vous waarom wann warum welche wenn werden wie wij wir wird worden wordt yang zijn zu zum
-    zur";
+    aan af att bagaimana bir dan dari dengan det deze een egy ett geen het hoe hogy hogyan hur
+    hvor hvordan hvorfor ikke inte joka jsou kan kde mengapa miksi miten mutta naar nebo neden
+    nerede niet och og olarak ook op ovat pentru skal tidak til uit untuk vagy voor waarom wij
+    wordt yang zijn";
 
 /// [`FUNCTION_WORDS`], for looking up.
 static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
 
-/// The share of words that the encoder knows, of a text that is not in English; `None` for a text
-/// in English, in code, or too short to tell.
+/// The share of words that the encoder knows as a whole, of a text in none of its languages; `None`
+/// for a text in one of them, in code, or too short to tell.
 ///
 /// Names and code are often taken for another language, so a text also needs few known words.
-pub(super) fn foreign_share(vocabulary: &Vocabulary, text: &str) -> Option<f32> {
+pub(super) fn foreign_share(text: &str, is_known: impl Fn(&str) -> bool) -> Option<f32> {
     let text = beginning(text);
-    let (share, count) = known_share(text, |word| vocabulary.is_word(word));
-    let is_foreign = count > 0 && share <= MAX_FOREIGN_SHARE && detect_language(text) != Lang::Eng;
+    let (share, count) = known_share(text, is_known);
+    let is_foreign = count > 0 && share <= MAX_FOREIGN_SHARE && !has_table(detect_language(text));
     is_foreign.then_some(share)
 }
 
-/// Whether a text in Latin script is certainly in another language: it has words that English has
-/// not, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop words of English.
-/// Names and code have none. A function word alone, or codes of languages, count only if several
-/// other words look foreign too.
-pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool {
+/// Whether the encoder knows a language.
+const fn has_table(language: Lang) -> bool {
+    !matches!(
+        language,
+        Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur
+    )
+}
+
+/// Whether a text in Latin script is certainly in a language that the encoder does not know: it has
+/// words of such a language, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop
+/// words of English and words with such letters that the encoder knows. Names and code have none. A
+/// function word alone counts only if several other words look foreign too.
+pub(super) fn is_certainly_foreign(text: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let mut foreign: Vec<String> = Vec::new();
-    let mut english = 0;
+    let mut known = 0;
     for word in beginning(text).split_whitespace() {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let word = without_elision(word).to_lowercase();
-        if is_foreign_word(&word) {
+        let word = word.to_lowercase();
+        let is_latin = |c: char| c.is_alphabetic() && !is_other_script(c);
+        let has_marks = !word.is_ascii() && word.chars().all(is_latin);
+        if WORDS.contains(&*word) || has_marks && !is_known(&word) {
             foreign.push(word);
         } else {
-            english += usize::from(is_stop_word(&word));
+            known += usize::from(has_marks || is_stop_word(&word));
         }
     }
     foreign.sort_unstable();
@@ -77,40 +77,27 @@ pub(super) fn is_certainly_foreign(vocabulary: &Vocabulary, text: &str) -> bool 
     let are_several = foreign.len() > 1 && foreign.iter().any(|word| is_long(word));
     let looks_foreign = || {
         let (_, count) = known_share(beginning(text), |_| true);
-        count > 1 && foreign_share(vocabulary, text).is_some()
+        count > 1 && foreign_share(text, &is_known).is_some()
     };
     // `naïve` is English too.
     let has_function_word = foreign.iter().any(|word| WORDS.contains(&**word));
-    foreign.len() > english && (are_several || has_function_word && looks_foreign())
-}
-
-/// Whether a word in lower case is not an English one.
-fn is_foreign_word(word: &str) -> bool {
-    let is_latin = |c: char| c.is_alphabetic() && !is_other_script(c);
-    WORDS.contains(word) || (!word.is_ascii() && word.chars().all(is_latin))
-}
-
-/// A word as it counts: of `l'index` and `d'erreur`, only that they are French or Italian.
-fn without_elision(word: &str) -> &str {
-    let article = word.split_once(['\'', '’']).map(|(article, _)| article);
-    match article {
-        Some("l" | "L") => "la",
-        Some("d" | "D") => "de",
-        Some("qu" | "Qu") => "que",
-        _ => word,
-    }
+    let is_likely = has_function_word || !has_table(detect_language(beginning(text)));
+    foreign.len() > known && is_likely && (are_several || has_function_word && looks_foreign())
 }
 
 fn is_long(word: &str) -> bool {
     word.chars().nth(MIN_FOREIGN_LETTERS - 1).is_some()
 }
 
-/// Whether a text has a word in another script than Latin. A single letter may be a symbol, but not
-/// of a script without spaces between words.
-pub(super) fn has_other_script(text: &str) -> bool {
-    let letters = |word: &str| word.chars().filter(|c| is_other_script(*c)).count();
+/// Whether a text has a word in a script that the encoder does not know. A single letter may be a
+/// symbol, but not of a script without spaces between words.
+pub(super) fn has_unknown_script(text: &str) -> bool {
+    let is_unknown = |c: &char| is_other_script(*c) && !has_rows(*c);
     let mut words = text.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| letters(word) > 1 || word.chars().any(is_unspaced))
+    words.any(|word| {
+        let letters = word.chars().filter(is_unknown);
+        letters.clone().count() > 1 || letters.into_iter().any(is_unspaced)
+    })
 }
 
 /// Whether a character is a letter of another script than Latin.
@@ -133,7 +120,7 @@ fn known_share(text: &str, is_known: impl Fn(&str) -> bool) -> (f32, usize) {
     let (mut known, mut count) = (0usize, 0usize);
     for word in runs.flat_map(camel_case).filter(is_word) {
         count += 1;
-        known += usize::from(word.is_ascii() && is_known(&word.to_ascii_lowercase()));
+        known += usize::from(is_known(&word.to_lowercase()));
     }
     (known as f32 / count.max(1) as f32, count)
 }
@@ -144,20 +131,15 @@ mod tests {
     use super::*;
 
     fn share(text: &str) -> Option<f32> {
-        foreign_share(Encoder::embedded().unwrap().vocabulary(), text)
+        let encoder = Encoder::embedded().unwrap();
+        foreign_share(text, |word| encoder.is_word(word))
     }
 
     #[test]
     fn a_text_in_another_language_has_few_known_words() {
         for text in [
-            "Datenbankverbindungen brechen nachts ab",
-            "Speicherverbrauch",
-            "les connexions inactives sont coupées",
-            "limite du cache",
-            "permisos perdidos tras mover el servidor",
             "anslutningen till databasen bryts på natten",
-            "de verbinding met de database valt 's nachts weg",
-            "le connessioni al database scadono di notte",
+            "sunucu neden bu hata ile kapanıyor",
         ] {
             assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
         }
@@ -188,27 +170,31 @@ mod tests {
         naïve bayes classifier | café menu demo | the el capitan vm in la |
         deploy der certificate to the de region | i18n locale de en fr es |
         npm ERR! code ELIFECYCLE | let le = self.len();";
-    const FOREIGN: &str = "\
+    /// The same in the other languages of the encoder.
+    const KNOWN: &str = "\
         das Zertifikat ist abgelaufen | Wie setze ich das Passwort zurück? |
-        Speicherverbrauch wächst ständig |
+        Speicherverbrauch wächst ständig | Rückwärtssuche schlägt fehl |
         warum brechen Verbindungen nachts ab, wenn der Server neu startet | mot de passe oublié |
         l'index est dans le cache | Comment supprimer une branche locale ? | limite du cache |
         los permisos del servidor se pierden | contraseña olvidada por el usuario |
         quando o servidor reinicia uma conexão |
         le connessioni al database scadono quando il server riparte |
+        dlaczego połączenie z bazą danych nie działa | jak zresetować hasło |
+        Как сбросить пароль базы данных? | làm thế nào để đặt lại mật khẩu |
+        如何重置数据库密码 | 鍵 | データベースのパスワード | 데이터베이스 비밀번호 재설정";
+    const FOREIGN: &str = "\
         de verbinding met de database wordt 's nachts verbroken |
         varför bryts anslutningen till databasen på natten och inte dagtid |
-        dlaczego połączenie z bazą danych nie działa | sunucu neden bu hata ile kapanıyor |
+        sunucu neden bu hata ile kapanıyor |
         hogyan lehet egy kapcsolatot lezárni | miksi yhteys katkeaa mutta palvelin ei kaadu |
-        bagaimana cara menghapus cache dengan aman | Как сбросить пароль базы данных? |
-        如何重置数据库密码 | 鍵 | データベースのパスワード | 데이터베이스 비밀번호 재설정 | איך לאפס סיסמה |
-        كيف أعيد تعيين كلمة المرور | πώς επαναφέρω τον κωδικό | làm thế nào để đặt lại mật khẩu";
+        bagaimana cara menghapus cache dengan aman | איך לאפס סיסמה |
+        كيف أعيد تعيين كلمة المرور | πώς επαναφέρω τον κωδικό";
 
     #[test]
     fn only_a_text_with_words_of_another_language_is_certainly_foreign() {
         let encoder = Encoder::embedded().unwrap();
         assert!(!encoder.is_foreign(""));
-        for (texts, expected) in [(ENGLISH, false), (FOREIGN, true)] {
+        for (texts, expected) in [(ENGLISH, false), (KNOWN, false), (FOREIGN, true)] {
             for text in texts.split(" |").map(str::trim) {
                 assert_eq!(encoder.is_foreign(text), expected, "{text}");
             }

@@ -20,6 +20,8 @@ use tokenizers::{
 const MAX_PIECE_BYTES: usize = 4 << 10;
 /// Longer words are unknown as a whole.
 const MAX_WORD_CHARS: usize = 100;
+/// What separates the chunks of a text.
+pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 /// The token of an unknown word.
 const UNKNOWN_TOKEN: &str = "[UNK]";
 
@@ -89,16 +91,21 @@ impl Vocabulary {
     /// Appends the tokens of `text`.
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
         let mut word = String::new();
-        for chunk in text.split([' ', '\t', '\n', '\r']) {
-            if chunk.is_ascii() {
-                self.ascii_chunk(chunk, &mut word, tokens);
-                continue;
-            }
-            for piece in pieces(chunk) {
-                match piece.is_ascii() {
-                    true => self.ascii_chunk(piece, &mut word, tokens),
-                    false => self.unicode_chunk(piece, tokens),
-                }
+        for chunk in text.split(WHITE_SPACE) {
+            self.tokenize_chunk(chunk, &mut word, tokens);
+        }
+    }
+
+    /// Appends the tokens of text without white space. `word` is a buffer.
+    pub(super) fn tokenize_chunk(&self, chunk: &str, word: &mut String, tokens: &mut Vec<TokenId>) {
+        if chunk.is_ascii() {
+            self.ascii_chunk(chunk, word, tokens);
+            return;
+        }
+        for piece in pieces(chunk) {
+            match piece.is_ascii() {
+                true => self.ascii_chunk(piece, word, tokens),
+                false => self.unicode_chunk(piece, tokens),
             }
         }
     }
