@@ -29,7 +29,7 @@ def quantize(table):
 
 def pack(tensors, meta):
     """A safetensors file with everything in a fixed order, so that the same input gives the same bytes."""
-    names = {np.dtype("int8"): "I8", np.dtype("float32"): "F32", np.dtype("uint16"): "U16", np.dtype("uint8"): "U8"}
+    names = {np.dtype("int8"): "I8", np.dtype("float32"): "F32", np.dtype("uint32"): "U32", np.dtype("uint16"): "U16", np.dtype("uint8"): "U8"}
     order = sorted(tensors, key=lambda k: (-tensors[k].itemsize, k))  # wide types first: everything stays aligned
     head, at = {"__metadata__": dict(sorted(meta.items()))}, 0
     for k in order:
