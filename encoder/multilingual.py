@@ -1,8 +1,7 @@
 """The multilingual table: words and pieces of words in other languages, with vectors in the English table's space.
 
-`words` counts and chooses the pieces; `read` turns the pairs into rows and the English vectors of the originals; `train` makes the
-table; `refine` draws headings to their sections, so that the ranking of a language's sections is that of their English originals;
-`export` writes the artifact and the fixtures.
+`words` counts and chooses the pieces; `read` turns the pairs into rows and the English vectors of the originals, and translates each
+row; `train` makes the table; `export` writes the artifact and the fixtures.
 """
 import argparse
 import collections
@@ -16,6 +15,7 @@ import unicodedata
 import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy import sparse
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from export import pack, write
@@ -26,9 +26,13 @@ WORDS = {"de": 10000, "fr": 8000, "es": 8000, "pt": 8000, "it": 8000, "pl": 9500
 CHARACTERS, PAIRS = 5000, 21000
 # How many pieces of rarer words, by script.
 PIECES = {LATIN: 11000, CYRILLIC: 4500, HANGUL: 4500, KATAKANA: 1200}
+WHOLE_SOURCES = {"libreoffice-help"}
+LANGUAGES = tuple(WORDS)
 IN_LATIN_LETTERS = "de", "fr", "es", "pt", "it", "pl", "vi"
 JAPANESE_WEIGHT = 1.6
-TEXT_TOKENS, SECTION_TOKENS = 64, 320
+TEXT_TOKENS, ENGLISH_TOKENS = 64, 256
+# Below this likeness, a row has no translation of its own.
+LEAST_CERTAINTY = 0.02
 
 
 def runs(text):
@@ -95,18 +99,24 @@ def encode(table, attention, ids, roots, starts):
     return bag(roots * torch.exp(meant.clamp(-3, 3)))
 
 
-def english_vectors(static, texts, limit=256):
-    table, attention = (torch.from_numpy(x.astype(np.float32)) for x in (static.rows * static.scales[:, None], static.attention))
-    out = []
-    for at in range(0, len(texts), 4096):
-        ids, roots, starts = [], [], [0]
-        for tokens in static.ids([static.with_parts(text) for text in texts[at:at + 4096]]):
+def english_bags(static, texts, limit):
+    ids, counts, starts = [], [], [0]
+    for at in range(0, len(texts), 16384):
+        for tokens in static.ids([static.with_parts(text) for text in texts[at:at + 16384]]):
             rows = static.row_of[np.array(tokens[:limit], np.int64)]
             u, c = np.unique(rows[rows >= 0], return_counts=True)
             ids.append(u)
-            roots.append(np.sqrt(c))
+            counts.append(c)
             starts.append(starts[-1] + len(u))
-        out.append(encode(table, attention, torch.from_numpy(np.concatenate(ids)), torch.from_numpy(np.concatenate(roots).astype(np.float32)), np.array(starts)).half().numpy())
+    return np.concatenate(ids), np.sqrt(np.concatenate(counts)).astype(np.float32), np.array(starts)
+
+
+def english_vectors(static, ids, roots, starts):
+    table, attention = (torch.from_numpy(x.astype(np.float32)) for x in (static.rows * static.scales[:, None], static.attention))
+    out = []
+    for at in range(0, len(starts) - 1, 4096):
+        part = starts[at:at + 4097]
+        out.append(encode(table, attention, torch.from_numpy(ids[part[0]:part[-1]]), torch.from_numpy(roots[part[0]:part[-1]]), part - part[0]).half().numpy())
     return np.concatenate(out)
 
 
@@ -168,25 +178,49 @@ def words(o):
     print(len(pieces), "pieces")
 
 
+def first_rows(ids, starts, english_ids, english_starts, static, size):
+    """Each row starts at the English rows that it occurs with most, as far as chance does not explain it: `zweig` at `branch`."""
+    def occurrences(ids, starts, which, width):
+        at, _, counts = taken(ids, ids, starts, which)
+        return sparse.csr_matrix((np.ones(len(at), np.float32), at, np.concatenate([[0], np.cumsum(counts)])), shape=(len(which), width))
+    lengths, english_lengths = np.diff(starts), np.diff(english_starts)
+    short = np.flatnonzero((lengths > 0) & (lengths <= 30) & (english_lengths > 0) & (english_lengths <= 24))
+    english = static.rows * static.scales[:, None]
+    both, own, other = 0, 0, 0
+    for part in np.array_split(short, 12):
+        x = occurrences(ids, starts, part, size + len(english))[:, :size]
+        y = occurrences(english_ids, english_starts, part, len(english))
+        both, own, other = both + (x.T @ y).tocsr(), own + np.asarray(x.sum(0)).ravel(), other + np.asarray(y.sum(0)).ravel()
+    rows, certainty = np.zeros((size, english.shape[1]), np.float32), np.zeros(size)
+    for row in range(size):
+        columns, counts = (x[both.indptr[row]:both.indptr[row + 1]] for x in (both.indices, both.data))
+        more = np.maximum(counts - 0.5 - own[row] * other[columns] / len(short), 0)
+        likeness = len(LANGUAGES) * more * more / (own[row] * other[columns])
+        best = np.argsort(-likeness)[:5]
+        best = best[likeness[best] > 0.35 * likeness[best[0]]] if len(best) else best
+        if len(best):
+            share = likeness[best] / likeness[best[0]]
+            rows[row], certainty[row] = share @ english[columns[best]] / np.sqrt(share.sum()), likeness[best[0]]
+    return rows, certainty
+
+
 def read(o):
     static = Static(o.static)
-    reader = Reader(np.load(o.work / "pieces.npz")["pieces"].tolist(), static)
-    originals, which, texts = {}, [], []
+    pieces = np.load(o.work / "pieces.npz")["pieces"].tolist()
+    reader, rng = Reader(pieces, static), np.random.default_rng(o.seed)
+    originals, pairs = {}, collections.defaultdict(list)
     for line in lines(o.work / "pairs.tsv"):
-        _, _, english, text = line.rstrip("\n").split("\t")
-        which.append(originals.setdefault(english, len(originals)))
-        texts.append(text)
-    ids, roots, starts = reader.bags(texts, TEXT_TOKENS)
-    np.savez(o.work / "pairs.npz", ids=ids, roots=roots, starts=starts, original=np.array(which, np.int32), vectors=english_vectors(static, list(originals)))
-    sections = [json.loads(line) for line in lines(o.work / "sections.jsonl")]
-    often = collections.Counter((s["lang"], s["h"]) for s in sections)
-    sections = [s for s in sections if often[s["lang"], s["h"]] <= 4 and len(s["hen"]) > 5 and len(s["b"]) > 79]
-    parts = {"languages": np.array([s["lang"] for s in sections])}
-    for name, key, limit in (("heading", "h", TEXT_TOKENS), ("body", "b", SECTION_TOKENS)):
-        parts |= dict(zip((f"{name}_ids", f"{name}_roots", f"{name}_starts"), reader.bags([s[key] for s in sections], limit)))
-        parts[f"{name}_vectors"] = english_vectors(static, [s[key + "en"] for s in sections], limit)
-    np.savez(o.work / "sections.npz", **parts)
-    print(len(texts), "pairs,", len(sections), "sections")
+        language, source, english, text = line.rstrip("\n").split("\t")
+        # Many messages of a program are about it alone: at most so many of each.
+        pairs[source if source.startswith("mo/") else source.partition("/")[0]].append((originals.setdefault(english, len(originals)), text))
+    kept = [pair for source, found in sorted(pairs.items()) for pair in (found if source in WHOLE_SOURCES else [found[i] for i in rng.permutation(len(found))[:o.most]])]
+    original = np.array([number for number, _ in kept], np.int32)
+    ids, roots, starts = reader.bags([text for _, text in kept], TEXT_TOKENS)
+    english = english_bags(static, list(originals), ENGLISH_TOKENS)
+    english_ids, _, lengths = taken(*english, original)
+    rows, certainty = first_rows(ids, starts, english_ids, np.concatenate([[0], np.cumsum(lengths)]), static, len(pieces))
+    np.savez(o.work / "pairs.npz", ids=ids, roots=roots, starts=starts, original=original, vectors=english_vectors(static, *english), rows=rows, certainty=certainty)
+    print(len(kept), "pairs")
 
 
 class Table:
@@ -198,11 +232,9 @@ class Table:
         self.attention = torch.from_numpy(static.attention.astype(np.float32))
         self.mean, self.square, self.steps = torch.zeros(self.size, rows.shape[1]), torch.zeros(self.size, 1), torch.zeros(self.size, 1)
 
-    def encode(self, bags):
+    def encode(self, ids, roots, counts):
         """The vectors of bags, with the rows that `step` then changes."""
-        ids = torch.from_numpy(np.concatenate([ids for ids, _, _ in bags]))
-        roots = torch.from_numpy(np.concatenate([roots for _, roots, _ in bags]))
-        starts = np.concatenate([[0], np.cumsum(np.concatenate([counts for _, _, counts in bags]))])
+        ids, roots, starts = torch.from_numpy(ids), torch.from_numpy(roots), np.concatenate([[0], np.cumsum(counts)])
         self.used, places = torch.unique(ids, return_inverse=True)
         self.local = self.table[self.used].requires_grad_()
         return encode(self.local, self.attention, places, roots, starts)
@@ -226,17 +258,16 @@ def taken(ids, roots, starts, which):
     return ids[at].astype(np.int64), roots[at], counts
 
 
-def first_rows(ids, roots, starts, original, vectors, usable, size):
-    """Each row starts at the mean of its texts' originals; the norm says how rare it is."""
-    counts, sums = np.bincount(ids[ids < size], minlength=size), torch.zeros(size, vectors.shape[1])
+def mean_rows(ids, roots, starts, original, vectors, usable, size):
+    """The mean of the originals of a row's texts."""
+    sums = torch.zeros(size, vectors.shape[1])
     for part in np.array_split(usable, len(usable) // 65536 + 1):
         at, weights, lengths = taken(ids, roots, starts, part)
         own, text = at < size, np.repeat(np.arange(len(part)), lengths)
         weights = (weights / np.sqrt(lengths)[text])[own].astype(np.float32)
         occurrences = torch.sparse_coo_tensor(torch.from_numpy(np.stack([at[own], text[own]])), torch.from_numpy(weights), (size, len(part)))
         sums += occurrences @ torch.from_numpy(vectors[original[part]].astype(np.float32))
-    rarity = 1e-3 / (1e-3 + counts / counts.sum())
-    return F.normalize(sums, dim=1, eps=1e-9) * torch.from_numpy(rarity.astype(np.float32))[:, None], counts
+    return F.normalize(sums, dim=1, eps=1e-9).numpy()
 
 
 def schedule(rate, step, steps, warm):
@@ -254,50 +285,23 @@ def train(o):
     torch.set_num_threads(o.threads)
     rng, static = np.random.default_rng(o.seed), Static(o.static)
     z = np.load(o.work / "pairs.npz")
-    ids, roots, starts, original, vectors = (z[name] for name in ("ids", "roots", "starts", "original", "vectors"))
+    ids, roots, starts, original, vectors, rows, certainty = (z[name] for name in ("ids", "roots", "starts", "original", "vectors", "rows", "certainty"))
     usable = np.flatnonzero((np.diff(starts) > 0) & (np.abs(vectors[:, :8]).sum(1) > 0)[original])
-    rows, counts = first_rows(ids, roots, starts, original, vectors, usable, len(np.load(o.work / "pieces.npz")["pieces"]))
+    sure = certainty > LEAST_CERTAINTY
+    means = mean_rows(ids, roots, starts, original, vectors, usable, len(rows))
+    rows = torch.from_numpy(np.where(sure[:, None], rows, means * np.median(np.linalg.norm(rows[sure], axis=1))))
+    counts = np.bincount(ids[ids < len(rows)], minlength=len(rows))
     table, steps, started = Table(rows, static), int(o.epochs * len(usable) / o.batch), time.time()
     order = np.concatenate([rng.permutation(usable) for _ in range(math.ceil(o.epochs))])
     for step in range(steps):
         which = order[step * o.batch:(step + 1) * o.batch]
-        found = table.encode([taken(ids, roots, starts, which)])
+        found = table.encode(*taken(ids, roots, starts, which))
         loss = translations(found, torch.from_numpy(vectors[original[which]].astype(np.float32)), original[which], o)
         loss.backward()
         table.step(schedule(o.lr, step, steps, 30))
         if step % 100 == 0:
             print(f"{step}/{steps} {time.time() - started:.0f}s {loss.item():.3f}", flush=True)
     np.savez(o.work / "table.npz", rows=table.rows(), counts=counts)
-
-
-def refine(o):
-    torch.set_num_threads(o.threads)
-    rng, static = np.random.default_rng(o.seed), Static(o.static)
-    z, s, start = np.load(o.work / "pairs.npz"), dict(np.load(o.work / "sections.npz")), np.load(o.work / "table.npz")
-    ids, roots, starts, original, vectors = (z[name] for name in ("ids", "roots", "starts", "original", "vectors"))
-    usable, table = np.flatnonzero(np.diff(starts) > 0), Table(torch.from_numpy(start["rows"]), static)
-    full = (np.diff(s["heading_starts"]) > 0) & (np.diff(s["body_starts"]) > 4)
-    pools = [np.flatnonzero((s["languages"] == language) & full) for language in np.unique(s["languages"])]
-    shares = np.array([len(pool) ** 0.7 for pool in pools])
-    section = lambda name, which: taken(*(s[f"{name}_{part}"] for part in ("ids", "roots", "starts")), which)
-    divergence = lambda a, b: F.kl_div(F.log_softmax(a / o.tau, 1), F.softmax(b / o.tau, 1), reduction="batchmean")
-    steps, started = int(o.epochs * full.sum() / o.sections), time.time()
-    for step in range(steps):
-        pool = pools[rng.choice(len(pools), p=shares / shares.sum())]
-        which, pairs = rng.choice(pool, min(o.sections, len(pool)), replace=False), rng.choice(usable, o.batch // 2)
-        found = table.encode([section("heading", which), section("body", which), taken(ids, roots, starts, pairs)])
-        headings, bodies, texts = found.split([len(which), len(which), len(pairs)])
-        first, second = (torch.from_numpy(s[f"{name}_vectors"][which].astype(np.float32)) for name in ("heading", "body"))
-        own, scores, wanted = torch.arange(len(which)), headings @ bodies.T, first @ second.T
-        ranking = divergence(scores, wanted) + 0.3 * divergence(scores.T, wanted.T)
-        ranking = ranking + o.contrast * (F.cross_entropy(scores / o.tau, own) + F.cross_entropy(headings @ second.T / o.tau, own))
-        imitation = 2 - (headings * first).sum(1).mean() - (bodies * second).sum(1).mean()
-        loss = o.ranking * ranking + imitation + 2 * translations(texts, torch.from_numpy(vectors[original[pairs]].astype(np.float32)), original[pairs], o)
-        loss.backward()
-        table.step(schedule(o.lr, step, steps, 20))
-        if step % 40 == 0:
-            print(f"{step}/{steps} {time.time() - started:.0f}s {loss.item():.3f}", flush=True)
-    np.savez(o.work / "refined.npz", rows=table.rows(), counts=start["counts"])
 
 
 def four_bits(rows):
@@ -326,7 +330,7 @@ TEXTS = [
 
 
 def export(o):
-    found, pieces = np.load(o.work / o.trained), np.load(o.work / "pieces.npz")
+    found, pieces = np.load(o.work / "table.npz"), np.load(o.work / "pieces.npz")
     order = np.argsort(-found["counts"], kind="stable")[:o.size]
     hashes = np.array([piece_hash(piece) for piece in pieces["pieces"].tolist()], np.uint64)
     order = order[np.argsort(hashes[order], kind="stable")]
@@ -353,25 +357,23 @@ def export(o):
 def main():
     folder = pathlib.Path(__file__).parent
     a = argparse.ArgumentParser(description=__doc__)
-    a.add_argument("what", choices=["words", "read", "train", "refine", "export"])
+    a.add_argument("what", choices=["words", "read", "train", "export"])
     a.add_argument("--work", required=True, type=pathlib.Path, help="the folder of parallel.py's files")
     a.add_argument("--static", default=str(folder / "static.safetensors"))
     a.add_argument("--out", default=str(folder))
-    a.add_argument("--trained", default="table.npz")
     a.add_argument("--size", type=int, default=100000, help="export: the most rows")
     a.add_argument("--version")
     a.add_argument("--date", help="of the training, YYYY-MM-DD")
     a.add_argument("--epochs", type=float, default=1.0)
     a.add_argument("--batch", type=int, default=2048)
-    a.add_argument("--sections", type=int, default=384, help="refine: the sections of a batch")
-    a.add_argument("--ranking", type=float, default=1.0, help="refine: the weight of the ranking")
+    a.add_argument("--most", type=int, default=60000, help="read: the most pairs of a source")
     a.add_argument("--lr", type=float, default=0.01)
     a.add_argument("--tau", type=float, default=0.05)
     a.add_argument("--contrast", type=float, default=0.2)
     a.add_argument("--seed", type=int, default=7)
     a.add_argument("--threads", type=int, default=1)
     o = a.parse_args()
-    {"words": words, "read": read, "train": train, "refine": refine, "export": export}[o.what](o)
+    {"words": words, "read": read, "train": train, "export": export}[o.what](o)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ pub mod stems;
 pub mod symbols;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use rustc_hash::FxHashSet;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -42,226 +44,24 @@ const MAX_OTHER_STOP_WORD_BYTES: usize = 12;
 /// Words of other languages that say as little, without their diacritics: those that a question
 /// begins with or refers to persons with. Notes have few of them, so that they would count as rare
 /// words. Not those that are English words or names too. Sorted.
-const OTHER_STOP_WORDS: &[&str] = &[
-    "avez",
-    "avons",
-    "ces",
-    "cette",
-    "chce",
-    "chcialbym",
-    "como",
-    "cua",
-    "cual",
-    "cuales",
-    "cuando",
-    "darf",
-    "debe",
-    "debo",
-    "deve",
-    "devo",
-    "dlaczego",
-    "dois",
-    "doit",
-    "donde",
-    "dove",
-    "duoc",
-    "este",
-    "esto",
-    "faut",
-    "gdzie",
-    "gostaria",
-    "habe",
-    "haben",
-    "hemos",
-    "ich",
-    "ihr",
-    "ihre",
-    "isso",
-    "isto",
-    "jak",
-    "jaka",
-    "jaki",
-    "jakie",
-    "je",
-    "jest",
-    "kann",
-    "kiedy",
-    "konnen",
-    "konnte",
-    "kto",
-    "ktora",
-    "ktore",
-    "ktory",
-    "mein",
-    "meine",
-    "meinem",
-    "meinen",
-    "meiner",
-    "meu",
-    "meus",
-    "mich",
-    "miei",
-    "minha",
-    "minhas",
-    "mio",
-    "mochte",
-    "mochten",
-    "moge",
-    "moj",
-    "moja",
-    "moje",
-    "mojego",
-    "mojej",
-    "mozna",
-    "muon",
-    "muss",
-    "mussen",
-    "musze",
-    "nasz",
-    "nasza",
-    "nhung",
-    "nosotros",
-    "nossa",
-    "nosso",
-    "nostra",
-    "nostro",
-    "notre",
-    "nous",
-    "nuestra",
-    "nuestro",
-    "onde",
-    "perche",
-    "peut",
-    "peux",
-    "pode",
-    "porque",
-    "posso",
-    "pourquoi",
-    "puede",
-    "puedo",
-    "puo",
-    "quais",
-    "qual",
-    "quale",
-    "quali",
-    "quand",
-    "quando",
-    "que",
-    "quel",
-    "quelle",
-    "quelles",
-    "quels",
-    "quem",
-    "quero",
-    "questa",
-    "questo",
-    "qui",
-    "quien",
-    "quiero",
-    "quisiera",
-    "quoi",
-    "sich",
-    "sie",
-    "soll",
-    "sollen",
-    "sollte",
-    "sont",
-    "suis",
-    "tengo",
-    "tenho",
-    "tiene",
-    "trzeba",
-    "unser",
-    "unsere",
-    "unseren",
-    "veux",
-    "voglio",
-    "vorrei",
-    "votre",
-    "voudrais",
-    "voulez",
-    "vous",
-    "wann",
-    "warum",
-    "welche",
-    "welchen",
-    "welcher",
-    "welches",
-    "werden",
-    "weshalb",
-    "wie",
-    "wieso",
-    "wird",
-    "wurde",
-    "yo",
-    "вам",
-    "вас",
-    "ваш",
-    "вы",
-    "где",
-    "должен",
-    "если",
-    "зачем",
-    "как",
-    "какая",
-    "какие",
-    "каким",
-    "какое",
-    "какой",
-    "когда",
-    "кто",
-    "ли",
-    "меня",
-    "мне",
-    "могу",
-    "мое",
-    "моего",
-    "моей",
-    "может",
-    "можно",
-    "мои",
-    "моих",
-    "мой",
-    "мою",
-    "моя",
-    "мы",
-    "надо",
-    "нам",
-    "нас",
-    "наш",
-    "наша",
-    "наши",
-    "нужно",
-    "почему",
-    "хотел",
-    "хочу",
-    "чем",
-    "что",
-    "эта",
-    "эти",
-    "это",
-    "этот",
-    "я",
-    "した",
-    "すか",
-    "する",
-    "です",
-    "どう",
-    "ます",
-    "为什",
-    "么样",
-    "什么",
-    "什麼",
-    "如何",
-    "怎么",
-    "怎样",
-    "怎樣",
-    "怎麼",
-    "我想",
-    "我要",
-    "為什",
-    "麼樣",
-];
+const OTHER_STOP_WORDS: &str = "\
+    avez avons ces cette chce chcialbym como cua cual cuales cuando darf debe debo deve devo
+    dlaczego dois doit donde dove duoc este esto faut gdzie gostaria habe haben hemos ich ihr
+    ihre isso isto jak jaka jaki jakie je jest kann kiedy konnen konnte kto ktora ktore ktory
+    mein meine meinem meinen meiner meu meus mich miei minha minhas mio mochte mochten moge moj
+    moja moje mojego mojej mozna muon muss mussen musze nasz nasza nhung nosotros nossa nosso
+    nostra nostro notre nous nuestra nuestro onde perche peut peux pode porque posso pourquoi
+    puede puedo puo quais qual quale quali quand quando que quel quelle quelles quels quem quero
+    questa questo qui quien quiero quisiera quoi sich sie soll sollen sollte sont suis tengo
+    tenho tiene trzeba unser unsere unseren veux voglio vorrei votre voudrais voulez vous wann
+    warum welche welchen welcher welches werden weshalb wie wieso wird wurde yo вам вас ваш вы
+    где должен если зачем как какая какие каким какое какой когда кто ли меня мне могу мое моего
+    моей может можно мои моих мой мою моя мы надо нам нас наш наша наши нужно почему хотел хочу
+    чем что эта эти это этот я した すか する です どう ます 为什 么样 什么 什麼 如何 怎么 怎样 怎樣 怎麼 我想 我要 為什 麼樣";
+
+/// [`OTHER_STOP_WORDS`], for looking up.
+static OTHER_STOP_WORDS_SET: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| OTHER_STOP_WORDS.split_whitespace().collect());
 
 /// The longest word or identifier that is indexed. Longer ones are noise (encoded data, minified
 /// code).
@@ -304,7 +104,7 @@ pub enum TextRole {
 /// Whether a word is a stop word.
 pub fn is_stop_word(word: &str) -> bool {
     word.len() <= MAX_STOP_WORD_BYTES && STOP_WORDS.binary_search(&word).is_ok()
-        || word.len() <= MAX_OTHER_STOP_WORD_BYTES && OTHER_STOP_WORDS.binary_search(&word).is_ok()
+        || word.len() <= MAX_OTHER_STOP_WORD_BYTES && OTHER_STOP_WORDS_SET.contains(word)
 }
 
 /// Whether an identifier is so specific that a query for it asks for the memories that contain it:
@@ -730,6 +530,14 @@ mod tests {
     #[test]
     fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
+        let others = || OTHER_STOP_WORDS.split_whitespace();
+        assert!(others().is_sorted());
+        let longest = others().map(str::len).max();
+        assert_eq!(longest, Some(MAX_OTHER_STOP_WORD_BYTES));
+        for word in others() {
+            let plain = strip_diacritics(word);
+            assert!(plain == word || word.chars().any(is_unspaced), "{word}");
+        }
         assert!(is_stop_word("the") && !is_stop_word("lock"));
         let longest = STOP_WORDS.iter().map(|word| word.len()).max();
         assert_eq!(longest, Some(MAX_STOP_WORD_BYTES));
