@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::eval;
 use crate::mcp::Server;
-use crate::support::{Root, ids, memory, outside};
+use crate::support::{Root, Sql, ids, memory, outside, titled, unreviewed, write_file};
 use crate::tokens::cost;
 
 /// Most tokens of ten results and of five as text, and of ten as structure.
@@ -139,10 +139,8 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
                 .map(|question| json!({ "query": question, "limit": limit }));
             asked.collect::<Vec<_>>()
         };
-        let first = server.call(
-            "query_memories",
-            json!({ "query": questions[0], "limit": 1 }),
-        );
+        let arguments = json!({ "query": questions[0], "limit": 1 });
+        let first = server.call("query_memories", arguments);
         let id = first["structuredContent"]["results"][0]["id"].clone();
         for (name, tool, calls) in [
             ("ten results", "query_memories", query(10)),
@@ -200,30 +198,18 @@ fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
 
 fn contradicting() -> Root {
     let root = Root::new();
-    let path = root.store(
-        "alpha",
-        &[
-            memory("pool-10", "Pool size is ten", json!({})),
-            memory(
-                "pool-50",
-                "Database connections: fifty are right",
-                json!({}),
-            ),
-            memory(
-                "draft",
-                "Pool size is seven",
-                json!({ "status": "staging" }),
-            ),
-        ],
-    );
+    let memories = [
+        titled("pool-10", "Pool size is ten"),
+        titled("pool-50", "Database connections: fifty are right"),
+        unreviewed("draft", "Pool size is seven"),
+    ];
+    let path = root.store("alpha", &memories);
     let store = rusqlite::Connection::open(path).unwrap();
     for to in ["pool-10", "draft"] {
-        store
-            .execute(
-                "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('pool-50', ?1, 'Contradicts')",
-                [to],
-            )
-            .unwrap();
+        store.sql_with(
+            "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('pool-50', ?1, 'Contradicts')",
+            [to],
+        );
     }
     root
 }
@@ -238,18 +224,16 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
         memory(id, title, rest)
     };
     let past = json!({ "stale_after": "2026-03-01" });
-    let path = root.store(
-        "alpha",
-        &[
-            at("old", "Retry three times", 1, past),
-            at("june", "Never retry", 6, json!({})),
-            at("july", "Retry ten times", 7, json!({})),
-        ],
-    );
+    let memories = [
+        at("old", "Retry three times", 1, past),
+        at("june", "Never retry", 6, json!({})),
+        at("july", "Retry ten times", 7, json!({})),
+    ];
+    let path = root.store("alpha", &memories);
     let store = rusqlite::Connection::open(path).unwrap();
     let links = "INSERT INTO memory_links (from_id, to_id, kind)
          VALUES ('june', 'old', 'contradicts'), ('july', 'old', 'contradicts')";
-    store.execute_batch(links).unwrap();
+    store.sql(links);
     drop(store);
     let mut server = Server::initialized(root.path());
     let folder = root.path().join("work/alpha");
@@ -265,7 +249,7 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
             "! stale: past 2026-03-01, the day its author set\n",
             "! contradicts old (older)",
         ] {
-            assert!(text.contains(output), "{tool}: {output}: {text}");
+            assert_contains!(text, output; "{tool}: {output}");
         }
     }
     let got = server.call("get_memory", json!({ "id": "june" }));
@@ -275,13 +259,12 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
     );
     // At a terminal, the other one need not be on the page.
     let output = crate::cli::ack(root.path(), &["get", "old", "june"]).ok();
-    for part in [
+    assert_contains!(
+        output,
         "contradicted by june (newer)",
         "contradicted by july (newer)",
-        "contradicts old (older)",
-    ] {
-        assert!(output.contains(part), "{part}: {output}");
-    }
+        "contradicts old (older)"
+    );
 }
 
 #[test]
@@ -339,145 +322,114 @@ fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_
             let result = server.call(tool, arguments);
             let structured = &result["structuredContent"];
             let hit = structured.pointer("/results/0").unwrap_or(structured);
-            assert_eq!(
-                (&hit["id"], &hit["contradicts"]),
-                (&json!(id), &json!([{ "id": other }])),
-                "{result}"
-            );
+            assert_eq!(hit["id"], id, "{result}");
+            assert_eq!(hit["contradicts"], json!([{ "id": other }]), "{result}");
             // Both are of the same day, so neither is the newer one.
-            let expected = format!("! contradicts {other}\n");
-            assert!(
-                format!("{}\n", text_of(&result)).contains(&expected),
-                "{result}"
-            );
+            let text = format!("{}\n", text_of(&result));
+            assert_contains!(text, &format!("! contradicts {other}\n"));
         }
     }
 }
 
 /// Every way in which an agent can ask for waiting memories.
 fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
-    let mut answers = Vec::new();
-    for status in ["staging", "all"] {
-        for (tool, arguments) in [
-            (
+    let call = |tool: &str, arguments: Value| {
+        (
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    };
+    let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
+    let include = ["timeline", "links", "related"];
+    let with_status = |status: &str| {
+        [
+            call(
                 "query_memories",
                 json!({ "query": "zeppelin", "status": status }),
             ),
-            (
+            call(
                 "query_memories",
                 json!({ "status": status, "detail": "full" }),
             ),
-            (
+            call(
                 "query_memories",
                 json!({ "like": "seen", "status": status }),
             ),
-            (
+            call(
                 "query_memories",
                 json!({ "query": "x", "expect": "waits", "status": status }),
             ),
-            ("get_memory", json!({ "id": "waits", "status": status })),
-            ("get_memory", json!({ "ids": ["waits"], "status": status })),
-            (
+            call("get_memory", json!({ "id": "waits", "status": status })),
+            call("get_memory", json!({ "ids": ["waits"], "status": status })),
+            call(
                 "get_memory",
-                json!({ "id": "seen", "include": ["timeline", "links", "related"], "status": status }),
+                json!({ "id": "seen", "include": include, "status": status }),
             ),
-        ] {
-            let params = json!({ "name": tool, "arguments": arguments });
-            let answer = server.request("tools/call", params);
-            answers.push((format!("{tool} {arguments}"), answer));
-        }
-    }
-    for (method, params) in [
-        (
-            "tools/call",
-            json!({ "name": "list_scopes", "arguments": { "scope": "alpha" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "get_context", "arguments": { "project_path": "/nowhere/alpha" } }),
-        ),
+        ]
+    };
+    let others = [
+        call("list_scopes", json!({ "scope": "alpha" })),
+        call("get_context", json!({ "project_path": "/nowhere/alpha" })),
         ("prompts/get", json!({ "name": "curate_pending" })),
-        ("resources/read", json!({ "uri": "memory://scopes" })),
-        ("resources/read", json!({ "uri": "memory://scope/alpha" })),
-        (
-            "resources/read",
-            json!({ "uri": "memory://scope/alpha/memory/waits" }),
-        ),
-    ] {
-        let answer = server.request(method, params.clone());
-        answers.push((format!("{method} {params}"), answer));
-    }
-    answers
+        read("memory://scopes"),
+        read("memory://scope/alpha"),
+        read("memory://scope/alpha/memory/waits"),
+    ];
+    let all = [with_status("staging"), with_status("all")]
+        .concat()
+        .into_iter()
+        .chain(others);
+    all.map(|(method, params)| (format!("{method} {params}"), server.request(method, params)))
+        .collect()
 }
 
 #[test]
 fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("seen", "Airship rules", json!({ "session_id": "s" })),
-            memory(
-                "waits",
-                "Zeppelin rules",
-                json!({ "status": "staging", "session_id": "s" }),
-            ),
-        ],
-    );
+    let waits = json!({ "status": "staging", "session_id": "s" });
+    let seen = memory("seen", "Airship rules", json!({ "session_id": "s" }));
+    root.store("alpha", &[seen, memory("waits", "Zeppelin rules", waits)]);
     let configure = |settings: &str| {
-        std::fs::write(root.path().join("config.toml"), settings).unwrap();
+        write_file(root.path().join("config.toml"), settings);
         Server::initialized(root.path())
     };
     let mut refused = configure("");
     for (asked, answer) in asked_for_unreviewed(&mut refused) {
-        assert!(
-            !answer.to_string().contains("Zeppelin"),
-            "{asked}: {answer}"
-        );
-        assert!(
-            !answer.to_string().contains("pass `status"),
-            "{asked}: {answer}"
-        );
+        assert_lacks!(answer, "Zeppelin", "pass `status"; "{asked}");
     }
     let prompts = refused.request("prompts/list", json!({}));
-    assert!(!prompts.to_string().contains("curate_pending"), "{prompts}");
+    assert_lacks!(prompts, "curate_pending");
     let asked = refused.request("prompts/get", json!({ "name": "curate_pending" }));
     assert_eq!(
         asked["error"]["code"], -32600,
         "a refusal, no failure: {asked}"
     );
-    let response = refused.call(
-        "query_memories",
+    for arguments in [
         json!({ "query": "zeppelin", "status": "all" }),
-    );
-    assert!(
-        text_of(&response).contains("1 matching memory waits for review"),
-        "{response}"
-    );
-    let all = refused.call("query_memories", json!({ "status": "all" }));
-    assert_eq!(all["structuredContent"]["total"], 1, "{all}");
-    assert!(text_of(&all).contains("1 matching memory waits"), "{all}");
+        json!({ "status": "all" }),
+    ] {
+        let answer = refused.call("query_memories", arguments.clone());
+        assert_contains!(text_of(&answer), "1 matching memory waits for review");
+        if arguments.get("query").is_none() {
+            assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
+        }
+    }
 
     let mut allowed = configure("max_status = \"all\"\n");
-    let shown = asked_for_unreviewed(&mut allowed)
-        .iter()
-        .filter(|(_, answer)| answer.to_string().contains("Zeppelin"))
-        .count();
+    let answers = asked_for_unreviewed(&mut allowed);
+    let shows = |(_, answer): &&(String, Value)| answer.to_string().contains("Zeppelin");
+    let shown = answers.iter().filter(shows).count();
     assert!(shown >= 12, "{shown}");
     // The command line shows them either way.
     configure("");
     let people = crate::cli::ack(root.path(), &["query", "--all", "zeppelin"]).ok();
-    assert!(people.contains("Zeppelin rules"), "{people}");
+    assert_contains!(people, "Zeppelin rules");
 }
 
 #[test]
 fn filters_accept_field_names_as_aliases() {
-    let root = Root::new();
     let tagged = json!({ "concepts": ["docker"], "session_id": "s-1" });
-    root.store(
-        "alpha",
-        &[memory("a", "One", tagged), memory("b", "Two", json!({}))],
-    );
+    let root = Root::with("alpha", &[memory("a", "One", tagged), titled("b", "Two")]);
     let mut server = Server::initialized(root.path());
     for arguments in [
         json!({ "tags": ["docker"] }),
@@ -486,14 +438,11 @@ fn filters_accept_field_names_as_aliases() {
         json!({ "session_id": "s-1" }),
     ] {
         let result = server.call("query_memories", arguments.clone());
-        assert_eq!(
-            result["structuredContent"]["total"], 1,
-            "{arguments}: {result}"
-        );
+        let found = &result["structuredContent"]["total"];
+        assert_eq!(*found, 1, "{arguments}: {result}");
     }
     let both = json!({ "tags": ["docker"], "concepts": ["podman"] });
-    let refused = server.fail("query_memories", both);
-    assert_eq!(refused.code, "invalid_argument");
+    assert_eq!(server.fail("query_memories", both).code, "invalid_argument");
     let listed = server.request("tools/list", json!({})).to_string();
     for unlisted in ["\"explain\":", "\"expect\":", "\"mode\":"] {
         assert!(!listed.contains(unlisted), "{unlisted}");
@@ -509,55 +458,40 @@ fn filters_accept_field_names_as_aliases() {
 #[test]
 fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matches() {
     let root = Root::new();
-    let memories: Vec<Value> = (0..8)
-        .map(|n| {
-            memory(
-                &format!("m{n}"),
-                &format!("PostgreSQL database server with a pool of {n}0"),
-                json!({}),
-            )
-        })
-        .chain([memory(
-            "deploy",
-            "Cron jobs want a service account of their own, an alert when they fail, and a \
-             rollback plan for each deployment",
-            json!({}),
-        )])
-        .collect();
+    let pools = (0..8).map(|n| {
+        let title = format!("PostgreSQL database server with a pool of {n}0");
+        titled(&format!("m{n}"), &title)
+    });
+    let deploy = "Cron jobs want a service account of their own, an alert when they fail, and a \
+                  rollback plan for each deployment";
+    let memories: Vec<Value> = pools.chain([titled("deploy", deploy)]).collect();
     crate::query::bulk(&root, "alpha", &memories);
     let mut server = Server::initialized(root.path());
     let mut ask = |query: &str| {
         let result = server.call("query_memories", json!({ "query": query }));
-        let answer = result["structuredContent"].clone();
-        let kinds = answer["notes"][0]["kind"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        let ids = ids(&answer["results"]);
-        (kinds, ids, text_of(&result).to_owned())
+        let answer = &result["structuredContent"];
+        let kind = answer["notes"][0]["kind"].as_str().unwrap_or_default();
+        (
+            kind.to_owned(),
+            ids(&answer["results"]),
+            text_of(&result).to_owned(),
+        )
     };
     let (kind, ids, text) = ask("connections");
     assert_eq!((kind.as_str(), ids.len()), ("no_word_matches", 3), "{text}");
-    assert!(
-        text.starts_with("no approved memory contains a word of the query"),
-        "{text}"
-    );
+    let start = "no approved memory contains a word of the query";
+    assert!(text.starts_with(start), "{text}");
     // A similar word is reported as such.
     let (kind, ids, text) = ask("deploymnet");
-    assert_eq!(
-        (kind.as_str(), ids.as_slice()),
-        ("no_word_matches", &["deploy".to_owned()][..]),
-        "{text}"
-    );
-    assert!(text.contains("did you mean `deployment`?"), "{text}");
+    assert_eq!(kind, "no_word_matches", "{text}");
+    assert_eq!(ids, ["deploy"], "{text}");
+    assert_contains!(text, "did you mean `deployment`?");
     // Next to memories that contain a word of the query, it is not evidence. They contain only the
     // less important of two words, so nothing is certain.
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
-    assert!(
-        text.starts_with("no certain match: no approved memory contains `deploymnet`; "),
-        "{text}"
-    );
+    let start = "no certain match: no approved memory contains `deploymnet`; ";
+    assert!(text.starts_with(start), "{text}");
     assert!(
         !ids.contains(&"deploy".to_owned()) && ids.len() == 3,
         "{text}"
@@ -580,10 +514,7 @@ fn a_private_scope_is_never_named_in_other_answers() {
         ),
     ] {
         let answer = server.call(tool, arguments);
-        assert!(
-            !answer.to_string().contains("dana-private"),
-            "{tool}: {answer}"
-        );
+        assert_lacks!(answer.to_string(), "dana-private"; "{tool}");
     }
     assert!(Path::new(&root.path().join("scopes/dana-private")).is_dir());
 }

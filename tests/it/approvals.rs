@@ -4,18 +4,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::curate::{approved, decide, log, staged};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, read_text, run_sql, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
 
 fn edit_log(root: &Root, scope: &str, change: impl FnOnce(String) -> Vec<u8>) {
     let path = root.scope_folder(scope).join("decisions.jsonl");
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, change(text)).unwrap();
+    write_file(&path, change(read_text(&path)));
     // As if it came from another machine.
     let _ = fs::remove_file(path.with_extension("seal"));
 }
@@ -42,7 +40,7 @@ fn log_lines_without_line_breaks_serve_nothing() {
         let root = Root::new();
         root.store(
             "alpha",
-            &["a", "b", "c"].map(|id| memory(id, &format!("Title {id}"), json!({}))),
+            &["a", "b", "c"].map(|id| titled(id, &format!("Title {id}"))),
         );
         decide(root.path(), &["reject", "a"]).ok();
         decide(root.path(), &["reject", "b"]).ok();
@@ -55,11 +53,10 @@ fn log_lines_without_line_breaks_serve_nothing() {
 
 #[test]
 fn a_file_that_is_not_a_decision_log_closes_its_scope() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a", "Title a", json!({}))]);
-    root.store("beta", &[memory("b", "Title b", json!({}))]);
+    let root = Root::with("alpha", &[titled("a", "Title a")]);
+    root.store("beta", &[titled("b", "Title b")]);
     decide(root.path(), &["reject", "a"]).ok();
-    let text = fs::read_to_string(root.scope_folder("alpha").join("decisions.jsonl")).unwrap();
+    let text = read_text(root.scope_folder("alpha").join("decisions.jsonl"));
     let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n".to_vec();
     for content in [pointer, utf16] {
@@ -67,11 +64,7 @@ fn a_file_that_is_not_a_decision_log_closes_its_scope() {
         assert_eq!(approved(root.path()), ["b"]);
         let doctor = ack(root.path(), &["doctor"]);
         assert_eq!(doctor.code, Some(1), "{}", doctor.out);
-        assert!(
-            doctor.out.contains("no line of a decision log"),
-            "{}",
-            doctor.out
-        );
+        assert_contains!(doctor.out, "no line of a decision log");
     }
     edit_log(&root, "alpha", |_| format!("\u{feff}{text}").into_bytes());
     assert_eq!(
@@ -91,7 +84,7 @@ fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
     };
     root.store("alpha", &[wait("a", "one"), wait("b", "two")]);
     let plan = ack(root.path(), &["merge", "a", "--into", "b", "--dry-run"]).ok();
-    assert!(plan.contains("  b  alpha  Title b"), "{plan}");
+    assert_contains!(plan, "  b  alpha  Title b");
     decide(root.path(), &["merge", "a", "--into", "b"]).ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
     assert_eq!(waiting(&root), ["b"]);
@@ -113,16 +106,13 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
     let mut entry = entry(&root, 0, "edit");
     entry["edit"] = json!({ "title": "Edited" });
     let list = root.path().join("list.jsonl");
-    fs::write(&list, entry.to_string()).unwrap();
+    write_file(&list, entry.to_string());
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
     for verdict in ["promote", "stage", "approve"] {
         decide(root.path(), &[verdict, "alpha-0000"]).ok();
         let last = log(&root, "alpha").pop().unwrap();
-        assert_eq!(
-            last.edit.unwrap().title.as_deref(),
-            Some("Edited"),
-            "{verdict}"
-        );
+        let edit = last.edit.unwrap();
+        assert_eq!(edit.title.as_deref(), Some("Edited"), "{verdict}");
     }
     let got = ack(root.path(), &["get", "alpha-0000", "--json"]).json();
     assert_eq!(got["title"], "Edited");
@@ -132,20 +122,13 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
 fn a_memory_replaced_while_waiting_waits_again_if_its_successor_is_rejected() {
     let root = Root::new();
     staged(&root, "alpha", 4);
-    decide(
-        root.path(),
-        &["merge", "alpha-0000", "--into", "alpha-0001"],
-    )
-    .ok();
-    decide(
-        root.path(),
-        &["supersede", "alpha-0002", "--by", "alpha-0001"],
-    )
-    .ok();
+    let words = ["merge", "alpha-0000", "--into", "alpha-0001"];
+    decide(root.path(), &words).ok();
+    let words = ["supersede", "alpha-0002", "--by", "alpha-0001"];
+    decide(root.path(), &words).ok();
     assert_eq!(waiting(&root), ["alpha-0001", "alpha-0003"]);
     decide(root.path(), &["reject", "alpha-0001"]).ok();
-    let left = ["alpha-0000", "alpha-0002", "alpha-0003"];
-    assert_eq!(waiting(&root), left);
+    assert_eq!(waiting(&root), ["alpha-0000", "alpha-0002", "alpha-0003"]);
     assert_eq!(approved(root.path()), Vec::<String>::new());
     decide(root.path(), &["approve", "alpha-0000"]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
@@ -172,7 +155,7 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
     staged(&root, "alpha", 4);
     let broken = root.scope_folder("broken");
     fs::create_dir_all(&broken).unwrap();
-    fs::write(broken.join("memory.db"), [7; 5_000]).unwrap();
+    write_file(broken.join("memory.db"), [7; 5_000]);
     for arguments in [
         vec!["approve", "alpha-0000"],
         vec!["merge", "alpha-0001", "--into", "alpha-0000"],
@@ -180,11 +163,7 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
         vec!["reject", "alpha-0002"],
     ] {
         let outcome = decide(root.path(), &arguments);
-        assert!(
-            outcome.err.contains("scope `broken` is left out"),
-            "{}",
-            outcome.err
-        );
+        assert_contains!(outcome.err, "scope `broken` is left out");
         outcome.ok();
     }
     let list = root.path().join("list.jsonl");
@@ -193,7 +172,7 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
     let mut entry = waiting.last().unwrap().clone();
     assert_eq!(entry["id"], "alpha-0003");
     entry["verdict"] = json!("approve");
-    fs::write(&list, entry.to_string()).unwrap();
+    write_file(&list, entry.to_string());
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0003"]);
 }
@@ -212,16 +191,10 @@ fn undo_reverts_only_own_decisions_and_names_them() {
         format!("{line}\n").into_bytes()
     });
     let nothing = decide(root.path(), &["undo"]).fails(1);
-    assert!(
-        nothing.contains("human:bob's") && nothing.contains("undo 2099"),
-        "{nothing}"
-    );
+    assert_contains!(nothing, "human:bob's", "undo 2099");
     decide(root.path(), &["reject", "alpha-0001"]).ok();
     let undone = decide(root.path(), &["undo"]).ok();
-    assert!(
-        undone.contains("process:ana") && undone.contains("alpha-0001  alpha"),
-        "{undone}"
-    );
+    assert_contains!(undone, "process:ana", "alpha-0001  alpha");
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     decide(root.path(), &["undo", "20990101-000000-000-aaaa"]).ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
@@ -230,25 +203,16 @@ fn undo_reverts_only_own_decisions_and_names_them() {
 #[test]
 fn duplicate_ids_do_not_block_other_decisions() {
     let root = Root::new();
-    let path = root.store(
-        "alpha",
-        &[memory("a", "One", json!({ "status": "staging" }))],
-    );
-    Connection::open(path)
-        .unwrap()
-        .execute_batch(
-            "CREATE TABLE copy AS SELECT * FROM memories; DROP TABLE memories;
+    let path = root.store("alpha", &[unreviewed("a", "One")]);
+    run_sql(
+        path,
+        "CREATE TABLE copy AS SELECT * FROM memories; DROP TABLE memories;
              ALTER TABLE copy RENAME TO memories;
              INSERT INTO memories (id, title, status) VALUES ('t', 'Twin', 'staging'),
                ('t', 'Other', 'staging')",
-        )
-        .unwrap();
-    let outcome = decide(root.path(), &["approve", "--waiting", "--yes"]);
-    assert!(
-        outcome.err.contains("note: left out") && outcome.err.contains("`t`"),
-        "{}",
-        outcome.err
     );
+    let outcome = decide(root.path(), &["approve", "--waiting", "--yes"]);
+    assert_contains!(outcome.err, "note: left out", "`t`");
     outcome.ok();
     assert_eq!(approved(root.path()), ["a"]);
     for dry in [vec![], vec!["--dry-run"]] {
@@ -260,14 +224,12 @@ fn duplicate_ids_do_not_block_other_decisions() {
 #[test]
 fn a_number_means_a_result_of_the_last_query() {
     let root = Root::new();
-    let wait = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
-    root.store(
-        "alpha",
-        &[
-            wait("7be2", "Alpha sqlx good"),
-            wait("19f7", "Beta bad advice"),
-        ],
-    );
+    let wait = |id: &str, title: &str| unreviewed(id, title);
+    let memories = [
+        wait("7be2", "Alpha sqlx good"),
+        wait("19f7", "Beta bad advice"),
+    ];
+    root.store("alpha", &memories);
     let mut terminal = Terminal::new();
     terminal
         .ack(root.path(), &["query", "alpha sqlx", "-a"])
@@ -281,19 +243,11 @@ fn a_number_means_a_result_of_the_last_query() {
 fn only_a_curator_can_see_rejected_memories() {
     let root = Root::new();
     staged(&root, "alpha", 1);
-    decide(
-        root.path(),
-        &["reject", "alpha-0000", "--because", "not true"],
-    )
-    .ok();
+    let words = ["reject", "alpha-0000", "--because", "not true"];
+    decide(root.path(), &words).ok();
     let arguments = ["get", "alpha-0000", "--include", "history"];
-    let shown = decide(root.path(), &arguments).ok();
-    assert!(
-        shown.contains("rejected") && shown.contains("not true"),
-        "{shown}"
-    );
-    let refused = ack(root.path(), &arguments).fails(1);
-    assert!(!refused.contains("Lesson 0"), "{refused}");
+    assert_contains!(decide(root.path(), &arguments).ok(), "rejected", "not true");
+    assert_lacks!(ack(root.path(), &arguments).fails(1), "Lesson 0");
 }
 
 #[test]
@@ -324,13 +278,13 @@ fn an_applied_list_needs_full_ids_each_once() {
         ),
         (String::new(), "a file without entries"),
     ] {
-        fs::write(&list, text).unwrap();
+        write_file(&list, text);
         let outcome = decide(root.path(), &["review", "--apply", list.to_str().unwrap()]);
         assert_ne!(outcome.code, Some(0));
-        assert!(outcome.err.contains(expected), "{}", outcome.err);
+        assert_contains!(outcome.err, expected);
     }
     assert!(log(&root, "alpha").is_empty());
-    fs::write(&list, format!("\u{feff}{entry}\n")).unwrap();
+    write_file(&list, format!("\u{feff}{entry}\n"));
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
 }
@@ -345,11 +299,7 @@ fn a_log_locked_by_another_process_is_an_error_after_a_timeout() {
     held.lock().unwrap();
     let outcome = decide(root.path(), &["approve", "alpha-0000"]);
     assert_ne!(outcome.code, Some(0));
-    assert!(
-        outcome.err.contains("another process is writing"),
-        "{}",
-        outcome.err
-    );
+    assert_contains!(outcome.err, "another process is writing");
     held.unlock().unwrap();
     decide(root.path(), &["approve", "alpha-0000"]).ok();
 }

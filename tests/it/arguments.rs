@@ -7,7 +7,7 @@ use ack_memory::Service;
 use ack_memory::internal::{Toolset, arguments};
 use serde_json::{Map, Value, json};
 
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, memory, titled};
 
 /// Calls a tool as an adapter does: arguments decoded, the operation run, its answer as JSON.
 pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Value, Error> {
@@ -26,22 +26,34 @@ pub fn call_as(
     };
     let (values, note) = Toolset::default().find(tool).unwrap().read(values)?;
     let mut answer = match tool {
-        "query_memories" => json!(service.query_memories(&QueryRequest {
-            by_agent,
-            ..arguments(tool, values)?
-        })?),
-        "get_memory" => json!(service.get_memory(&GetRequest {
-            by_agent,
-            ..arguments(tool, values)?
-        })?),
-        "list_scopes" => json!(service.list_scopes(&ListScopesRequest {
-            by_agent,
-            ..arguments(tool, values)?
-        })?),
-        "get_context" => json!(service.get_context(&ContextRequest {
-            by_agent,
-            ..arguments(tool, values)?
-        })?),
+        "query_memories" => {
+            let request: QueryRequest = arguments(tool, values)?;
+            json!(service.query_memories(&QueryRequest {
+                by_agent,
+                ..request
+            })?)
+        }
+        "get_memory" => {
+            let request: GetRequest = arguments(tool, values)?;
+            json!(service.get_memory(&GetRequest {
+                by_agent,
+                ..request
+            })?)
+        }
+        "list_scopes" => {
+            let request: ListScopesRequest = arguments(tool, values)?;
+            json!(service.list_scopes(&ListScopesRequest {
+                by_agent,
+                ..request
+            })?)
+        }
+        "get_context" => {
+            let request: ContextRequest = arguments(tool, values)?;
+            json!(service.get_context(&ContextRequest {
+                by_agent,
+                ..request
+            })?)
+        }
         other => panic!("no tool `{other}`"),
     };
     if let Some(note) = note {
@@ -62,10 +74,7 @@ fn root() -> Root {
             json!({ "concepts": ["postgres"], "project": "ledger-api" }),
         )],
     );
-    root.store(
-        "platform",
-        &[memory("ack_2", "Pin the base image", json!({}))],
-    );
+    root.store("platform", &[titled("ack_2", "Pin the base image")]);
     root
 }
 
@@ -214,22 +223,23 @@ fn example_text(arguments: &Value) -> String {
     arguments.to_string().chars().take(120).collect()
 }
 
-fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
-    let root = root();
-    let service = root.service();
-    refused()
-        .into_iter()
-        .map(
-            |(tool, arguments)| match call(&service, tool, arguments.clone()) {
-                Ok(answer) => panic!("{tool} accepts {}: {answer}", example_text(&arguments)),
-                Err(error) => (tool, arguments, error.body()),
-            },
-        )
-        .collect()
+/// Whether an example is a valid request, as a whole or in place of the wrong argument.
+fn is_valid(service: &Service, tool: &'static str, arguments: &Value, example: &str) -> bool {
+    let values: Map<String, Value> = serde_json::from_str(example).unwrap();
+    let mut whole = arguments.clone();
+    for (key, value) in &values {
+        whole[key] = value.clone();
+    }
+    [Value::Object(values), whole].into_iter().any(|request| {
+        let answer = call(service, tool, request);
+        answer.is_ok() || answer.is_err_and(|error| error.code() == "memory_not_found")
+    })
 }
 
 #[test]
-fn hostile_arguments_are_refused_with_the_name_and_the_allowed_values() {
+fn a_hostile_argument_is_refused_in_few_words_with_its_name_and_a_valid_example() {
+    let root = root();
+    let service = root.service();
     let codes = [
         "invalid_argument",
         "unknown_argument",
@@ -237,113 +247,39 @@ fn hostile_arguments_are_refused_with_the_name_and_the_allowed_values() {
         "invalid_cursor",
         "not_available",
     ];
-    let mut poor = Vec::new();
-    for (tool, arguments, body) in bodies() {
-        let code = codes.contains(&body.code.as_str());
-        let named = body.argument.as_ref().is_none_or(|argument| {
-            arguments
-                .as_object()
-                .unwrap()
-                .iter()
-                .any(|(key, _)| key.starts_with(argument.trim_end_matches('…')))
-                || ["id", "until"].contains(&argument.as_str())
-        });
-        let helps = !body.allowed.is_empty() || body.hint.is_some();
-        if !(code && named && helps && !body.message.is_empty()) {
-            poor.push(format!(
-                "{tool} {}: {}",
-                example_text(&arguments),
-                json!(body)
-            ));
-        }
-    }
-    assert!(poor.is_empty(), "{}", poor.join("\n"));
-}
-
-#[test]
-fn the_example_in_an_error_is_a_valid_request() {
-    let root = root();
-    let service = root.service();
-    let mut wrong = Vec::new();
-    for (tool, arguments, body) in bodies() {
-        let Some(example) = &body.example else {
-            continue;
+    for (tool, arguments) in refused() {
+        let case = format!("{tool} {}", example_text(&arguments));
+        let error = match call(&service, tool, arguments.clone()) {
+            Ok(answer) => panic!("{case} is accepted: {answer}"),
+            Err(error) => error.body(),
         };
-        let Ok(values) = serde_json::from_str::<Map<String, Value>>(example) else {
-            wrong.push(format!(
-                "{tool} {}: no JSON object: {}",
-                example_text(&arguments),
-                example_text(&json!(example))
-            ));
-            continue;
-        };
-        // As a whole, or in place of the wrong argument.
-        let mut whole = arguments.clone();
-        for (key, value) in &values {
-            whole[key] = value.clone();
+        let code = codes.iter().position(|code| *code == error.code);
+        assert!(
+            code.is_some() && !error.message.is_empty(),
+            "{case}: {error:?}"
+        );
+        if let Some(argument) = &error.argument {
+            let mut given = arguments.as_object().unwrap().keys();
+            assert!(
+                given.any(|key| key.starts_with(argument.trim_end_matches('…')))
+                    || ["id", "until"].contains(&argument.as_str()),
+                "{case}: {error:?}"
+            );
         }
-        let alone = call(&service, tool, Value::Object(values));
-        let unknown_id = alone
-            .as_ref()
-            .is_err_and(|error| error.code() == "memory_not_found");
-        match alone.or_else(|error| {
-            if unknown_id {
-                Err(error)
-            } else {
-                call(&service, tool, whole)
+        assert!(
+            !error.allowed.is_empty() || error.hint.is_some(),
+            "{case}: {error:?}"
+        );
+        let size = json!(error).to_string().len();
+        assert!(size <= 4_000, "{case}: {size} bytes");
+        match &error.example {
+            Some(example) => {
+                let valid = is_valid(&service, tool, &arguments, example);
+                assert!(valid, "{case}: the example is refused: {example}");
             }
-        }) {
-            Ok(_) => {}
-            Err(error) if error.code() == "memory_not_found" => {}
-            Err(error) => wrong.push(format!(
-                "{tool} {}: example {} is refused: {error}",
-                example_text(&arguments),
-                example_text(&json!(example))
-            )),
+            None => assert!(code > Some(1), "{case}: no example in {error:?}"),
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_refused_argument_gets_a_corrected_example() {
-    let without: Vec<String> = bodies()
-        .iter()
-        .filter(|(_, _, body)| {
-            ["invalid_argument", "unknown_argument"].contains(&body.code.as_str())
-                && body.example.is_none()
-        })
-        .map(|(tool, arguments, body)| format!("{tool} {}: {}", example_text(arguments), body.code))
-        .collect();
-    assert!(
-        without.is_empty(),
-        "{} errors without an example:\n{}",
-        without.len(),
-        without.join("\n")
-    );
-}
-
-#[test]
-fn an_error_stays_small_for_any_input() {
-    let large: Vec<String> = bodies()
-        .iter()
-        .filter_map(|(tool, arguments, body)| {
-            let size = json!(body).to_string().len();
-            (size > 4_000).then(|| format!("{tool} {}: {size} bytes", example_text(arguments)))
-        })
-        .collect();
-    assert!(large.is_empty(), "{}", large.join("\n"));
-}
-
-#[test]
-fn a_last_day_at_the_end_of_the_calendar_is_a_day() {
-    let root = root();
-    call(
-        &root.service(),
-        "query_memories",
-        json!({ "until": "9999-12-31" }),
-    )
-    .unwrap();
 }
 
 #[test]
@@ -362,6 +298,8 @@ fn harmless_variations_are_accepted() {
         json!({ "files": "src/lib.rs" }),
         json!({ "files": [] }),
         json!({ "since": "2026-01-01", "until": "2026-01-01" }),
+        json!({ "until": "9999-12-31" }),
+        json!({ "scope": "", "cursor": "" }),
         json!({ "since": " 2026-01-01 " }),
         json!({ "scope": " Ledger_API " }),
         json!({ "project": "../ledger-api" }),
@@ -382,10 +320,11 @@ fn harmless_variations_are_accepted() {
     for arguments in [
         json!({ "ids": "ack_1" }),
         json!({ "id": " ack_1 " }),
+        json!({ "id": "ack_1", "scope": "" }),
         json!({ "id": "ack_1", "include": "links" }),
         json!({ "id": "ack_1", "include": [] }),
     ] {
-        call(&service, "get_memory", arguments).unwrap();
+        service.fetch(arguments);
     }
     for arguments in [
         json!({ "project_path": "" }),
@@ -393,35 +332,19 @@ fn harmless_variations_are_accepted() {
         json!({ "project_path": "no/such/folder" }),
         json!({ "focus": "" }),
     ] {
-        call(&service, "get_context", arguments).unwrap();
+        service.brief(arguments);
     }
+    let all = service.find(json!({ "scope": "", "cursor": "" }));
+    assert_eq!(all["total"], 2, "{all}");
+    service.scopes(json!({ "scope": "" }));
     for id in [
         "../../../etc/passwd",
         "\0",
         "' OR 1=1 --",
         "ack_1\"; DROP TABLE memories",
     ] {
-        assert_eq!(
-            call(&service, "get_memory", json!({ "id": id }))
-                .unwrap_err()
-                .code(),
-            "memory_not_found",
-            "{id}"
-        );
-    }
-}
-
-#[test]
-fn an_empty_name_or_cursor_counts_as_none() {
-    let root = root();
-    let service = root.service();
-    for (tool, arguments) in [
-        ("query_memories", json!({ "scope": "", "cursor": "" })),
-        ("list_scopes", json!({ "scope": "" })),
-        ("get_memory", json!({ "id": "ack_1", "scope": "" })),
-    ] {
-        let answer = call(&service, tool, arguments).unwrap();
-        assert!(tool != "query_memories" || answer["total"] == 2, "{answer}");
+        let error = service.refused("get_memory", json!({ "id": id }));
+        assert_eq!(error.code, "memory_not_found", "{id}");
     }
 }
 
@@ -429,25 +352,16 @@ fn an_empty_name_or_cursor_counts_as_none() {
 fn a_cursor_of_another_request_is_refused() {
     let root = root();
     let service = root.service();
-    let first = call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
+    let first = service.find(json!({ "limit": 1 }));
     let cursor = &first["next_cursor"];
-    call(
-        &service,
-        "query_memories",
-        json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor }),
-    )
-    .unwrap();
-    let error = call(
-        &service,
-        "query_memories",
-        json!({ "limit": 1, "status": "all", "cursor": cursor }),
-    )
-    .unwrap_err();
+    service.find(json!({ "limit": 5, "detail": "full", "max_tokens": 900, "cursor": cursor }));
+    let arguments = json!({ "limit": 1, "status": "all", "cursor": cursor });
+    let error = call(&service, "query_memories", arguments).unwrap_err();
     assert_eq!(error.code(), "invalid_cursor");
 }
 
 fn body(tool: &'static str, arguments: Value) -> ErrorBody {
-    call(&root().service(), tool, arguments).unwrap_err().body()
+    root().service().refused(tool, arguments)
 }
 
 #[test]
@@ -542,7 +456,7 @@ fn the_example_for_a_value_with_two_meanings_has_its_parts() {
         let error = call(&root.service(), "query_memories", given).unwrap_err();
         let example = error.body().example.unwrap();
         assert_eq!(serde_json::from_str::<Value>(&example).unwrap(), right);
-        call(&root.service(), "query_memories", right).unwrap();
+        root.service().find(right);
     }
 }
 
@@ -753,26 +667,17 @@ fn names_and_nesting_do_not_hide_an_argument() {
     check_table("an alias", false, alias);
     let read = |given: Value| read_by(&Toolset::default(), "query_memories", given).0;
     let nested = json!({ "query": "x", "limit": "5" });
-    assert_eq!(
-        read(json!({ "name": "query_memories", "arguments": nested })),
-        json!({ "query": "x", "limit": 5 })
-    );
+    let found = read(json!({ "name": "query_memories", "arguments": nested }));
+    assert_eq!(found, json!({ "query": "x", "limit": 5 }));
     // The same twice is the same.
-    assert_eq!(
-        read(json!({ "limit": 5, "Limit": "5" })),
-        json!({ "limit": 5 })
-    );
+    let found = read(json!({ "limit": 5, "Limit": "5" }));
+    assert_eq!(found, json!({ "limit": 5 }));
 }
 
 #[test]
 fn an_answer_says_in_one_note_how_its_arguments_were_read() {
     let root = root();
-    let answer = call(
-        &root.service(),
-        "query_memories",
-        json!({ "query": "lock", "limit": "5", "status": "", "tags": "postgres", "maxTokens": 900 }),
-    )
-    .unwrap();
+    let answer = root.service().find(json!({ "query": "lock", "limit": "5", "status": "", "tags": "postgres", "maxTokens": 900 }));
     assert_eq!(answer["total"], 1);
     let notes = answer["notes"].as_array().unwrap();
     let read: Vec<&Value> = notes

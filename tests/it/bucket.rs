@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ack_test_bucket::{Action, Bucket, Operation};
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::bucket_clouds::Server;
 use crate::cli::{Outcome, binary, run};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, run_sql, titled, write_file};
 
 /// Where the tests publish.
 pub const ADDRESS: &str = "s3://memories/platform";
@@ -64,24 +63,28 @@ fn planned(plan: &Value, kind: &str) -> Vec<String> {
 /// A scope with memories of every status, and a bucket.
 pub fn scene() -> (Root, Bucket) {
     let root = Root::new();
-    root.store(
-        "mine",
-        &[
-            memory(
-                "m-1",
-                "Exit code 137 in CI means the linker ran out of memory",
-                json!({ "type": "gotcha", "project": "ledger-api", "facts": ["137 = 128 + SIGKILL"],
-                    "concepts": ["ci"], "files": [".github/workflows/ci.yml"], "narrative": "Symptom: the link step dies.",
-                    "created_at": "2026-01-04T10:00:00.123Z", "reviewed_by": "human:ana" }),
-            ),
-            memory("m-2", "The connection pool has 20 connections", json!({ "project": "ledger-api" })),
-            memory("m-3", "STAGED-text waits for review", json!({ "status": "staging", "narrative": "qxzwaits" })),
-            memory("m-4", "REJECTED-text", json!({ "status": "rejected", "narrative": "qxzrejected" })),
-            memory("m-5", "UNKNOWN-text", json!({ "status": "blessed", "narrative": "qxzblessed" })),
-            memory("m-6", "Promoted to every team", json!({ "status": "promoted" })),
-            memory("m-7", "The pool had 10 connections", json!({ "superseded_by": "m-2" })),
-        ],
-    );
+    let first = json!({ "project": "ledger-api" });
+    let second = json!({ "status": "staging", "narrative": "qxzwaits" });
+    let third = json!({ "status": "rejected", "narrative": "qxzrejected" });
+    let rest = json!({ "status": "blessed", "narrative": "qxzblessed" });
+    let more = json!({ "status": "promoted" });
+    let fields = json!({ "superseded_by": "m-2" });
+    let memories = [
+        memory(
+            "m-1",
+            "Exit code 137 in CI means the linker ran out of memory",
+            json!({ "type": "gotcha", "project": "ledger-api", "facts": ["137 = 128 + SIGKILL"],
+                "concepts": ["ci"], "files": [".github/workflows/ci.yml"], "narrative": "Symptom: the link step dies.",
+                "created_at": "2026-01-04T10:00:00.123Z", "reviewed_by": "human:ana" }),
+        ),
+        memory("m-2", "The connection pool has 20 connections", first),
+        memory("m-3", "STAGED-text waits for review", second),
+        memory("m-4", "REJECTED-text", third),
+        memory("m-5", "UNKNOWN-text", rest),
+        memory("m-6", "Promoted to every team", more),
+        memory("m-7", "The pool had 10 connections", fields),
+    ];
+    root.store("mine", &memories);
     sql(
         &root,
         "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('m-2', 'm-7', 'supersedes'), \
@@ -100,10 +103,7 @@ pub fn only_for(bucket: &Bucket, key: &'static str) {
 
 pub fn sql(root: &Root, text: &str) {
     let store = root.scope_folder("mine").join("memory.db");
-    Connection::open(store)
-        .unwrap()
-        .execute_batch(text)
-        .unwrap();
+    run_sql(store, text);
 }
 
 /// The published head.
@@ -166,12 +166,7 @@ fn a_dry_run_plans_and_uploads_nothing() {
     assert!(plan["cost"]["upload_bytes"].as_u64().unwrap() > 1_000);
     assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     let outcome = publish(&root, &bucket, &["--dry-run"]);
-    assert!(outcome.out.contains("4 to add"), "{}", outcome.out);
-    assert!(
-        outcome.out.contains("requests; the version has"),
-        "{}",
-        outcome.out
-    );
+    assert_contains!(outcome.out, "4 to add", "requests; the version has");
 }
 
 #[test]
@@ -179,7 +174,7 @@ fn only_what_changed_is_uploaded() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let nothing = publish(&root, &bucket, &["--yes"]);
-    assert!(nothing.out.contains("nothing to do"), "{}", nothing.out);
+    assert_contains!(nothing.out, "nothing to do");
     assert_eq!(head(&bucket)["version"], 1);
     sql(
         &root,
@@ -210,7 +205,7 @@ fn a_server_that_ignores_conditions_is_refused() {
     bucket.intercept(|_| Action::IgnoreConditions);
     let refused = publish(&root, &bucket, &["--yes"]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(refused.err.contains("safely"), "{}", refused.err);
+    assert_contains!(refused.err, "safely");
     assert!(bucket.get("platform/HEAD.json").is_none());
 }
 
@@ -226,9 +221,9 @@ fn a_manually_withdrawn_memory_stays_withdrawn_until_it_is_restored() {
     assert_eq!(again["written"], false);
     let back = publish(&root, &bucket, &["--rollback", "v-1", "--yes"]);
     assert_ne!(back.code, Some(0));
-    assert!(back.err.contains("withdrawn since: m-1"), "{}", back.err);
+    assert_contains!(back.err, "withdrawn since: m-1");
     let unknown = publish(&root, &bucket, &["--withdraw", "nope", "--yes"]);
-    assert!(unknown.err.contains("is not published"), "{}", unknown.err);
+    assert_contains!(unknown.err, "is not published");
     let restored = published(&root, &bucket, &["--restore", "m-1"]);
     assert_eq!(planned(&restored, "added"), ["m-1"]);
     assert_eq!(read_anew(&bucket).len(), 3);
@@ -267,17 +262,15 @@ fn a_withdrawn_text_leaves_the_bucket_after_a_rebuild_and_prune() {
 fn versions_can_be_rolled_back_and_pruned() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
-    );
+    let update = "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'";
+    sql(&root, update);
     published(&root, &bucket, &[]);
     assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
     let back = published(&root, &bucket, &["--rollback", "v-1"]);
     assert_eq!(back["version"], 3);
     assert!(!read_anew(&bucket).contains(&"A mistake".to_owned()));
     let none = publish(&root, &bucket, &["--rollback", "v-9", "--yes"]);
-    assert!(none.err.contains("has no version 9"), "{}", none.err);
+    assert_contains!(none.err, "has no version 9");
     let listed = publish(&root, &bucket, &["--list"]);
     assert_eq!(listed.out.lines().count(), 3, "{}", listed.out);
     assert!(listed.out.starts_with("* v-3"), "{}", listed.out);
@@ -305,10 +298,8 @@ fn a_publisher_that_would_remove_what_another_one_added_is_stopped() {
     );
     // The first one is slow to write its head, and another one publishes meanwhile.
     let heads = delay_first_head(&bucket);
-    sql(
-        &other,
-        "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'",
-    );
+    let update = "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'";
+    sql(&other, update);
     let slow = publish_command(&other, &bucket, &["--yes"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -326,7 +317,7 @@ fn a_publisher_that_would_remove_what_another_one_added_is_stopped() {
     };
     bucket.clear_faults();
     assert_ne!(stopped.code, Some(0), "{}", stopped.out);
-    assert!(stopped.err.contains("would remove"), "{}", stopped.err);
+    assert_contains!(stopped.err, "would remove");
     assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);
     assert!(read_anew(&bucket).contains(&"A late one".to_owned()));
 }
@@ -372,21 +363,16 @@ fn the_command_that_undoes_a_publication_works_as_it_is_printed() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let before = read_anew(&bucket);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
-    );
+    let update = "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'";
+    sql(&root, update);
     let outcome = publish(&root, &bucket, &["--yes", "--region", "us-east-1"]);
     assert_ne!(read_anew(&bucket), before);
     let undone = undo(&root, &outcome);
     assert_eq!(undone.code, Some(0), "{}{}", outcome.out, undone.err);
     assert_eq!(read_anew(&bucket), before);
     // Memories that were withdrawn by hand only come back if they are named.
-    let outcome = publish(
-        &root,
-        &bucket,
-        &["--yes", "--withdraw", "m-1", "--withdraw", "m-2"],
-    );
+    let words = ["--yes", "--withdraw", "m-1", "--withdraw", "m-2"];
+    let outcome = publish(&root, &bucket, &words);
     assert_ne!(read_anew(&bucket), before);
     let undone = undo(&root, &outcome);
     assert_eq!(undone.code, Some(0), "{}{}", outcome.out, undone.err);
@@ -396,7 +382,7 @@ fn the_command_that_undoes_a_publication_works_as_it_is_printed() {
 #[test]
 fn another_scope_does_not_replace_what_is_published() {
     let (root, bucket) = scene();
-    root.store("theirs", &[memory("t-1", "Something else", json!({}))]);
+    root.store("theirs", &[titled("t-1", "Something else")]);
     published(&root, &bucket, &[]);
     let before = read_anew(&bucket);
     let other = |more: &[&str]| {
@@ -410,12 +396,7 @@ fn another_scope_does_not_replace_what_is_published() {
     for more in [&[] as &[&str], &["--dry-run"], &["--replace", "third"]] {
         let refused = other(more);
         assert_ne!(refused.code, Some(0), "{}", refused.out);
-        assert!(
-            refused.err.contains("4 memories of scope `mine`"),
-            "{}",
-            refused.err
-        );
-        assert!(refused.err.contains("--replace mine"), "{}", refused.err);
+        assert_contains!(refused.err, "4 memories of scope `mine`", "--replace mine");
     }
     // Any scope may withdraw, and the other memories stay those of the first scope.
     other(&["--withdraw", "m-6"]).ok();
@@ -424,18 +405,15 @@ fn another_scope_does_not_replace_what_is_published() {
     assert_eq!(read_anew(&bucket), before);
     other(&["--replace", "mine"]).ok();
     assert_eq!(read_anew(&bucket), ["Something else"]);
-    let refused = publish(&root, &bucket, &["--yes"]);
-    assert!(refused.err.contains("of scope `theirs`"), "{}", refused.err);
+    assert_contains!(publish(&root, &bucket, &["--yes"]).err, "of scope `theirs`");
 }
 
 #[test]
 fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'Another title' WHERE id = 'm-1'",
-    );
+    let update = "UPDATE memories SET title = 'Another title' WHERE id = 'm-1'";
+    sql(&root, update);
     published(&root, &bucket, &["--reindex"]);
     let before = bucket.keys().len();
     bucket.intercept(|request| match request.operation {
@@ -444,12 +422,7 @@ fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported()
     });
     let outcome = publish(&root, &bucket, &["--prune", "0s", "--yes"]);
     assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
-    assert!(
-        outcome.out.contains("may not list the bucket"),
-        "{}",
-        outcome.out
-    );
-    assert!(outcome.out.contains("removed"), "{}", outcome.out);
+    assert_contains!(outcome.out, "may not list the bucket", "removed");
     assert!(bucket.keys().len() < before);
     bucket.clear_faults();
     assert_eq!(read_anew(&bucket).len(), 3);
@@ -471,17 +444,16 @@ fn an_endpoint_that_cannot_be_used_is_named_as_it_was_given() {
     };
     for endpoint in ["minio.example.com", "ftp://minio.example.com"] {
         let output = publish(endpoint);
-        assert!(output.contains("--endpoint"), "{output}");
-        assert!(output.contains("an address with https://"), "{output}");
-        assert!(!output.contains("[remote]"), "{output}");
+        assert_contains!(output, "--endpoint", "an address with https://");
+        assert_lacks!(output, "[remote]");
     }
-    assert!(publish("http://example.com").contains("others can read them"));
+    assert_contains!(publish("http://example.com"), "others can read them");
     let mut command = command(root.path());
     command
         .args(["publish", "mine", "--to", ADDRESS, "--yes"])
         .env("AWS_ENDPOINT_URL", "nowhere");
     let output = run(&mut command).fails(2);
-    assert!(output.contains("AWS_ENDPOINT_URL"), "{output}");
+    assert_contains!(output, "AWS_ENDPOINT_URL");
 }
 
 #[test]
@@ -496,7 +468,7 @@ fn a_pipe_is_not_published_and_not_waited_for() {
             .args(["publish", name, "--to", ADDRESS, "--yes", "--endpoint"])
             .arg(bucket.endpoint());
         let output = run(&mut command).fails(1);
-        assert!(output.contains("a named pipe"), "{name}: {output}");
+        assert_contains!(output, "a named pipe"; "{name}");
         assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     };
     fs::create_dir_all(root.scope_folder("piped")).unwrap();
@@ -508,11 +480,8 @@ fn a_pipe_is_not_published_and_not_waited_for() {
     fails("named");
     let notes = root.path().join("notes");
     fs::create_dir_all(&notes).unwrap();
-    fs::write(
-        notes.join("one.md"),
-        "---\nstatus: approved\n---\n# One\n\nText.\n",
-    )
-    .unwrap();
+    let text = "---\nstatus: approved\n---\n# One\n\nText.\n";
+    write_file(notes.join("one.md"), text);
     pipe(&notes.join("two.md"));
     root.manifest("notes", &format!("store = {notes:?}\n"));
     fails("notes");
@@ -575,10 +544,8 @@ fn a_bucket_that_was_set_back_serves_nothing_again_that_was_withdrawn() {
     });
     // What somebody restores on purpose comes back, also for readers that missed that version.
     published(&root, &bucket, &["--restore", "m-1"]);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'Three' WHERE id = 'm-2'",
-    );
+    let update = "UPDATE memories SET title = 'Three' WHERE id = 'm-2'";
+    sql(&root, update);
     published(&root, &bucket, &[]);
     ask_until(&twin, true, |answer| answer.contains("Exit code 137"));
 }
@@ -604,8 +571,8 @@ fn a_redirect_to_another_host_is_not_followed() {
     let outcome = run(command(reader.path()).args(["query", "linker memory", "--json"]));
     assert!(!redirecting.seen().is_empty());
     let said = format!("{}{}", outcome.out, outcome.err);
-    assert!(!said.contains("Exit code 137"), "{said}");
-    assert!(said.contains("307"), "{said}");
+    assert_lacks!(said, "Exit code 137");
+    assert_contains!(said, "307");
     assert!(bucket.requests().is_empty(), "{:?}", bucket.requests());
 }
 
@@ -627,5 +594,5 @@ fn a_version_that_grows_a_hundredfold_on_this_machine_is_refused() {
     let reader = reader(&bucket, "60s");
     let outcome = run(command(reader.path()).args(["query", "linker memory", "--json"]));
     let said = format!("{}{}", outcome.out, outcome.err);
-    assert!(said.contains("far larger than its files say"), "{said}");
+    assert_contains!(said, "far larger than its files say");
 }

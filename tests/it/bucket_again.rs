@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bucket::{publish, published, reader, scene, sql};
 use crate::bucket_reading::{answer, ask, both, first, notes, remote, wait};
+use crate::support::write_file;
 
 const TITLE: &str = "The connection pool has 20 connections";
 
@@ -36,8 +37,8 @@ fn a_fetch_continues_where_the_last_process_ended() {
     // Too slow for the 10 seconds that a question waits.
     bucket.intercept(move |_| Action::Slow(whole as u64 / 20));
     let refused = both(&ask(&reader, &[]));
-    assert!(refused.contains("is being fetched: "), "{refused}");
-    assert!(!refused.contains(": 0.0 of"), "{refused}");
+    assert_contains!(refused, "is being fetched: ");
+    assert_lacks!(refused, ": 0.0 of");
     let parts = fs::read_dir(remote(&reader).join("files")).unwrap();
     assert!(parts.count() > 0);
     bucket.clear_faults();
@@ -68,7 +69,7 @@ fn what_arrived_damaged_is_fetched_anew() {
         let length = fs::metadata(&file).unwrap().len();
         let bytes = vec![b'x'; usize::try_from(length / 2).unwrap()];
         fs::remove_file(&file).unwrap();
-        fs::write(file.with_extension("part"), bytes).unwrap();
+        write_file(file.with_extension("part"), bytes);
     }
     fs::remove_dir_all(folder.join("versions")).unwrap();
     assert_eq!(first(&answer(&reader)), TITLE);
@@ -96,10 +97,8 @@ fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
 fn a_withdrawn_text_leaves_the_readers_machine() {
     let (root, bucket) = scene();
     let secret = "hunter2-in-the-narrative";
-    sql(
-        &root,
-        &format!("UPDATE memories SET narrative = '{secret}' WHERE id = 'm-2'"),
-    );
+    let update = format!("UPDATE memories SET narrative = '{secret}' WHERE id = 'm-2'");
+    sql(&root, &update);
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, "1s");
     assert_eq!(first(&answer(&reader)), TITLE);
@@ -125,23 +124,16 @@ fn going_back_says_what_it_does_and_how_to_undo_it() {
     published(&root, &bucket, &["--withdraw", "m-2"]);
     let back = ["--rollback", "v-1", "--restore", "m-2", "--yes"];
     let back = publish(&root, &bucket, &back).ok();
-    assert!(back.contains("version 3 restores version 1"), "{back}");
-    assert!(!back.contains("would"), "{back}");
-    assert!(
-        back.contains("undo: ") && back.contains("--rollback v-2"),
-        "{back}"
-    );
+    assert_contains!(back, "version 3 restores version 1");
+    assert_lacks!(back, "would");
+    assert_contains!(back, "undo: ", "--rollback v-2");
     let listed = publish(&root, &bucket, &["--list"]).ok();
-    assert!(listed.contains("what v-1 had"), "{listed}");
-    assert!(!listed.contains("+0 ~0 -0"), "{listed}");
+    assert_contains!(listed, "what v-1 had");
+    assert_lacks!(listed, "+0 ~0 -0");
     // Nothing is new, and something waits.
     let nothing = publish(&root, &bucket, &["--yes"]).ok();
-    assert!(nothing.contains("nothing to do"), "{nothing}");
-    assert!(
-        nothing.contains("1 memory waits for review: `"),
-        "{nothing}"
-    );
-    assert!(nothing.contains("review --scope mine"), "{nothing}");
+    assert_contains!(nothing, "nothing to do", "1 memory waits for review: `");
+    assert_contains!(nothing, "review --scope mine");
 }
 
 #[test]
@@ -160,12 +152,9 @@ fn the_plan_to_go_back_counts_what_changes() {
     assert_eq!(plan["changes"], changes, "{plan}");
     assert_eq!(plan["written"], false);
     let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
-    assert!(
-        plan.contains("coming back: 1, changed: 1, going away: 2"),
-        "{plan}"
-    );
+    assert_contains!(plan, "coming back: 1, changed: 1, going away: 2");
     let plan = publish(&root, &bucket, &["--rollback", "v-2", "--dry-run"]).ok();
-    assert!(plan.contains("nothing changes for readers"), "{plan}");
+    assert_contains!(plan, "nothing changes for readers");
     // A damaged version is a reason to go back.
     let current: Value =
         serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
@@ -181,7 +170,7 @@ fn the_plan_to_go_back_counts_what_changes() {
     }
     std::fs::remove_dir_all(root.scope_folder("mine").join("remote")).unwrap();
     let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
-    assert!(plan.contains("what that changes is not known"), "{plan}");
+    assert_contains!(plan, "what that changes is not known");
 }
 
 #[test]
@@ -191,8 +180,8 @@ fn a_network_failure_is_no_reason_to_remove_a_scope() {
     let reader = reader(&bucket, "1h");
     bucket.close();
     let doctor = crate::cli::run(crate::bucket::command(reader.path()).arg("doctor"));
-    assert!(doctor.out.contains("team"), "{}", doctor.out);
-    assert!(!doctor.out.contains("scopes remove"), "{}", doctor.out);
+    assert_contains!(doctor.out, "team");
+    assert_lacks!(doctor.out, "scopes remove");
 }
 
 #[test]
@@ -205,8 +194,5 @@ fn pruning_says_how_many_versions_it_does_not_name() {
         publish(&root, &bucket, &["--rollback", "v-1", "--yes"]).ok();
     }
     let planned = publish(&root, &bucket, &["--prune", "0d", "--dry-run"]).ok();
-    assert!(
-        planned.contains("and 2 more is no longer possible"),
-        "{planned}"
-    );
+    assert_contains!(planned, "and 2 more is no longer possible");
 }

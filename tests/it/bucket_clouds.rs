@@ -202,11 +202,8 @@ fn a_machine_of_google_gives_the_credentials() {
     };
     // The metadata service is asked only if a scope says so.
     let refused = both(&run(&mut with("env", &machine.address).0));
-    assert!(
-        refused.contains("GOOGLE_APPLICATION_CREDENTIALS is not set"),
-        "{refused}"
-    );
-    assert!(refused.contains("instance"), "{refused}");
+    assert_contains!(refused, "GOOGLE_APPLICATION_CREDENTIALS is not set");
+    assert_contains!(refused, "instance");
     assert!(machine.seen().is_empty());
     answers(&mut with("instance", &machine.address).0);
     assert_eq!(machine.seen().len(), 1, "{:?}", machine.seen());
@@ -223,10 +220,7 @@ fn a_managed_identity_of_azure_gives_the_credentials() {
     };
     let metadata = format!("{}/metadata/identity/oauth2/token", machine.url());
     let refused = both(&run(with("env").0.env("AZURE_MSI_ENDPOINT", &metadata)));
-    assert!(
-        refused.contains("AZURE_STORAGE_ACCOUNT_KEY is not set"),
-        "{refused}"
-    );
+    assert_contains!(refused, "AZURE_STORAGE_ACCOUNT_KEY is not set");
     assert!(machine.seen().is_empty());
     answers(with("instance").0.env("AZURE_MSI_ENDPOINT", &metadata));
     assert_eq!(machine.seen().len(), 1, "{:?}", machine.seen());
@@ -257,10 +251,9 @@ fn problems_with_a_machine_are_reported_without_its_token() {
             let outcome = run(&mut command);
             let output = both(&outcome);
             assert_ne!(outcome.code, Some(0), "{output}");
-            assert!(output.contains(cause), "{output}");
-            assert!(output.contains("no credentials for"), "{output}");
-            assert!(output.contains("no token could be obtained"), "{output}");
-            assert!(!output.contains(TOKEN), "{output}");
+            assert_contains!(output, cause, "no credentials for");
+            assert_contains!(output, "no token could be obtained");
+            assert_lacks!(output, TOKEN);
         }
     }
 }
@@ -273,8 +266,7 @@ fn nobody_but_instance_asks_a_machine_even_to_publish() {
         Some("GET") => refused(404, "<Error><Code>NoSuchKey</Code></Error>"),
         _ => refused(401, "<Error><Code>AuthenticationRequired</Code></Error>"),
     });
-    let remote = "[remote]\ncredentials = \"anonymous\"\n";
-    root.manifest("mine", remote);
+    root.manifest("mine", "[remote]\ncredentials = \"anonymous\"\n");
     let mut publish = command(root.path());
     publish
         .env("HOME", root.path())
@@ -284,11 +276,7 @@ fn nobody_but_instance_asks_a_machine_even_to_publish() {
         .args(["--endpoint", &storage.url()]);
     let refused = run(&mut publish);
     assert_ne!(refused.code, Some(0), "{}", both(&refused));
-    assert!(
-        both(&refused).contains("refuses to write"),
-        "{}",
-        both(&refused)
-    );
+    assert_contains!(both(&refused), "refuses to write");
     assert!(!storage.seen().is_empty());
     assert!(machine.seen().is_empty(), "{:?}", machine.seen());
 }
@@ -304,8 +292,8 @@ fn a_refusal_names_the_permissions_of_its_cloud() {
         let reader = follower(scheme, &storage.url(), "anonymous");
         let outcome = run(query(&reader).env("AZURE_STORAGE_ACCOUNT_NAME", "acme"));
         let output = both(&outcome);
-        assert!(output.contains(role), "{output}");
-        assert!(!output.contains("GetObject"), "{output}");
+        assert_contains!(output, role);
+        assert_lacks!(output, "GetObject");
     }
 }
 
@@ -344,10 +332,8 @@ fn a_scope_is_published_to_google_followed_rolled_back_and_pruned() {
     assert_eq!(publish(&[])["published"]["version"], 1);
     let first = read();
     assert_eq!(first.len(), 3);
-    sql(
-        &root,
-        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
-    );
+    let update = "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'";
+    sql(&root, update);
     publish(&[]);
     assert_eq!(read()[0], "A mistake");
     publish(&["--rollback", "v-1"]);

@@ -1,7 +1,6 @@
 //! Credentials for a bucket: from a container's service, or the metadata service of a machine. The
 //! services are servers on this machine.
 
-use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use crate::bucket::{ADDRESS, command, only_for, published, scene};
 use crate::bucket_clouds::{Answer, Server, refused as refusal};
 use crate::bucket_reading::{both, first};
 use crate::cli::run;
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 const TITLE: &str = "The connection pool has 20 connections";
 /// What no message may contain.
@@ -73,7 +72,7 @@ fn a_container_gives_the_credentials() {
     let ask = |token: &str| {
         let reader = follower(&bucket, "");
         let file = reader.path().join("token");
-        fs::write(&file, token).unwrap();
+        write_file(&file, token);
         run(query(&reader)
             .env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)
             .env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &file))
@@ -82,17 +81,14 @@ fn a_container_gives_the_credentials() {
     // With another token it refuses, and the address stays secret.
     let output = both(&ask("other"));
     let named = "AWS_CONTAINER_CREDENTIALS_FULL_URI gave no credentials";
-    assert!(output.contains(named) && output.contains("403"), "{output}");
-    assert!(!output.contains("/v1/credentials"), "{output}");
+    assert_contains!(output, named, "403");
+    assert_lacks!(output, "/v1/credentials");
     // Without one, nothing else is asked.
     let reader = follower(&bucket, "");
     let output = both(&run(
         query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)
     ));
-    assert!(
-        output.contains("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not"),
-        "{output}"
-    );
+    assert_contains!(output, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not");
 }
 
 #[test]
@@ -117,11 +113,11 @@ fn a_machine_is_only_asked_where_the_scope_says_so() {
     };
     let (refused, took) = ask("");
     let output = both(&refused);
-    assert!(
-        output.contains("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"),
-        "{output}"
+    assert_contains!(
+        output,
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
     );
-    assert!(output.contains("instance"), "{output}");
+    assert_contains!(output, "instance");
     assert!(service.seen().is_empty());
     assert!(took < Duration::from_secs(5), "{took:?}");
     let (answer, _) = ask("credentials = \"instance\"");
@@ -137,6 +133,6 @@ fn keys_that_cannot_be_sent_are_refused() {
         .env("AWS_ACCESS_KEY_ID", "given\nx-other: header")
         .env("AWS_SECRET_ACCESS_KEY", SECRET));
     let output = both(&refused);
-    assert!(output.contains("not visible ASCII"), "{output}");
-    assert!(!output.contains(SECRET), "{output}");
+    assert_contains!(output, "not visible ASCII");
+    assert_lacks!(output, SECRET);
 }

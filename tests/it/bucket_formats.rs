@@ -21,7 +21,7 @@ fn a_bucket_of_another_format_says_what_to_do() {
         let outcome = run(command(reader.path()).args(["query", "pool"]));
         let said = format!("{}{}", outcome.out, outcome.err);
         let expected = format!("in format {format}; this program reads format 2");
-        assert!(said.contains(&expected), "{said}");
+        assert_contains!(said, &expected);
     }
 }
 

@@ -38,20 +38,13 @@ fn a_bucket_that_does_not_exist_is_named() {
     for flag in ["--dry-run", "--yes", "--list"] {
         let refused = run(&mut publish_to(&root, address, &bucket.endpoint(), &[flag]));
         assert_eq!(refused.code, Some(1), "{}", refused.out);
-        assert!(
-            refused.err.contains("there is no bucket `memoires`"),
-            "{flag}: {}",
-            refused.err
-        );
-        assert!(refused.err.contains("create the bucket"), "{}", refused.err);
+        let said = "there is no bucket `memoires`";
+        assert!(refused.err.contains(said), "{flag}: {}", refused.err);
+        assert_contains!(refused.err, "create the bucket");
     }
     let outcome = followed(address, &bucket);
     assert_ne!(outcome.code, Some(0));
-    assert!(
-        both(&outcome).contains("there is no bucket `memoires`"),
-        "{}",
-        both(&outcome)
-    );
+    assert_contains!(both(&outcome), "there is no bucket `memoires`");
 }
 
 #[test]
@@ -70,15 +63,10 @@ fn an_address_that_is_none_says_what_is_wrong() {
         let refused = run(&mut publish_to(&root, address, &bucket.endpoint(), &[]));
         assert_eq!(refused.code, Some(1), "{}", refused.out);
         assert!(refused.err.contains(problem), "{address}: {}", refused.err);
-        assert!(
-            refused.err.contains("s3://bucket/prefix"),
-            "{}",
-            refused.err
-        );
+        assert_contains!(refused.err, "s3://bucket/prefix");
     }
     let output = both(&followed("s3://memories/platfrom", &bucket));
-    assert!(output.contains("nothing is published"), "{output}");
-    assert!(output.contains("check the address"), "{output}");
+    assert_contains!(output, "nothing is published", "check the address");
 }
 
 #[test]
@@ -87,17 +75,14 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
     published(&root, &bucket, &[]);
     let first = publish(&root, &bucket, &["--yes", "--withdraw", "m-1"]);
     assert_eq!(first.code, Some(0), "{}", first.err);
-    assert!(first.out.contains("--prune 0d"), "{}", first.out);
+    assert_contains!(first.out, "--prune 0d");
     let again = publish(&root, &bucket, &["--yes", "--withdraw", "m-1"]);
     assert_eq!(again.code, Some(0), "{}", again.err);
-    assert!(
-        again
-            .out
-            .contains("m-1\n         was withdrawn by hand; `--restore m-1`"),
-        "{}",
-        again.out
+    assert_contains!(
+        again.out,
+        "m-1\n         was withdrawn by hand; `--restore m-1`"
     );
-    assert!(again.out.contains("nothing to do"), "{}", again.out);
+    assert_contains!(again.out, "nothing to do");
     // Another memory in the same command is still withdrawn.
     let more = ["--yes", "--withdraw", "m-1", "--withdraw", "m-6"];
     let both = publish(&root, &bucket, &more);
@@ -108,8 +93,7 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
     );
     let unknown = publish(&root, &bucket, &["--yes", "--withdraw", "m-99"]);
     assert_ne!(unknown.code, Some(0));
-    assert!(unknown.err.contains("`m-99` is not published"));
-    assert!(unknown.err.contains("finds the ids"), "{}", unknown.err);
+    assert_contains!(unknown.err, "`m-99` is not published", "finds the ids");
 }
 
 #[test]
@@ -121,15 +105,10 @@ fn a_pruned_version_is_distinguished_from_one_that_never_existed() {
     assert_eq!(pruned.code, Some(0), "{}", pruned.err);
     let gone = publish(&root, &bucket, &["--yes", "--rollback", "v-1"]);
     assert_ne!(gone.code, Some(0));
-    assert!(
-        gone.err
-            .contains("no longer has version 1: `--prune` removed it"),
-        "{}",
-        gone.err
-    );
-    assert!(gone.err.contains("v-2"), "{}", gone.err);
+    assert_contains!(gone.err, "no longer has version 1: `--prune` removed it");
+    assert_contains!(gone.err, "v-2");
     let never = publish(&root, &bucket, &["--yes", "--rollback", "v-7"]);
-    assert!(never.err.contains("has no version 7"), "{}", never.err);
+    assert_contains!(never.err, "has no version 7");
 }
 
 #[test]
@@ -140,10 +119,10 @@ fn only_a_reader_is_promised_another_attempt() {
     bucket.close();
     let publish = run(&mut publish_to(&root, ADDRESS, &endpoint, &["--yes"]));
     assert_eq!(publish.code, Some(1), "{}", publish.out);
-    assert!(publish.err.contains("--endpoint"), "{}", publish.err);
-    assert!(!publish.err.contains("tried again"), "{}", publish.err);
+    assert_contains!(publish.err, "--endpoint");
+    assert_lacks!(publish.err, "tried again");
     let query = both(&run(command(reader.path()).args(["query", "pool"])));
-    assert!(query.contains("tried again by itself"), "{query}");
+    assert_contains!(query, "tried again by itself");
 }
 
 #[test]
@@ -198,9 +177,9 @@ fn what_a_server_refuses_says_what_to_do() {
         for outcome in [publish, query] {
             assert_ne!(outcome.code, Some(0), "{}", outcome.out);
             let output = both(&outcome);
-            assert!(output.contains("refuses to read `HEAD.json`"), "{output}");
-            assert!(output.contains(advice), "{code}: {output}");
-            assert!(!output.contains("tried again"), "{output}");
+            assert_contains!(output, "refuses to read `HEAD.json`");
+            assert_contains!(output, advice; "{code}");
+            assert_lacks!(output, "tried again");
         }
     }
 }

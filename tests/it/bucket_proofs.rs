@@ -23,7 +23,7 @@ use crate::bucket::{ADDRESS, command, publish, publish_command, published};
 use crate::cli::run;
 use crate::curate::decide;
 use crate::eval::lines;
-use crate::support::{Root, memory, outside};
+use crate::support::{Root, Sql, outside, titled};
 
 /// The size for ordinary runs, or the one of the published figures.
 fn size(small: usize, full: usize) -> usize {
@@ -62,8 +62,7 @@ fn store(root: &Root, scope: &str) -> Connection {
     let is_new = !path.exists();
     let connection = Connection::open(path).unwrap();
     if is_new {
-        let schema = ack_memory::internal::import::SCHEMA;
-        connection.execute_batch(schema).unwrap();
+        connection.sql(ack_memory::internal::import::SCHEMA);
     }
     connection
 }
@@ -132,7 +131,7 @@ fn made() -> (Vec<Value>, Vec<String>) {
 }
 
 fn fill(connection: &Connection, documents: &[Value]) {
-    connection.execute_batch("BEGIN").unwrap();
+    connection.sql("BEGIN");
     let sql = "INSERT INTO memories (id, project, title, subtitle, facts, concepts, narrative, \
         status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'approved', ?8)";
     let mut insert = connection.prepare(sql).unwrap();
@@ -151,7 +150,7 @@ fn fill(connection: &Connection, documents: &[Value]) {
         ];
         insert.execute(values).unwrap();
     }
-    connection.execute_batch("COMMIT").unwrap();
+    connection.sql("COMMIT");
 }
 
 /// A root that follows the bucket, under the scope's original name, and has fetched it.
@@ -216,8 +215,7 @@ fn every_query_gets_the_answers_of_the_published_store() {
     // Memories that are held back because of their text are not asked for.
     for held in plan["held"].as_array().unwrap() {
         let id = held["id"].as_str().unwrap();
-        own.execute("DELETE FROM memories WHERE id = ?1", [id])
-            .unwrap();
+        own.sql_with("DELETE FROM memories WHERE id = ?1", [id]);
     }
     let compared = |round: &str| {
         let reader = follower(&bucket);
@@ -236,13 +234,12 @@ fn every_query_gets_the_answers_of_the_published_store() {
     };
     compared("published at once");
     // A version that was built from the previous one answers the same.
-    own.execute_batch(
+    own.sql(
         "UPDATE memories SET title = title || ' again' WHERE rowid % 40 = 0; \
          UPDATE memories SET status = 'rejected' WHERE rowid % 40 = 1; \
          UPDATE memories SET superseded_by = (SELECT id FROM memories LIMIT 1) \
          WHERE rowid % 40 = 2 AND rowid > 40",
-    )
-    .unwrap();
+    );
     published(&root, &bucket, &["--skip-held"]);
     compared("after changes");
     println!(
@@ -266,7 +263,7 @@ fn plant(root: &Root, planted: &[String], open: &[String]) {
     let private = store(root, "secret");
     root.manifest("secret", "visibility = \"private\"\n");
     for connection in [&own, &private] {
-        connection.execute_batch("BEGIN").unwrap();
+        connection.sql("BEGIN");
     }
     let insert = |connection: &Connection, mark: &str, more: &str, status: Option<&str>| {
         let sql = "INSERT INTO memories (id, project, session, session_id, type, title, subtitle, \
@@ -333,7 +330,7 @@ fn plant(root: &Root, planted: &[String], open: &[String]) {
         insert(&own, mark, "", Some("approved"));
     }
     for connection in [&own, &private] {
-        connection.execute_batch("COMMIT").unwrap();
+        connection.sql("COMMIT");
     }
 }
 
@@ -386,12 +383,12 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     let bucket = Bucket::start().unwrap();
     let refused = publish(&root, &bucket, &["--yes"]);
     let output = format!("{}{}", refused.out, refused.err);
-    assert!(output.contains("must not be published"), "{output}");
+    assert_contains!(output, "must not be published");
     let mut private = command(root.path());
     private
         .args(["publish", "secret", "--to", ADDRESS, "--yes", "--endpoint"])
         .arg(bucket.endpoint());
-    assert!(run(&mut private).err.contains("is private"));
+    assert_contains!(run(&mut private).err, "is private");
     assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     let mut readers = Vec::new();
     let mut publish_and_read = |more: &[&str]| {
@@ -406,8 +403,7 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     for (place, (mark, edit)) in open.iter().zip(edits).enumerate() {
         let status = ["staging", "rejected", "blessed"][place % 3];
         let sql = "UPDATE memories SET status = ?1, title = ?2, narrative = ?2 WHERE id = ?3";
-        own.execute(sql, [status, edit, &format!("id-{mark}")])
-            .unwrap();
+        own.sql_with(sql, [status, edit, &format!("id-{mark}")]);
     }
     publish_and_read(&["--skip-held"]);
     publish_and_read(&["--skip-held", "--reindex"]);
@@ -542,7 +538,7 @@ fn chain(bucket: &Bucket) -> Vec<(u64, String)> {
 fn two_publishers_killed_at_any_moment_lose_nothing() {
     let rounds = size(8, 50);
     let (mine, other) = (Root::new(), Root::new());
-    mine.store("mine", &[memory("m-0", "The first one", json!({}))]);
+    mine.store("mine", &[titled("m-0", "The first one")]);
     let bucket = Bucket::start().unwrap();
     published(&mine, &bucket, &[]);
     let copy = other.scope_folder("mine").join("memory.db");
@@ -553,8 +549,7 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
     for round in 0..rounds {
         let title = format!("Round {round}");
         let sql = "INSERT INTO memories (id, title, status) VALUES (?1, ?2, 'approved')";
-        let id = format!("r-{round}");
-        store(&mine, "mine").execute(sql, [&id, &title]).unwrap();
+        store(&mine, "mine").sql_with(sql, [&format!("r-{round}"), &title]);
         fs::copy(mine.scope_folder("mine").join("memory.db"), &copy).unwrap();
         let outcomes = [(); 2].map(|()| match random.below(3) {
             0 => Ending::Ends,

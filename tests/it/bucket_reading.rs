@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::bucket::{command, publish, published, reader, scene, sql, titles};
 use crate::cli::{Outcome, run};
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, titled, write_file};
 
 pub fn ask(root: &Root, more: &[&str]) -> Outcome {
     run(command(root.path())
@@ -80,23 +80,19 @@ fn a_memory_has_all_that_was_published_of_it() {
     let (_root, bucket, reader) = followed("1h");
     drop(bucket);
     let team = reader.service();
-    let got = call(&team, "get_memory", json!({ "ids": ["m-1"] })).unwrap();
-    for part in [
+    let got = team.fetch(json!({ "ids": ["m-1"] }));
+    assert_contains!(
+        got.to_string(),
         "137 = 128 + SIGKILL",
         "the link step dies",
         "human:ana",
-        ".github/workflows/ci.yml",
-    ] {
-        assert!(got.to_string().contains(part), "{part}: {got}");
-    }
-    // Memories that are not published are not found, whatever the request.
-    let none = call(
-        &team,
-        "get_memory",
-        json!({ "ids": ["m-3"], "status": "all" }),
+        ".github/workflows/ci.yml"
     );
+    // Memories that are not published are not found, whatever the request.
+    let arguments = json!({ "ids": ["m-3"], "status": "all" });
+    let none = call(&team, "get_memory", arguments);
     let none = none.map_or_else(|error| error.to_string(), |answer| answer.to_string());
-    assert!(!none.contains("STAGED-text"), "{none}");
+    assert_lacks!(none, "STAGED-text");
 }
 
 #[test]
@@ -114,9 +110,7 @@ fn a_new_version_is_fetched_after_max_age() {
     );
     published(&root, &_bucket, &["--withdraw", "m-2"]);
     wait(1_100);
-    let gone = answer(&reader);
-    let text = gone.to_string();
-    assert!(!text.contains("40 connections"), "{text}");
+    assert_lacks!(answer(&reader).to_string(), "40 connections");
 }
 
 #[test]
@@ -128,7 +122,7 @@ fn fetched_memories_are_served_without_a_network() {
     assert_eq!(first(&answer), "The connection pool has 20 connections");
     assert_eq!(notes(&answer), ["remote_stale"], "{answer}");
     let people = run(command(reader.path()).args(["query", "pool connections"]));
-    assert!(people.out.contains("as of"), "{}", people.out);
+    assert_contains!(people.out, "as of");
 }
 
 #[test]
@@ -185,10 +179,7 @@ fn a_scope_is_cold_before_the_first_fetch() {
         refused.err
     );
     // Other scopes answer anyway, and the answer says what is missing.
-    reader.store(
-        "own",
-        &[memory("o-1", "My own pool of connections", json!({}))],
-    );
+    reader.store("own", &[titled("o-1", "My own pool of connections")]);
     let answer = answer(&reader);
     assert_eq!(first(&answer), "My own pool of connections");
     assert_eq!(notes(&answer), ["remote_cold"]);
@@ -221,11 +212,7 @@ fn network_failures_are_retried_or_reported() {
     bucket.put(&data, damaged);
     let refused = ask(&reader(&bucket, "1h"), &[]);
     assert_ne!(refused.code, Some(0));
-    assert!(
-        both(&refused).contains("is not what was published"),
-        "{}",
-        refused.out
-    );
+    assert_contains!(both(&refused), "is not what was published");
     bucket.put(&data, sound);
     // A description that leads out of its folder is refused.
     let log = bucket
@@ -234,10 +221,8 @@ fn network_failures_are_retried_or_reported() {
         .find(|key| key.contains("/log/"))
         .unwrap();
     let text = String::from_utf8(bucket.get(&log).unwrap().to_vec()).unwrap();
-    let hostile = text.replace(
-        "\"path\": \"links.jsonl\"",
-        "\"path\": \"../../../links.jsonl\"",
-    );
+    let said = "\"path\": \"../../../links.jsonl\"";
+    let hostile = text.replace("\"path\": \"links.jsonl\"", said);
     assert_ne!(hostile, text);
     let mut head: Value =
         serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
@@ -245,11 +230,7 @@ fn network_failures_are_retried_or_reported() {
     bucket.put(&log, hostile);
     bucket.put("platform/HEAD.json", head.to_string());
     let refused = ask(&reader(&bucket, "1h"), &[]);
-    assert!(
-        both(&refused).contains("not a path inside it"),
-        "{}",
-        refused.out
-    );
+    assert_contains!(both(&refused), "not a path inside it");
 }
 
 fn sha256(text: &str) -> String {
@@ -273,8 +254,7 @@ fn a_hook_never_asks_the_bucket() {
         event.to_string().as_bytes(),
     )
     .unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
+    assert!(child.wait_with_output().unwrap().status.success());
     assert_eq!(bucket.requests().len(), 0);
 }
 
@@ -283,8 +263,7 @@ fn the_bucket_is_not_contacted_offline() {
     let (_root, bucket, reader) = followed("1s");
     wait(1_100);
     bucket.reset_log();
-    let answer = ask(&reader, &["--offline"]).json();
-    assert!(!first(&answer).is_empty());
+    assert!(!first(&ask(&reader, &["--offline"]).json()).is_empty());
     assert_eq!(bucket.requests().len(), 0);
     let publish = [
         "--offline",
@@ -295,10 +274,7 @@ fn the_bucket_is_not_contacted_offline() {
         "--yes",
     ];
     let refused = crate::cli::ack(reader.path(), &publish).fails(1);
-    assert!(
-        refused.contains("--offline allows no connection"),
-        "{refused}"
-    );
+    assert_contains!(refused, "--offline allows no connection");
 }
 
 #[test]
@@ -340,18 +316,18 @@ fn a_followed_scope_is_not_published_and_not_imported_into() {
     let (_root, bucket, reader) = followed("1h");
     reader.manifest("mine", "table = \"s3://memories/platform\"\n");
     let refused = publish(&reader, &bucket, &["--yes"]);
-    assert!(refused.err.contains("already published"), "{}", refused.err);
+    assert_contains!(refused.err, "already published");
     let lines = reader.path().join("lines.jsonl");
-    std::fs::write(&lines, "{\"title\":\"x\"}\n").unwrap();
+    write_file(&lines, "{\"title\":\"x\"}\n");
     let refused = run(command(reader.path())
         .arg("import")
         .arg(&lines)
         .args(["--scope", "team"]));
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(refused.err.contains("bucket"), "{}", refused.err);
+    assert_contains!(refused.err, "bucket");
     let refused = run(command(reader.path()).args(["index", "--scope", "team"]));
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(refused.err.contains("bucket"), "{}", refused.err);
+    assert_contains!(refused.err, "bucket");
     let kept = run(command(reader.path()).args(["query", "--all", "--json", "--scope", "team"]));
     assert_eq!(titles(&kept.out).len(), 3);
 }

@@ -10,11 +10,10 @@ use ack_memory::Service;
 use ack_test_bucket::{Action, Bucket};
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::bucket::{ADDRESS, command, published, reader, scene, sql};
 use crate::bucket_reading::{answer, ask, both, first, followed, notes, remote, wait};
 use crate::cli::run;
-use crate::support::Root;
+use crate::support::{Ask, Root, write_file};
 
 const TITLE: &str = "The connection pool has 20 connections";
 
@@ -23,7 +22,7 @@ fn edit_state(reader: &Root, change: impl FnOnce(&mut Value)) {
     let path = remote(reader).join("state.json");
     let mut state = state(reader);
     change(&mut state);
-    fs::write(path, state.to_string()).unwrap();
+    write_file(path, state.to_string());
 }
 
 fn state(reader: &Root) -> Value {
@@ -83,7 +82,7 @@ fn service(reader: &Root, bucket: &Bucket, max_age: &str) -> Service {
 
 fn ask_service(service: &Service) -> Value {
     let asked = json!({ "query": "pool connections" });
-    call(service, "query_memories", asked).unwrap()
+    service.find(asked)
 }
 
 #[test]
@@ -106,8 +105,7 @@ fn a_clock_that_was_ahead_does_not_freeze_a_reader() {
         state["failed_at"] = json!(FUTURE);
         state["failures"] = json!(9);
     });
-    let gone = answer(&reader).to_string();
-    assert!(!gone.contains("40 connections"), "{gone}");
+    assert_lacks!(answer(&reader).to_string(), "40 connections");
     assert_eq!(state(&reader)["failures"], 0);
 }
 
@@ -147,7 +145,7 @@ fn offline_a_damaged_record_of_the_bucket_costs_no_answer() {
 
 /// What a person or a disk does to a copy.
 fn damage_records(reader: &Root) {
-    fs::write(remote(reader).join("current/memory.db"), b"no database").unwrap();
+    write_file(remote(reader).join("current/memory.db"), b"no database");
 }
 
 fn damage_table(reader: &Root) {
@@ -194,11 +192,8 @@ fn offline_a_damaged_table_costs_no_answer() {
             let answer = answer(&reader);
             assert_eq!(first(&answer), TITLE);
             let note = message(&answer, "index_unusable");
-            assert!(note.contains("nothing is missing"), "{note}");
-            assert!(
-                note.contains("fetched again from s3://memories/platform"),
-                "{note}"
-            );
+            assert_contains!(note, "nothing is missing");
+            assert_contains!(note, "fetched again from s3://memories/platform");
         }
         bucket.open().unwrap();
         edit_state(&reader, |state| state["failures"] = json!(0));
@@ -214,8 +209,7 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
     bucket.reset_log();
     let answer_now = answer(&reader);
     assert_eq!(first(&answer_now), TITLE);
-    let note = message(&answer_now, "index_unusable");
-    assert!(!note.contains("index --scope"), "{note}");
+    assert_lacks!(message(&answer_now, "index_unusable"), "index --scope");
     // The next question gets it again.
     assert!(notes(&answer(&reader)).is_empty(), "{}", answer(&reader));
     assert!(!bucket.requests().is_empty());
@@ -223,8 +217,7 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
     assert!(notes(&answer(&reader)).is_empty());
     assert!(bucket.requests().is_empty());
     // Doctor agrees.
-    let doctor = run(command(reader.path()).args(["doctor"]));
-    assert!(!doctor.out.contains("not used"), "{}", doctor.out);
+    assert_lacks!(run(command(reader.path()).args(["doctor"])).out, "not used");
 }
 
 #[test]
@@ -254,8 +247,7 @@ fn damaged_records_are_made_again_without_the_network() {
     let file = File::options().write(true).open(&database).unwrap();
     file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192)
         .unwrap();
-    let output = both(&ask(&reader, &[]));
-    assert!(!output.contains(".recover"), "{output}");
+    assert_lacks!(both(&ask(&reader, &[])), ".recover");
 }
 
 #[test]
@@ -275,11 +267,7 @@ fn a_publisher_whose_copy_is_damaged_says_so_and_goes_on() {
     );
     let refused = crate::bucket::publish(&root, &bucket, &["--yes"]);
     if refused.code != Some(0) {
-        assert!(
-            refused.err.contains("run the command again"),
-            "{}",
-            refused.err
-        );
+        assert_contains!(refused.err, "run the command again");
         published(&root, &bucket, &[]);
     }
     let reader = reader(&bucket, "1h");
@@ -352,6 +340,6 @@ fn without_a_copy_offline_says_what_to_do() {
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, "1h");
     let refused = both(&ask(&reader, &["--offline"]));
-    assert!(refused.contains("without `--offline`"), "{refused}");
-    assert!(!refused.contains("in a moment"), "{refused}");
+    assert_contains!(refused, "without `--offline`");
+    assert_lacks!(refused, "in a moment");
 }

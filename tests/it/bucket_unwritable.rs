@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::bucket::{published, reader, scene, sql};
 use crate::bucket_reading::{answer, ask, both, first, followed, notes, remote, wait};
 use crate::cli::run;
+use crate::support::write_file;
 
 /// Makes every write into the folder fail, for the superuser too: folders are where files belong.
 fn refuse_writes(folder: &Path) {
@@ -16,10 +17,10 @@ fn refuse_writes(folder: &Path) {
             fs::rename(&path, aside).unwrap();
         }
         if name == "files" {
-            fs::write(&path, "").unwrap();
+            write_file(&path, "");
         } else {
             fs::create_dir(&path).unwrap();
-            fs::write(path.join("in-the-way"), "").unwrap();
+            write_file(path.join("in-the-way"), "");
         }
     }
 }
@@ -50,35 +51,24 @@ fn a_withdrawn_memory_disappears_though_the_copy_cannot_be_written() {
     assert_eq!(first(&current), "The connection pool has 20 connections");
     assert!(notes(&current).is_empty(), "{current}");
     // A new memory is missing, and the answer says why.
-    sql(
-        &root,
-        "UPDATE memories SET status = 'approved' WHERE id = 'm-3'",
-    );
+    let update = "UPDATE memories SET status = 'approved' WHERE id = 'm-3'";
+    sql(&root, update);
     published(&root, &bucket, &[]);
     let stale = answer(&reader);
     assert_eq!(first(&stale), "The connection pool has 20 connections");
     let told = stale["notes"].to_string();
-    assert!(told.contains("remote_stale"), "{told}");
-    assert!(
-        told.contains("cannot write") && told.contains("state.json"),
-        "{told}"
-    );
-    assert!(told.contains("directory"), "{told}");
-    assert!(told.contains("free space"), "{told}");
+    assert_contains!(told, "remote_stale", "cannot write", "state.json");
+    assert_contains!(told, "directory", "free space");
     // A withdrawn one is not served.
     published(&root, &bucket, &["--withdraw", "m-2"]);
     let cold = both(&ask(&reader, &[]));
-    assert!(!cold.contains("20 connections"), "{cold}");
-    assert!(
-        cold.contains("withdraws memories and cannot be kept"),
-        "{cold}"
-    );
-    assert!(cold.contains("cannot write"), "{cold}");
-    assert!(!cold.contains("in a moment"), "{cold}");
+    assert_lacks!(cold, "20 connections");
+    assert_contains!(cold, "withdraws memories and cannot be kept");
+    assert_contains!(cold, "cannot write");
+    assert_lacks!(cold, "in a moment");
     allow_writes(&folder);
     let after = answer(&reader).to_string();
-    assert!(!after.contains("20 connections"), "{after}");
-    assert!(!after.contains("remote_"), "{after}");
+    assert_lacks!(after, "20 connections", "remote_");
 }
 
 #[test]
@@ -86,13 +76,10 @@ fn without_a_copy_the_message_says_why_it_cannot_be_written() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, "1h");
-    fs::write(reader.scope_folder("team").join("remote"), "").unwrap();
+    write_file(reader.scope_folder("team").join("remote"), "");
     let refused = both(&ask(&reader, &[]));
-    assert!(refused.contains("no copy of it yet"), "{refused}");
-    assert!(refused.contains("cannot make `"), "{refused}");
-    assert!(refused.contains("remote"), "{refused}");
-    assert!(!refused.contains("was not asked"), "{refused}");
-    assert!(!refused.contains("in a moment"), "{refused}");
+    assert_contains!(refused, "no copy of it yet", "cannot make `", "remote");
+    assert_lacks!(refused, "was not asked", "in a moment");
 }
 
 #[test]
@@ -100,9 +87,8 @@ fn offline_the_note_names_the_version_that_answers() {
     let (_root, _bucket, reader) = followed("1s");
     wait(1_100);
     let output = both(&ask(&reader, &["--offline"]));
-    assert!(output.contains("`--offline`"), "{output}");
-    assert!(output.contains("this is version 1"), "{output}");
-    assert!(!output.contains("asked yet"), "{output}");
+    assert_contains!(output, "`--offline`", "this is version 1");
+    assert_lacks!(output, "asked yet");
     let doctor = run(crate::bucket::command(reader.path()).args(["--offline", "doctor"]));
-    assert!(!doctor.out.contains("asked yet"), "{}", doctor.out);
+    assert_lacks!(doctor.out, "asked yet");
 }

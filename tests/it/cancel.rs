@@ -5,23 +5,17 @@ use ack_api::cancel::{self, CancelFlag, CancelOnDrop};
 use serde_json::json;
 
 use crate::arguments::call;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, titled};
 
 #[test]
 fn a_cancelled_request_stops_and_the_next_one_is_answered() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[memory("m1", "Connection pools are exhausted", json!({}))],
-    );
+    let root = Root::with("alpha", &[titled("m1", "Connection pools are exhausted")]);
     let service = root.service();
+    let related = json!({ "id": "m1", "include": ["related", "timeline"] });
     let calls = [
         ("query_memories", json!({ "query": "connection pool" })),
         ("query_memories", json!({})),
-        (
-            "get_memory",
-            json!({ "id": "m1", "include": ["related", "timeline"] }),
-        ),
+        ("get_memory", related),
         ("get_context", json!({})),
     ];
     for (tool, arguments) in calls {
@@ -37,10 +31,6 @@ fn a_cancelled_request_stops_and_the_next_one_is_answered() {
             cancel::check().is_ok(),
             "the flag is the request's and not the thread's"
         );
-        assert_eq!(
-            call(&service, tool, arguments).unwrap(),
-            running.unwrap(),
-            "{tool}"
-        );
+        assert_eq!(service.ask(tool, arguments), running.unwrap(), "{tool}");
     }
 }

@@ -10,50 +10,40 @@ use ack_worktree::changes::Changes;
 use ack_worktree::repository::Repository;
 use serde_json::{Value, json};
 
-use crate::cli::ack_with_input;
+use crate::cli::run;
 use crate::context::context;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, write_file};
 
 /// Time enough for every file of these repositories.
 pub const AMPLE_BUDGET: Duration = Duration::from_secs(20);
 
 #[track_caller]
 pub fn git(folder: &Path, arguments: &[&str]) {
-    let done = Command::new("git")
-        .args([
-            "-c",
-            "user.name=Test",
-            "-c",
-            "user.email=test@example.org",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        .args([
-            "-c",
-            "core.autocrlf=false",
-            "-c",
-            "protocol.file.allow=always",
-        ])
-        .args(arguments)
-        .current_dir(folder)
+    let mut command = Command::new("git");
+    for setting in [
+        "user.name=Test",
+        "user.email=test@example.org",
+        "init.defaultBranch=main",
+        "core.autocrlf=false",
+        "protocol.file.allow=always",
+    ] {
+        command.args(["-c", setting]);
+    }
+    command.args(arguments).current_dir(folder);
+    command
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "git {arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    let outcome = run(&mut command);
+    assert_eq!(outcome.code, Some(0), "git {arguments:?}: {}", outcome.err);
 }
 
 /// Writes a file that is newer than anything written before, by more than a clock tick.
 pub fn write(path: &Path, content: &str, seconds: u64) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, content).unwrap();
+    write_file(path, content);
     let file = std::fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() + Duration::from_secs(seconds))
-        .unwrap();
+    let later = SystemTime::now() + Duration::from_secs(seconds);
+    file.set_modified(later).unwrap();
 }
 
 /// Changes a file, and its length; see [`write`].
@@ -67,7 +57,7 @@ pub fn repository(folder: &Path, files: &[&str]) {
     git(folder, &["init", "-q"]);
     for file in files {
         std::fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
-        std::fs::write(folder.join(file), format!("content of {file}\n")).unwrap();
+        write_file(folder.join(file), format!("content of {file}\n"));
     }
     git(folder, &["add", "-A"]);
     git(folder, &["commit", "-q", "-m", "first"]);
@@ -85,24 +75,10 @@ fn check(folder: &Path, expected: &[&str]) {
 fn edited_staged_and_deleted_files_are_listed_newest_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
-    repository(
-        top,
-        &[
-            "a.rs",
-            "src/same.rs",
-            "src/longer.rs",
-            "src/staged.rs",
-            "src/gone.rs",
-            "docs/x.md",
-            "touched.rs",
-        ],
-    );
+    let files = "a.rs src/same.rs src/longer.rs src/staged.rs src/gone.rs docs/x.md touched.rs";
+    repository(top, &files.split(' ').collect::<Vec<_>>());
     check(top, &[]);
-    write(
-        &top.join("src/longer.rs"),
-        "much longer than it was before\n",
-        30,
-    );
+    edit(&top.join("src/longer.rs"), 30);
     write(&top.join("src/same.rs"), "CONTENT of src/same.rs\n", 20);
     write(&top.join("touched.rs"), "content of touched.rs\n", 50);
     write(&top.join("src/staged.rs"), "staged\n", 10);
@@ -158,17 +134,14 @@ fn conflicts_come_first() {
     let top = folder.path();
     repository(top, &["a.rs", "b.rs"]);
     git(top, &["checkout", "-q", "-b", "other"]);
-    std::fs::write(top.join("a.rs"), "theirs, which is long\n").unwrap();
+    write_file(top.join("a.rs"), "theirs, which is long\n");
     git(top, &["commit", "-q", "-am", "theirs"]);
     git(top, &["checkout", "-q", "main"]);
-    std::fs::write(top.join("a.rs"), "ours\n").unwrap();
+    write_file(top.join("a.rs"), "ours\n");
     git(top, &["commit", "-q", "-am", "ours"]);
-    let merged = Command::new("git")
-        .args(["merge", "-q", "other"])
-        .current_dir(top)
-        .output()
-        .unwrap();
-    assert!(!merged.status.success());
+    let mut merge = Command::new("git");
+    let merged = run(merge.args(["merge", "-q", "other"]).current_dir(top));
+    assert_ne!(merged.code, Some(0));
     write(&top.join("b.rs"), "edited last\n", 60);
     check(top, &["a.rs", "b.rs"]);
 }
@@ -178,41 +151,26 @@ fn linked_worktrees_bare_layouts_and_submodules_have_an_index_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("main");
     repository(&main, &["src/a.rs", "src/b.rs"]);
-    git(
-        &main,
-        &["worktree", "add", "-q", "../linked", "-b", "feature"],
-    );
-    write(
-        &folder.path().join("linked/src/b.rs"),
-        "edited in the linked one\n",
-        5,
-    );
-    check(&folder.path().join("linked"), &["src/b.rs"]);
+    let words = ["worktree", "add", "-q", "../linked", "-b", "feature"];
+    git(&main, &words);
+    let linked = folder.path().join("linked");
+    edit(&linked.join("src/b.rs"), 5);
+    check(&linked, &["src/b.rs"]);
     check(&main, &[]);
 
     let bare = folder.path().join("layout");
     std::fs::create_dir_all(&bare).unwrap();
     git(&bare, &["clone", "-q", "--bare", "../main", ".bare"]);
-    git(
-        &bare.join(".bare"),
-        &["worktree", "add", "-q", "../work", "main"],
-    );
-    write(
-        &bare.join("work/src/a.rs"),
-        "edited in the work folder\n",
-        5,
-    );
+    let words = ["worktree", "add", "-q", "../work", "main"];
+    git(&bare.join(".bare"), &words);
+    edit(&bare.join("work/src/a.rs"), 5);
     check(&bare.join("work"), &["src/a.rs"]);
 
     let outer = folder.path().join("outer");
     repository(&outer, &["o.rs"]);
     git(&outer, &["submodule", "add", "-q", "../main", "inner"]);
     git(&outer, &["commit", "-q", "-m", "submodule"]);
-    write(
-        &outer.join("inner/src/a.rs"),
-        "edited in the submodule\n",
-        5,
-    );
+    edit(&outer.join("inner/src/a.rs"), 5);
     check(&outer.join("inner"), &["src/a.rs"]);
     check(&outer, &[]);
 }
@@ -247,18 +205,16 @@ fn every_index_format_is_read_and_a_broken_one_is_ignored() {
         b"no index at all, but long enough to hold one",
         &whole[..whole.len() / 2],
     ] {
-        std::fs::write(&index, broken).unwrap();
+        write_file(&index, broken);
         check(&folder.path().join("four"), &[]);
     }
     for at in (0..whole.len()).step_by(3) {
         let mut broken = whole.clone();
         broken[at] ^= 0xff;
-        std::fs::write(&index, broken).unwrap();
+        write_file(&index, broken);
         let repository = Repository::discover(&folder.path().join("four"), None).unwrap();
-        assert!(
-            Changes::read(&repository, None, AMPLE_BUDGET).files.len() <= 2,
-            "byte {at}"
-        );
+        let changes = Changes::read(&repository, None, AMPLE_BUDGET);
+        assert!(changes.files.len() <= 2, "byte {at}");
     }
 }
 
@@ -278,129 +234,83 @@ fn with_little_time_recently_changed_folders_are_checked_first() {
         .set_modified(SystemTime::now() + Duration::from_secs(100))
         .unwrap();
     check(top, &["part17/file0017.rs"]);
-    let none = Changes::read(
-        &Repository::discover(top, None).unwrap(),
-        None,
-        Duration::ZERO,
-    );
-    assert_eq!(
-        (none.compared, none.tracked, none.files.len()),
-        (0, 3_000, 0)
-    );
+    let repository = Repository::discover(top, None).unwrap();
+    let none = Changes::read(&repository, None, Duration::ZERO);
+    assert_eq!(none.compared, 0);
+    assert_eq!(none.tracked, 3_000);
+    assert_eq!(none.files.len(), 0);
 }
 
 /// A project whose working tree was changed, with memories of its own and of others.
 fn changed_project(root: &Root) -> std::path::PathBuf {
     let top = root.path().join("work/ledger-api");
-    repository(
-        &top,
-        &[
-            "src/pay/payout.rs",
-            "src/pay/mod.rs",
-            "src/web/mod.rs",
-            "README.md",
-        ],
-    );
+    let files = "src/pay/payout.rs src/pay/mod.rs src/web/mod.rs README.md";
+    repository(&top, &files.split(' ').collect::<Vec<_>>());
     let at = |id: &str, title: &str, day: u32, rest: Value| {
         let mut one = memory(id, title, rest);
         one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
         one
     };
-    let mut own: Vec<Value> = (1..=8)
-        .map(|n| {
-            at(
-                &format!("note{n}"),
-                &format!("Ledger note {n}0"),
-                10 + n,
-                json!({}),
-            )
-        })
-        .collect();
-    own.push(at(
-        "by-path",
-        "Amounts are rounded late",
-        1,
-        json!({ "files": ["/home/kim/ledger-api/src/pay/payout.rs"] }),
-    ));
-    own.push(at(
-        "by-folder",
-        "The module is generated",
-        2,
-        json!({ "files": ["src/pay/mod.rs"] }),
-    ));
-    own.push(at(
-        "other-folder",
-        "Routes are sorted",
-        3,
-        json!({ "files": ["src/web/mod.rs"] }),
-    ));
-    own.push(at(
-        "alike",
-        "Another one",
-        4,
-        json!({ "files": ["src/old_payout.rs"] }),
-    ));
-    own.push(at(
-        "decided",
-        "Money is kept in cents",
-        5,
-        json!({ "type": "decision" }),
-    ));
-    own.push(at(
-        "tagged",
-        "Time zones bite",
-        6,
-        json!({ "concepts": ["Gotcha"] }),
-    ));
-    own.push(at(
-        "staged",
-        "Staged payout",
-        20,
-        json!({ "status": "staging", "files": ["src/pay/payout.rs"] }),
-    ));
-    own.push(at(
-        "old-way",
-        "Old payout way",
-        20,
-        json!({ "superseded_by": "by-path", "files": ["src/pay/payout.rs"] }),
-    ));
+    let about = |id: &str, title: &str, day: u32, file: &str| {
+        at(id, title, day, json!({ "files": [file] }))
+    };
+    let note = |n: u32| {
+        at(
+            &format!("note{n}"),
+            &format!("Ledger note {n}0"),
+            10 + n,
+            json!({}),
+        )
+    };
+    let mut own: Vec<Value> = (1..=8).map(note).collect();
+    let payout = ["src/pay/payout.rs"];
+    let staged = json!({ "status": "staging", "files": payout });
+    let old_way = json!({ "superseded_by": "by-path", "files": payout });
+    own.extend([
+        about(
+            "by-path",
+            "Amounts are rounded late",
+            1,
+            "/home/kim/ledger-api/src/pay/payout.rs",
+        ),
+        about("by-folder", "The module is generated", 2, "src/pay/mod.rs"),
+        about("other-folder", "Routes are sorted", 3, "src/web/mod.rs"),
+        about("alike", "Another one", 4, "src/old_payout.rs"),
+        at(
+            "decided",
+            "Money is kept in cents",
+            5,
+            json!({ "type": "decision" }),
+        ),
+        at(
+            "tagged",
+            "Time zones bite",
+            6,
+            json!({ "concepts": ["Gotcha"] }),
+        ),
+        at("staged", "Staged payout", 20, staged),
+        at("old-way", "Old payout way", 20, old_way),
+    ]);
     root.store("ledger-api", &own);
-    root.store(
-        "platform",
-        &[
-            at(
-                "elsewhere",
-                "A payout that is sent twice",
-                1,
-                json!({ "project": "kiosk" }),
-            ),
-            at(
-                "unrelated",
-                "Something of another kind",
-                28,
-                json!({ "project": "kiosk" }),
-            ),
-            at(
-                "generated",
-                "In web/mod.rs lies nothing",
-                27,
-                json!({ "project": "kiosk", "files": ["src/web/mod.rs"] }),
-            ),
-        ],
-    );
-    root.store(
-        "diary",
-        &[at(
-            "private",
-            "A private payout",
-            28,
-            json!({ "project": "kiosk" }),
-        )],
-    );
+    let kiosk = |id: &str, title: &str, day: u32| at(id, title, day, json!({ "project": "kiosk" }));
+    let mut generated = kiosk("generated", "In web/mod.rs lies nothing", 27);
+    generated["files"] = json!(["src/web/mod.rs"]);
+    let memories = [
+        kiosk("elsewhere", "A payout that is sent twice", 1),
+        kiosk("unrelated", "Something of another kind", 28),
+        generated,
+    ];
+    root.store("platform", &memories);
+    root.store("diary", &[kiosk("private", "A private payout", 28)]);
     root.manifest("diary", "visibility = \"private\"");
     edit(&top.join("src/pay/payout.rs"), 20);
     edit(&top.join("src/pay/mod.rs"), 10);
     top
+}
+
+/// What a session starts with in a folder.
+fn session_start(root: &Root, folder: &Path) -> String {
+    crate::hook::start(root.path(), &crate::hook::event(folder, "startup")).ok()
 }
 
 pub fn shown_memories(list: &Value) -> Vec<(&str, &str)> {
@@ -424,16 +334,9 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
             ("note8", "recent in this project"),
         ]
     );
-    assert_eq!(
-        shown_memories(&answer["cross_project_learnings"]),
-        [("elsewhere", "about changed files: payout")]
-    );
-    for hidden in ["private", "staged", "old-way"] {
-        assert!(
-            !answer.to_string().contains(&format!("\"{hidden}\"")),
-            "{hidden}"
-        );
-    }
+    let found = shown_memories(&answer["cross_project_learnings"]);
+    assert_eq!(found, [("elsewhere", "about changed files: payout")]);
+    assert_lacks!(answer, "\"private\"", "\"staged\"", "\"old-way\"");
     let focus = context(&root, &top, json!({ "focus": "routes" }));
     assert_eq!(
         shown_memories(&focus["recent_memories"])[0].0,
@@ -445,27 +348,17 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
 fn a_hook_shows_memories_about_changed_files() {
     let root = Root::new();
     let top = changed_project(&root);
-    let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(
-        root.path(),
-        &["hook", "session-start"],
-        sent.to_string().as_bytes(),
-    )
-    .ok();
-    for line in [
+    let out = session_start(&root, &top);
+    assert_contains!(
+        out,
         "id by-path (about changed files: payout.rs)",
         "id by-folder (about changed files: pay/mod.rs)",
         "id elsewhere (about changed files: payout)",
         "id decided (decision of this project)",
-        "id tagged (gotcha of this project)",
-    ] {
-        assert!(out.contains(line), "{line} is not in {out}");
-    }
+        "id tagged (gotcha of this project)"
+    );
     for hidden in ["private", "staged", "old-way", "unrelated", "alike"] {
-        assert!(
-            !out.contains(&format!("id {hidden}")),
-            "{hidden} is in {out}"
-        );
+        assert_lacks!(out, &format!("id {hidden}"); "{hidden} is in");
     }
     let place = |id: &str| out.find(&format!("id {id}")).unwrap();
     assert!(
@@ -478,36 +371,25 @@ fn a_hook_shows_memories_about_changed_files() {
 #[test]
 fn a_promoted_memory_is_not_repeated_as_cross_project() {
     let root = Root::new();
-    let text = json!({ "facts": ["Terraform keeps a state lock after an aborted run", "terraform force-unlock releases the lock"] });
-    let with = |status: &str, project: &str| {
-        let mut one = text.clone();
-        one["status"] = json!(status);
-        one["project"] = json!(project);
-        one
-    };
-    root.store(
-        "ledger-api",
-        &[memory(
-            "mine",
-            "A state lock survives an aborted run",
-            with("promoted", "ledger-api"),
-        )],
-    );
-    root.store(
-        "shared",
-        &[memory(
-            "copy",
-            "A state lock survives an aborted run",
-            with("approved", "platform"),
-        )],
-    );
+    let facts = [
+        "Terraform keeps a state lock after an aborted run",
+        "terraform force-unlock releases the lock",
+    ];
+    for (scope, id, status, project) in [
+        ("ledger-api", "mine", "promoted", "ledger-api"),
+        ("shared", "copy", "approved", "platform"),
+    ] {
+        let rest = json!({ "facts": facts, "status": status, "project": project });
+        root.store(
+            scope,
+            &[memory(id, "A state lock survives an aborted run", rest)],
+        );
+    }
     let top = root.path().join("work/ledger-api");
     repository(&top, &["notes.md"]);
     let answer = context(&root, &top, json!({}));
-    assert_eq!(
-        shown_memories(&answer["recent_memories"]),
-        [("mine", "recent in this project")]
-    );
+    let own = shown_memories(&answer["recent_memories"]);
+    assert_eq!(own, [("mine", "recent in this project")]);
     assert_eq!(answer["cross_project_learnings"], json!([]));
 }
 
@@ -516,11 +398,8 @@ fn the_truncation_note_is_kept_at_the_smallest_budget() {
     let root = Root::new();
     let top = changed_project(&root);
     for max_tokens in [200, 220, 250, 300, 400] {
-        let answer = context(
-            &root,
-            &top,
-            json!({ "max_tokens": max_tokens, "max_memories": 20 }),
-        );
+        let asked = json!({ "max_tokens": max_tokens, "max_memories": 20 });
+        let answer = context(&root, &top, asked);
         assert_eq!(answer["notes"][0]["kind"], "cut", "{max_tokens}: {answer}");
         let cost = text::tokens(&answer.to_string());
         assert!(cost <= max_tokens, "{cost} of {max_tokens}: {answer}");
@@ -531,86 +410,51 @@ fn the_truncation_note_is_kept_at_the_smallest_budget() {
 fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     let root = Root::new();
     let top = root.path().join("work/engine");
-    repository(
-        &top,
-        &[
-            "src/store/query.rs",
-            "src/scope/mod.rs",
-            "web/Query.tsx",
-            "notes.md",
-        ],
-    );
-    let words = |n: usize| format!("A query of scope {n} was slow on machine {}", n * 7);
-    let mut own: Vec<Value> = (1..=12)
-        .map(|n| {
-            memory(
-                &format!("slow{n}"),
-                &words(n),
-                json!({ "project": "engine" }),
-            )
-        })
-        .collect();
-    own.push(memory(
-        "in-files",
-        "Rows are read lazily",
-        json!({ "project": "engine", "files": ["src/store/query.rs"] }),
-    ));
-    own.push(memory(
-        "in-text",
-        "The cut in query.rs is at a row",
-        json!({ "project": "engine" }),
-    ));
-    own.push(memory(
-        "other-file",
-        "Pages are numbered",
-        json!({ "project": "engine", "files": ["src/sub_query.rs", "query.rst"] }),
-    ));
+    let files = "src/store/query.rs src/scope/mod.rs web/Query.tsx notes.md";
+    repository(&top, &files.split(' ').collect::<Vec<_>>());
+    let slow = |id: &str, n: usize, project: &str| {
+        let title = format!("A query of scope {n} was slow on machine {}", n * 7);
+        memory(&format!("{id}{n}"), &title, json!({ "project": project }))
+    };
+    let of_engine = |id: &str, title: &str, files: &[&str]| {
+        memory(id, title, json!({ "project": "engine", "files": files }))
+    };
+    let mut own: Vec<Value> = (1..=12).map(|n| slow("slow", n, "engine")).collect();
+    own.extend([
+        of_engine("in-files", "Rows are read lazily", &["src/store/query.rs"]),
+        of_engine("in-text", "The cut in query.rs is at a row", &[]),
+        of_engine(
+            "other-file",
+            "Pages are numbered",
+            &["src/sub_query.rs", "query.rst"],
+        ),
+    ]);
     root.store("engine", &own);
-    let others: Vec<Value> = (1..=8)
-        .map(|n| {
-            memory(
-                &format!("other{n}"),
-                &words(20 + n),
-                json!({ "project": "kiosk" }),
-            )
-        })
-        .collect();
+    let others: Vec<Value> = (21..=28).map(|n| slow("other", n, "kiosk")).collect();
     root.store("kiosk", &others);
     for path in ["src/store/query.rs", "src/scope/mod.rs"] {
         edit(&top.join(path), 20);
     }
     let answer = context(&root, &top, json!({}));
-    let about = |list: &Value| -> Vec<String> {
-        let chosen = shown_memories(list)
-            .into_iter()
-            .filter(|(_, why)| why.starts_with("about changed files"));
-        chosen.map(|(id, why)| format!("{id}: {why}")).collect()
+    let about = |list: &str| {
+        let chosen = shown_memories(&answer[list]).into_iter();
+        let mut chosen: Vec<_> = chosen
+            .filter(|(_, why)| why.starts_with("about changed files"))
+            .collect();
+        chosen.sort_unstable();
+        chosen
     };
-    let mut own = about(&answer["recent_memories"]);
-    own.sort();
+    let why = "about changed files: query.rs";
     assert_eq!(
-        own,
-        [
-            "in-files: about changed files: query.rs",
-            "in-text: about changed files: query.rs"
-        ]
+        about("recent_memories"),
+        [("in-files", why), ("in-text", why)]
     );
-    assert_eq!(
-        about(&answer["cross_project_learnings"]),
-        Vec::<String>::new()
-    );
-
-    let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(
-        root.path(),
-        &["hook", "session-start"],
-        sent.to_string().as_bytes(),
-    )
-    .ok();
+    assert_eq!(about("cross_project_learnings"), []);
+    let out = session_start(&root, &top);
     assert_eq!(out.matches("about changed files").count(), 2, "{out}");
-    assert!(
-        out.contains("id in-files (about changed files: query.rs)")
-            && out.contains("id in-text (about changed files: query.rs)"),
-        "{out}"
+    assert_contains!(
+        out,
+        &format!("id in-files ({why})"),
+        &format!("id in-text ({why})")
     );
 }

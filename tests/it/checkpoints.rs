@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::mcp::{Server, command};
-use crate::support::Root;
+use crate::support::{Root, Sql};
 
 const CLIENTS: usize = 8;
 const ROWS: usize = 5_000;
@@ -30,21 +30,17 @@ fn checkpoints_beside_eight_busy_clients() {
     let path = root.store("one", &[]);
     let mut writer = Connection::open(&path).unwrap();
     writer.busy_timeout(Duration::ZERO).unwrap();
-    writer
-        .execute_batch(
-            "PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 0",
-        )
-        .unwrap();
+    writer.sql(
+        "PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 0",
+    );
     let insert = "INSERT INTO memories (id, title, narrative, status, created_at) VALUES (?1, ?2, ?3, 'approved', '2026-01-01T00:00:00Z')";
     let transaction = writer.transaction().unwrap();
     for row in 0..ROWS {
         let text = format!("narrative {row} ").repeat(60);
-        transaction
-            .execute(
-                insert,
-                params![format!("m{row}"), format!("title {row}"), text],
-            )
-            .unwrap();
+        transaction.sql_with(
+            insert,
+            params![format!("m{row}"), format!("title {row}"), text],
+        );
     }
     transaction.commit().unwrap();
     let (done, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -85,9 +81,7 @@ fn checkpoints_beside_eight_busy_clients() {
         );
         while Instant::now() < until {
             let text = format!("another {commits} ").repeat(60);
-            writer
-                .execute(insert, params![format!("n{commits}"), "another", text])
-                .unwrap();
+            writer.sql_with(insert, params![format!("n{commits}"), "another", text]);
             commits += 1;
             let log = std::fs::metadata(path.with_extension("db-wal")).map_or(0, |log| log.len());
             longest = longest.max(log);

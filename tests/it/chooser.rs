@@ -8,12 +8,11 @@ use ack_memory::internal::BriefRequest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::changes::{edit, repository};
 use crate::context::project;
 use crate::query::bulk;
 use crate::real_stores::in_place;
-use crate::support::{Root, memory, sorted_ids};
+use crate::support::{Ask, Root, memory, sorted_ids, titled, write_file};
 
 /// The ids and reasons of both lists, as the tool and the hook choose them.
 fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4] {
@@ -61,11 +60,8 @@ fn check(service: &Service, folder: &Path, max: usize) -> usize {
 /// A project whose branch and manifest say something.
 fn busy(root: &Root, name: &str) -> std::path::PathBuf {
     let folder = project(root, name, "fix/lock-timeout-of-migrations");
-    std::fs::write(
-        folder.join("Cargo.toml"),
-        "[dependencies]\nsqlx = \"0.8\"\ntokio = \"1\"\n",
-    )
-    .unwrap();
+    let text = "[dependencies]\nsqlx = \"0.8\"\ntokio = \"1\"\n";
+    write_file(folder.join("Cargo.toml"), text);
     folder
 }
 
@@ -102,22 +98,8 @@ fn both_sources_choose_the_same_from_a_real_store() {
 }
 
 fn generated() -> impl Strategy<Value = Vec<Value>> {
-    let word = prop::sample::select(vec![
-        "lock",
-        "Locks",
-        "timeout",
-        "migration",
-        "migrations",
-        "sqlx",
-        "tokio",
-        "retry",
-        "ledger",
-        "kiosk",
-        "naïve",
-        "rust",
-        "the",
-        "payout.rs",
-    ]);
+    let words = "lock Locks timeout migration migrations sqlx tokio retry ledger kiosk naïve rust the payout.rs";
+    let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
     let text = prop::collection::vec(word, 1..5).prop_map(|words| words.join(" "));
     let one = (
         text.clone(),
@@ -149,74 +131,53 @@ proptest! {
         let root = Root::new();
         bulk(&root, "ledger", &own);
         bulk(&root, "shared", &others);
-        let folder = busy(&root, "ledger");
-        check(&root.service(), &folder, max);
+        check(&root.service(), &busy(&root, "ledger"), max);
     }
 }
 
 #[test]
 fn cross_project_memories_need_evidence() {
     let root = Root::new();
-    let other = |id: &str, title: &str, rest: Value| {
-        let mut rest = rest;
-        rest["project"] = json!("kiosk");
-        memory(id, title, rest)
+    let other = |id: &str, title: &str| memory(id, title, json!({ "project": "kiosk" }));
+    let with = |id: &str, title: &str, key: &str, value: Value| {
+        let mut one = other(id, title);
+        one[key] = value;
+        one
     };
-    bulk(
-        &root,
-        "shared",
-        &[
-            other("dependency", "sqlx needs offline data", json!({})),
-            other(
-                "in-passing",
-                "Checks are slow",
-                json!({ "facts": ["a timeout hit once"] }),
-            ),
-            other(
-                "two-words",
-                "A job waits",
-                json!({ "facts": ["it holds a lock until the timeout"] }),
-            ),
-            other("title-word", "Migrations run first", json!({})),
-            other("names-us", "What ledger expects of its callers", json!({})),
-            other("everyday", "Time is told in UTC, log it", json!({})),
-            other("labelled", "Clocks differ", json!({ "concepts": ["time"] })),
-            other("language", "Rust edition 2024", json!({})),
-            other(
-                "tagged-language",
-                "Editions",
-                json!({ "concepts": ["rust"] }),
-            ),
-            other("habit", "Fix the fixture, add a chore", json!({})),
-            other(
-                "recent",
-                "The newest of all",
-                json!({ "created_at": "2026-06-01T00:00:00Z" }),
-            ),
-        ],
-    );
-    bulk(&root, "ledger", &[memory("own", "Ours", json!({}))]);
+    let two_words = json!(["it holds a lock until the timeout"]);
+    let memories = [
+        other("dependency", "sqlx needs offline data"),
+        with(
+            "in-passing",
+            "Checks are slow",
+            "facts",
+            json!(["a timeout hit once"]),
+        ),
+        with("two-words", "A job waits", "facts", two_words),
+        other("title-word", "Migrations run first"),
+        other("names-us", "What ledger expects of its callers"),
+        other("everyday", "Time is told in UTC, log it"),
+        with("labelled", "Clocks differ", "concepts", json!(["time"])),
+        other("language", "Rust edition 2024"),
+        with("tagged-language", "Editions", "concepts", json!(["rust"])),
+        other("habit", "Fix the fixture, add a chore"),
+        with(
+            "recent",
+            "The newest of all",
+            "created_at",
+            json!("2026-06-01T00:00:00Z"),
+        ),
+    ];
+    bulk(&root, "shared", &memories);
+    bulk(&root, "ledger", &[titled("own", "Ours")]);
     let folder = project(&root, "ledger", "fix/PAY-12-lock-timeout-migrations");
-    std::fs::write(
-        folder.join("Cargo.toml"),
-        "[dependencies]\nsqlx = \"0.8\"\ntime = \"0.3\"\nlog = \"0.4\"\n",
-    )
-    .unwrap();
+    let text = "[dependencies]\nsqlx = \"0.8\"\ntime = \"0.3\"\nlog = \"0.4\"\n";
+    write_file(folder.join("Cargo.toml"), text);
     let [_, _, others, _] = choices(&root.service(), &folder, 50);
     let mut ids: Vec<&str> = others.iter().map(|[id, _]| id.as_str()).collect();
     ids.sort_unstable();
-    assert_eq!(
-        ids,
-        [
-            "dependency",
-            "labelled",
-            "names-us",
-            "tagged-language",
-            "title-word",
-            "two-words"
-        ],
-        "{others:?}"
-    );
+    let expected = "dependency labelled names-us tagged-language title-word two-words";
+    assert_eq!(ids.join(" "), expected, "{others:?}");
 }
 
 #[test]
@@ -247,28 +208,23 @@ fn files_match_every_spelling_in_a_memory() {
         ("other-file", "src/web/mod.rs"),
         ("other-root", "/srv/kiosk/migrations/"),
     ];
-    let memories = named.iter().chain(&others);
-    bulk(
-        &root,
-        "ledger",
-        &memories
-            .map(|(id, file)| about(id, file))
-            .collect::<Vec<_>>(),
-    );
+    let memories = named
+        .iter()
+        .chain(&others)
+        .map(|(id, file)| about(id, file));
+    bulk(&root, "ledger", &memories.collect::<Vec<_>>());
     let service = root.service();
     let [_, own, ..] = choices(&service, &top, 10);
-    let mut changed: Vec<&str> = own
+    let changed = own
         .iter()
-        .filter(|[_, why]| why.starts_with("about changed files"))
-        .map(|[id, _]| id.as_str())
-        .collect();
+        .filter(|[_, why]| why.starts_with("about changed files"));
+    let mut changed: Vec<&str> = changed.map(|[id, _]| id.as_str()).collect();
     changed.sort_unstable();
     let mut expected = named.map(|(id, _)| id);
     expected.sort_unstable();
     assert_eq!(changed, expected, "{own:?}");
     let found = |file: &str| {
-        let asked = json!({ "files": [file], "limit": 20, "scope": "ledger" });
-        let answer = call(&service, "query_memories", asked).unwrap();
+        let answer = service.find(json!({ "files": [file], "limit": 20, "scope": "ledger" }));
         sorted_ids(&answer["results"])
     };
     for file in ["migrations/004_lock.sql", ".\\migrations\\004_lock.sql:7"] {

@@ -8,7 +8,7 @@ mod settings;
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use ack_memory::internal::Cli;
 use clap::CommandFactory;
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::Root;
+use crate::support::{Root, Sql, read_text, run_sql, shell_words, write_file};
 
 /// The output of a command, and how it ended.
 #[derive(Debug)]
@@ -43,11 +43,7 @@ impl Outcome {
     #[track_caller]
     pub fn fails(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        assert!(
-            !self.err.contains("panicked") && !self.err.contains("internal error ("),
-            "{}",
-            self.err
-        );
+        assert_lacks!(self.err, "panicked", "internal error (");
         self.err
     }
 }
@@ -73,7 +69,10 @@ pub fn binary() -> Command {
 }
 
 pub fn run(command: &mut Command) -> Outcome {
-    let output = command.output().unwrap();
+    outcome(command.output().unwrap())
+}
+
+fn outcome(output: Output) -> Outcome {
     Outcome {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -94,15 +93,16 @@ pub fn add_scope(root: &Path, name: &str, store: &Path) -> Outcome {
 
 /// Runs it with bytes on standard input.
 pub fn ack_with_input(root: &Path, arguments: &[&str], input: &[u8]) -> Outcome {
-    let mut child = binary()
-        .arg("--root")
-        .arg(root)
-        .args(arguments)
+    run_with_input(binary().arg("--root").arg(root).args(arguments), input)
+}
+
+/// Runs a command with bytes on standard input.
+pub fn run_with_input(command: &mut Command, input: &[u8]) -> Outcome {
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || {
@@ -110,11 +110,7 @@ pub fn ack_with_input(root: &Path, arguments: &[&str], input: &[u8]) -> Outcome 
     });
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Outcome {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+    outcome(output)
 }
 
 /// Snapshot filters for everything that differs between machines and releases.
@@ -160,33 +156,24 @@ pub fn filters(root: &Path) -> insta::Settings {
     settings.add_filter(r#",\n +"pace": "[^"]*""#, "");
     settings.add_filter(r"SQLite \d+\.\d+\.\d+", "SQLite [VERSION]");
     settings.add_filter(r#""sqlite": "[\d.]+""#, r#""sqlite": "[VERSION]""#);
-    settings.add_filter(
-        &format!(
-            "ack-memory {}",
-            env!("CARGO_PKG_VERSION").replace('.', "\\.")
-        ),
-        "ack-memory [VERSION]",
-    );
-    settings.add_filter(
-        &format!(
-            r#""version": "{}""#,
-            env!("CARGO_PKG_VERSION").replace('.', "\\.")
-        ),
-        r#""version": "[VERSION]""#,
-    );
+    let version = env!("CARGO_PKG_VERSION").replace('.', "\\.");
+    settings.add_filter(&format!("ack-memory {version}"), "ack-memory [VERSION]");
+    let in_json = format!(r#""version": "{version}""#);
+    settings.add_filter(&in_json, r#""version": "[VERSION]""#);
     settings
 }
 
-/// Output and exit code of several commands over one root, one after the other.
-fn transcript(root: &Path, commands: &[&[&str]]) -> String {
+/// Output and exit code of several commands over one root, one after the other. Each line is one.
+fn transcript(root: &Path, commands: &str) -> String {
     let mut text = String::new();
-    for arguments in commands {
+    for line in commands.lines() {
         // Nothing from the machine that runs the tests.
         let home = root.join("home");
         let mut command = binary();
         command.env("HOME", &home).env("PATH", &home);
         command.arg("--root").arg(root);
-        let outcome = run(command.args(*arguments));
+        let arguments = shell_words(line);
+        let outcome = run(command.args(&arguments));
         text += &format!("$ ack-memory {}\n{}", arguments.join(" "), outcome.out);
         if !outcome.err.is_empty() {
             text += &format!("[stderr]\n{}", outcome.err);
@@ -204,52 +191,22 @@ fn output_for_people() {
     let project = project.to_str().unwrap();
     let text = transcript(
         root.path(),
-        &[
-            &["query", "container killed exit code 137", "-n", "2"],
-            &[
-                "query",
-                "ERR_PNPM_OUTDATED_LOCKFILE",
-                "-n",
-                "1",
-                "--explain",
-            ],
-            &["query", "-n", "2", "--status", "staging"],
-            &["query", "zzzzqqqq"],
-            &[
-                "query",
-                "deadlock",
-                "--scope",
-                "ledger-api",
-                "--long",
-                "-n",
-                "1",
-            ],
-            &["get", "ack_a41f0c_2025-11-24_001"],
-            &[
-                "get",
-                "ack_c03d5e_2026-05-20_006",
-                "--include",
-                "timeline",
-                "--include",
-                "links",
-                "--include",
-                "history",
-            ],
-            &["get", "ack_a41f0c_2025-11-24_001", "nothing"],
-            &["scopes", "-C", "/"],
-            &["scopes", "-C", "/", "--scope", "platform"],
-            &["context", "-C", project, "-n", "2"],
-            &[
-                "context",
-                "-C",
-                project,
-                "-n",
-                "1",
-                "--own-only",
-                "deadlock",
-            ],
-            &["doctor", "-C", "/"],
-        ],
+        &format!(
+            "\
+query 'container killed exit code 137' -n 2
+query ERR_PNPM_OUTDATED_LOCKFILE -n 1 --explain
+query -n 2 --status staging
+query zzzzqqqq
+query deadlock --scope ledger-api --long -n 1
+get ack_a41f0c_2025-11-24_001
+get ack_c03d5e_2026-05-20_006 --include timeline --include links --include history
+get ack_a41f0c_2025-11-24_001 nothing
+scopes -C /
+scopes -C / --scope platform
+context -C {project} -n 2
+context -C {project} -n 1 --own-only deadlock
+doctor -C /"
+        ),
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("people", text));
 }
@@ -262,22 +219,17 @@ fn output_for_programs() {
     let project = project.to_str().unwrap();
     let text = transcript(
         root.path(),
-        &[
-            &[
-                "query",
-                "container killed exit code 137",
-                "-n",
-                "1",
-                "--json",
-            ],
-            &["query", "zzzzqqqq", "--json"],
-            &["--json", "get", "ack_a41f0c_2025-11-24_001"],
-            &["scopes", "-C", "/", "--scope", "platform", "--json"],
-            &["context", "-C", project, "-n", "1", "--json"],
-            &["doctor", "-C", "/", "--json"],
-            &["get", "nothing", "--json"],
-            &["query", "x", "--scope", "ledgr-api", "--json"],
-        ],
+        &format!(
+            "\
+query 'container killed exit code 137' -n 1 --json
+query zzzzqqqq --json
+--json get ack_a41f0c_2025-11-24_001
+scopes -C / --scope platform --json
+context -C {project} -n 1 --json
+doctor -C / --json
+get nothing --json
+query x --scope ledgr-api --json"
+        ),
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("programs", text));
 }
@@ -285,41 +237,36 @@ fn output_for_programs() {
 #[test]
 fn errors_state_the_problem_and_the_next_step() {
     let root = Root::samples();
-    std::fs::write(
+    write_file(
         root.scope_folder("garbage").join("memory.db"),
         vec![0xA5; 4096],
-    )
-    .unwrap();
-    std::fs::write(root.scope_folder("hollow").join("memory.db"), b"").unwrap();
+    );
+    write_file(root.scope_folder("hollow").join("memory.db"), b"");
     root.manifest("misspelt", "descripton = \"x\"\n");
     root.manifest("gone", "store = \"nowhere.db\"\n");
     let foreign = root.scope_folder("foreign").join("memory.db");
-    Connection::open(foreign)
-        .unwrap()
-        .execute_batch("CREATE TABLE contacts (name TEXT)")
-        .unwrap();
+    run_sql(foreign, "CREATE TABLE contacts (name TEXT)");
     let text = transcript(
         root.path(),
-        &[
-            &["query", "deadlock", "-n", "51"],
-            &["query", "--since", "2026-02-30"],
-            &["query", "x", "--scope", "ledgr-api"],
-            &["query", "x", "--cursor", "nonsense"],
-            &["--pin", "platform", "query", "x", "--scope", "ledger-api"],
-            &["get", "ack_a41f0c_2025-11-24_01"],
-            &["query", "x", "--scope", "garbage"],
-            &["query", "x", "--scope", "hollow"],
-            &["query", "x", "--scope", "misspelt"],
-            &["query", "x", "--scope", "gone"],
-            &["query", "x", "--scope", "foreign"],
-            &["context", "-n", "0"],
-            &["qery"],
-            &["query", "--statis", "all"],
-            &["query", "--status", "aproved"],
-            &["import"],
-            &["import", "nowhere.jsonl"],
-            &["doctor", "-C", "/"],
-        ],
+        "\
+query deadlock -n 51
+query --since 2026-02-30
+query x --scope ledgr-api
+query x --cursor nonsense
+--pin platform query x --scope ledger-api
+get ack_a41f0c_2025-11-24_01
+query x --scope garbage
+query x --scope hollow
+query x --scope misspelt
+query x --scope gone
+query x --scope foreign
+context -n 0
+qery
+query --statis all
+query --status aproved
+import
+import nowhere.jsonl
+doctor -C /",
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("errors", text));
 }
@@ -328,10 +275,7 @@ fn errors_state_the_problem_and_the_next_step() {
 fn an_error_for_people_shows_the_corrected_example() {
     let root = Root::new();
     let error = ack(root.path(), &["import", "memories.jsonl"]).fails(2);
-    assert!(
-        error.contains(" import memories.jsonl --scope my-project"),
-        "{error}"
-    );
+    assert_contains!(error, " import memories.jsonl --scope my-project");
 }
 
 #[test]
@@ -346,8 +290,8 @@ fn an_error_with_json_is_the_tools_error_body() {
 fn every_completion_script_calls_this_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();
-        assert!(script.contains("ACK_MEM_COMPLETE"), "{shell}: {script}");
-        assert!(script.contains("ack-memory"), "{shell}: {script}");
+        assert_contains!(script, "ACK_MEM_COMPLETE"; "{shell}");
+        assert_contains!(script, "ack-memory"; "{shell}");
     }
 }
 
@@ -398,8 +342,8 @@ fn every_command_has_a_manual_page() {
         "ack-memory-scopes-add",
         "ack-memory-hook",
     ] {
-        let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
-        assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+        let page = read_text(pages.join(format!("{name}.1")));
+        assert_contains!(page, ".SH SYNOPSIS"; "{name}");
     }
     assert!(
         !pages.join("ack-memory-man.1").exists(),
@@ -418,15 +362,11 @@ impl Outcome {
 /// A store as claude-mem writes it, with one observation.
 pub fn claude_mem(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
-    connection
-        .execute_batch(
-            "PRAGMA journal_mode = WAL;
+    connection.sql("PRAGMA journal_mode = WAL;
              CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT);
              CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT, type TEXT, title TEXT,
                subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT, files_modified TEXT, created_at TEXT, created_at_epoch INTEGER);
              INSERT INTO observations (project, type, title, created_at, created_at_epoch)
-               VALUES ('tunes', 'discovery', 'Tune the xylophone', '2026-01-01T00:00:00Z', 1767225600000);",
-        )
-        .unwrap();
+               VALUES ('tunes', 'discovery', 'Tune the xylophone', '2026-01-01T00:00:00Z', 1767225600000);");
     connection
 }

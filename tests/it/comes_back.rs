@@ -7,23 +7,18 @@ use serde_json::{Value, json};
 use crate::cli::ack;
 use crate::curate::{approved, decide};
 use crate::desk::Desk;
-use crate::support::{Root, memory};
+use crate::support::{Root, Sql, memory, titled, unreviewed};
 use crate::terminal::{Session, Terminal};
 
 /// An approved memory that replaced an approved and a waiting one, and an unrelated one.
 fn replaced() -> Root {
-    let root = Root::new();
     let store = [
-        memory("older-1", "Use npm", json!({})),
-        memory("newer-1", "Use pnpm", json!({})),
-        memory(
-            "extra-1",
-            "Use pnpm, please",
-            json!({ "status": "staging" }),
-        ),
-        memory("other-1", "Deploy on Fridays", json!({})),
+        titled("older-1", "Use npm"),
+        titled("newer-1", "Use pnpm"),
+        unreviewed("extra-1", "Use pnpm, please"),
+        titled("other-1", "Deploy on Fridays"),
     ];
-    root.store("alpha", &store);
+    let root = Root::with("alpha", &store);
     decide(root.path(), &["supersede", "older-1", "--by", "newer-1"]).ok();
     decide(root.path(), &["merge", "extra-1", "--into", "newer-1"]).ok();
     assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
@@ -43,27 +38,19 @@ fn ids_of(answer: &Value, field: &str) -> Vec<String> {
 fn a_rejection_says_what_is_served_again_and_what_waits_again() {
     let root = replaced();
     let seen = ack(root.path(), &["reject", "newer-1", "--dry-run"]).ok();
-    for line in [
-        "served again: older-1  Use npm",
-        "waits again: extra-1  Use pnpm, please",
-    ] {
-        assert!(seen.contains(line), "{seen}");
-    }
+    let said = "waits again: extra-1  Use pnpm, please";
+    assert_contains!(seen, "served again: older-1  Use npm", said);
     let seen = ack(root.path(), &["reject", "newer-1", "--dry-run", "--json"]).json();
     assert_eq!(ids_of(&seen, "served_again"), ["older-1"], "{seen}");
     assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{seen}");
     let answer = decide(root.path(), &["reject", "newer-1"]).ok();
-    for line in [
-        "served again: older-1  Use npm",
-        "waits again: extra-1  Use pnpm, please",
-    ] {
-        assert!(answer.contains(line), "{answer}");
-    }
+    let said = "waits again: extra-1  Use pnpm, please";
+    assert_contains!(answer, "served again: older-1  Use npm", said);
     assert_eq!(approved(root.path()), ["older-1", "other-1"]);
     assert_eq!(waits(&root), ["extra-1"]);
     // And the way back.
     let seen = decide(root.path(), &["undo", "--dry-run"]).ok();
-    assert!(seen.contains("served again: newer-1"), "{seen}");
+    assert_contains!(seen, "served again: newer-1");
     let answer = decide(root.path(), &["undo", "--json"]).json();
     assert_eq!(ids_of(&answer, "served_again"), ["newer-1"], "{answer}");
     assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
@@ -78,7 +65,7 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
         &["stage", "newer-1", "--until", "2w"],
     ] {
         let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
-        assert!(seen.contains("served again: older-1"), "{seen}");
+        assert_contains!(seen, "served again: older-1");
         let answer = decide(root.path(), &[arguments, &["--json"]].concat()).json();
         assert_eq!(ids_of(&answer, "served_again"), ["older-1"], "{answer}");
         assert_eq!(ids_of(&answer, "wait_again"), Vec::<String>::new());
@@ -99,12 +86,11 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
 
 #[test]
 fn an_undone_approval_releases_what_was_merged_since() {
-    let root = Root::new();
     let store = [
-        memory("kept-1", "Use pnpm", json!({ "status": "staging" })),
-        memory("same-1", "Use pnpm, please", json!({ "status": "staging" })),
+        unreviewed("kept-1", "Use pnpm"),
+        unreviewed("same-1", "Use pnpm, please"),
     ];
-    root.store("alpha", &store);
+    let root = Root::with("alpha", &store);
     decide(root.path(), &["reject", "kept-1"]).ok();
     let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
     let batch = approval["batch"].as_str().unwrap();
@@ -123,22 +109,21 @@ fn an_undone_approval_releases_what_was_merged_since() {
 
 #[test]
 fn nothing_comes_back_that_was_there_or_stays_away() {
-    let root = Root::new();
     let store = [
         // Its successor waits, so agents see it all the time.
         memory("seen", "Use npm", json!({ "superseded_by": "waits" })),
-        memory("waits", "Use pnpm", json!({ "status": "staging" })),
+        unreviewed("waits", "Use pnpm"),
         // These replace each other.
         memory("one", "Tea", json!({ "superseded_by": "two" })),
         memory("two", "Coffee", json!({ "superseded_by": "one" })),
         // Its successor is rejected in the same command.
         memory("gone", "Left", json!({ "superseded_by": "taken" })),
-        memory("taken", "Right", json!({})),
+        titled("taken", "Right"),
         // The host replaced it.
         memory("hosts", "Up", json!({ "superseded_by": "own" })),
-        memory("own", "Down", json!({})),
+        titled("own", "Down"),
     ];
-    root.store("alpha", &store);
+    let root = Root::with("alpha", &store);
     let back = |ids: &[&str]| {
         let answer = ack(
             root.path(),
@@ -165,13 +150,10 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
 #[test]
 fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
     let root = Root::new();
+    let second = json!({ "status": "staging", "type": "gotcha" });
     let store = [
-        memory("first", "Use npm", json!({ "status": "staging" })),
-        memory(
-            "second",
-            "Use pnpm",
-            json!({ "status": "staging", "type": "gotcha" }),
-        ),
+        unreviewed("first", "Use npm"),
+        memory("second", "Use pnpm", second),
     ];
     root.store("alpha", &store);
     decide(root.path(), &["merge", "first", "--into", "second"]).ok();
@@ -179,21 +161,17 @@ fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
     let command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
     let mut asked = Session::start(command);
     asked.expect("waits again: first  Use npm");
-    asked
-        .expect("[y/N]")
-        .press("n\n")
-        .expect("nothing was decided");
+    asked.answer("[y/N]", "n\n").expect("nothing was decided");
     assert_eq!(asked.end().0, Some(0));
 }
 
 #[test]
 fn the_desk_says_before_and_after_what_comes_back() {
-    let root = Root::new();
     let store = [
-        memory("first", "Use npm", json!({ "status": "staging" })),
-        memory("second", "Use pnpm", json!({ "status": "staging" })),
+        unreviewed("first", "Use npm"),
+        unreviewed("second", "Use pnpm"),
     ];
-    root.store("alpha", &store);
+    let root = Root::with("alpha", &store);
     decide(root.path(), &["merge", "first", "--into", "second"]).ok();
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -218,14 +196,11 @@ fn the_desk_says_before_and_after_what_comes_back() {
     let terminal = Terminal::new();
     let command = terminal.command(root.path(), &["review", "--tty"]);
     let mut review = Session::start(command);
-    review
-        .expect("if you reject it, waits again: first  Use npm")
-        .press("r no\n");
+    review.answer("if you reject it, waits again: first  Use npm", "r no\n");
     review
         .expect("Reject, 1 waits again")
         .expect("waits again: first  Use npm")
-        .expect("write? [y/n]")
-        .press("y\n");
+        .answer("write? [y/n]", "y\n");
     review.expect("waits again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);
@@ -234,20 +209,15 @@ fn the_desk_says_before_and_after_what_comes_back() {
 #[test]
 fn what_a_memory_hides_is_counted_by_the_row_that_owns_the_id() {
     let root = Root::new();
-    let store = root.store(
-        "alpha",
-        &[memory("newer", "Use pnpm", json!({ "status": "staging" }))],
-    );
+    let store = root.store("alpha", &[unreviewed("newer", "Use pnpm")]);
     let connection = Connection::open(store).unwrap();
-    connection
-        .execute_batch(
-            "CREATE TABLE fresh AS SELECT * FROM memories; DROP TABLE memories; \
+    connection.sql(
+        "CREATE TABLE fresh AS SELECT * FROM memories; DROP TABLE memories; \
              ALTER TABLE fresh RENAME TO memories; \
              INSERT INTO memories (id, title, status) VALUES ('older', 'Use yarn', 'approved'); \
              INSERT INTO memories (id, title, status, superseded_by) \
              VALUES ('older', 'Use npm', 'staging', 'newer');",
-        )
-        .unwrap();
+    );
     let label = |desk: &Desk| {
         let session = desk.enter();
         let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
@@ -255,11 +225,9 @@ fn what_a_memory_hides_is_counted_by_the_row_that_owns_the_id() {
     };
     // The row that names it does not own the id.
     assert_eq!(label(&Desk::open(&root)), "Approve");
-    connection
-        .execute_batch(
-            "DELETE FROM memories WHERE title = 'Use yarn'; \
+    connection.sql(
+        "DELETE FROM memories WHERE title = 'Use yarn'; \
              UPDATE memories SET status = 'approved' WHERE id = 'older'",
-        )
-        .unwrap();
+    );
     assert_eq!(label(&Desk::open(&root)), "Approve, hides 1 older");
 }

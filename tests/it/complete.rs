@@ -7,37 +7,23 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::cli::{binary, run};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, titled, write_file};
 use crate::terminal::Session;
 
 fn root() -> Root {
     let root = Root::new();
-    root.store(
-        "ledger-api",
-        &[
-            memory(
-                "ack_7be29d_2026-02-09_001",
-                "Retry with jitter",
-                json!({ "concepts": ["retries", "sql"], "project": "ledger" }),
-            ),
-            memory(
-                "ack_7be29d_2026-02-09_002",
-                "Lock rows in one order",
-                json!({ "concepts": ["sql", "sql:locks", "two words", "$(touch x)"] }),
-            ),
-            memory(
-                "ack_c0ffee_2026-02-10_001",
-                "Waits for review",
-                json!({ "status": "staging", "concepts": ["unreviewed"], "project": "secret" }),
-            ),
-            memory(
-                "ack_bad000_2026-02-10_001",
-                "Was rejected",
-                json!({ "status": "rejected", "concepts": ["wrong"] }),
-            ),
-        ],
-    );
-    root.store("platform", &[memory("plat-1", "Use one runner", json!({}))]);
+    let first = json!({ "concepts": ["retries", "sql"], "project": "ledger" });
+    let second = json!({ "status": "staging", "concepts": ["unreviewed"], "project": "secret" });
+    let third = json!({ "concepts": ["sql", "sql:locks", "two words", "$(touch x)"] });
+    let rest = json!({ "status": "rejected", "concepts": ["wrong"] });
+    let memories = [
+        memory("ack_7be29d_2026-02-09_001", "Retry with jitter", first),
+        memory("ack_7be29d_2026-02-09_002", "Lock rows in one order", third),
+        memory("ack_c0ffee_2026-02-10_001", "Waits for review", second),
+        memory("ack_bad000_2026-02-10_001", "Was rejected", rest),
+    ];
+    root.store("ledger-api", &memories);
+    root.store("platform", &[titled("plat-1", "Use one runner")]);
     root
 }
 
@@ -81,11 +67,8 @@ fn scopes_ids_and_tags_are_completed_and_nothing_is_written() {
         ["7be29d_2026-02-09_001", "7be29d_2026-02-09_002"]
     );
     assert_eq!(named(&["get", "-s", "platform", "pl"]), ["plat-1"]);
-    assert_eq!(
-        named(&["query", "--like", "p"]),
-        ["plat-1"],
-        "ids of other options"
-    );
+    let found = named(&["query", "--like", "p"]);
+    assert_eq!(found, ["plat-1"], "ids of other options");
     assert_eq!(fingerprint(root.path()), before);
 }
 
@@ -109,23 +92,18 @@ fn only_decision_commands_complete_unapproved_ids() {
     }
     assert_eq!(named(&["approve", "ack"]), ["ack_c0ffee_2026-02-10_001"]);
     assert_eq!(named(&["reject", "c0f"]), ["c0ffee_2026-02-10_001"]);
-    assert_eq!(
-        named(&["merge", "ack_c0ffee_2026-02-10_001", "--into", "plat"]),
-        ["plat-1"]
-    );
+    let found = named(&["merge", "ack_c0ffee_2026-02-10_001", "--into", "plat"]);
+    assert_eq!(found, ["plat-1"]);
 }
 
 #[test]
 fn completion_prints_nothing_for_unknown_input() {
     let root = root();
     let broken = root.scope_folder("broken").join("memory.db");
-    fs::write(&broken, "no database").unwrap();
+    write_file(&broken, "no database");
     root.manifest("worse", "visibility = 7\n");
-    assert_eq!(
-        named(root.path(), &["get", "plat"]),
-        ["plat-1"],
-        "the other scopes are still there"
-    );
+    let found = named(root.path(), &["get", "plat"]);
+    assert_eq!(found, ["plat-1"], "the other scopes are still there");
     for words in [
         &["get", "-s", "nowhere", ""][..],
         &["get", "--pin", "nowhere", ""],
@@ -133,7 +111,7 @@ fn completion_prints_nothing_for_unknown_input() {
     ] {
         assert_eq!(named(root.path(), words), Vec::<String>::new(), "{words:?}");
     }
-    fs::write(root.path().join("config.toml"), "[serve\n").unwrap();
+    write_file(root.path().join("config.toml"), "[serve\n");
     assert_eq!(named(root.path(), &["get", "p"]), Vec::<String>::new());
     let missing = root.path().join("missing");
     assert_eq!(named(&missing, &["get", ""]), Vec::<String>::new());
@@ -183,8 +161,7 @@ fn completes(root: &Root, mut session: Session) {
         .press("ack-memory get plat\t > found\n")
         .press("ack-memory query -s platf\t --json > named\n")
         .press("ack-memory approve ack_c0\t --because tried\n")
-        .expect("undo: ack-memory undo")
-        .press("exit\n");
+        .answer("undo: ack-memory undo", "exit\n");
     let (_, screen) = session.end();
     let found = fs::read_to_string(found).unwrap_or_default();
     assert!(found.contains("Use one runner"), "{found}\n{screen}");

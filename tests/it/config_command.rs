@@ -4,23 +4,23 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::{Outcome, ack, binary, run};
-use crate::support::Root;
+use crate::support::{Root, read_text, write_file};
 use crate::terminal::Session;
 
 /// An editor that writes a text into the file, or the next one of several.
 fn editor(folder: &Path, texts: &[&str]) -> String {
     for (number, text) in texts.iter().enumerate() {
-        std::fs::write(folder.join(format!("{number}.toml")), text).unwrap();
+        write_file(folder.join(format!("{number}.toml")), text);
     }
     let script = folder.join("editor");
     let body = format!(
         "#!/bin/sh\ncd '{}'\nnext=$(ls [0-9].toml | head -n 1)\nmv \"$next\" \"$1\"\n",
         folder.display()
     );
-    std::fs::write(&script, body).unwrap();
+    write_file(&script, body);
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
     script.display().to_string()
 }
@@ -37,7 +37,7 @@ fn edit(root: &Root, editor: &str) -> Outcome {
 fn config_path_show_and_schema_report_the_effective_settings() {
     let root = Root::new();
     let path = root.path().join("config.toml");
-    std::fs::write(&path, "[limits]\ntokens = 700\n").unwrap();
+    write_file(&path, "[limits]\ntokens = 700\n");
     let output = ack(root.path(), &["config", "path"]).ok();
     assert_eq!(output.trim(), path.to_str().unwrap());
     let output = ack(root.path(), &["config", "show"]).ok();
@@ -58,18 +58,18 @@ fn config_path_show_and_schema_report_the_effective_settings() {
     };
     assert_eq!(of("limits.seconds")["source"], "default");
     let schema: Value = ack(root.path(), &["config", "schema"]).json();
-    let kept = std::fs::read_to_string("schemas/config.json").unwrap();
+    let kept = read_text("schemas/config.json");
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(schema["properties"], kept["properties"]);
     // The path of a broken file is printed anyway.
-    std::fs::write(&path, "= nonsense").unwrap();
+    write_file(&path, "= nonsense");
     ack(root.path(), &["config", "path"]).ok();
     for arguments in [&["config", "show"][..], &[], &["setup", "--dry-run"]] {
         let error = ack(root.path(), arguments).fails(1);
         for command in ["config edit`", "doctor`"] {
             assert!(error.contains(command), "{arguments:?}: {error}");
         }
-        assert!(!error.contains("docs/"), "{error}");
+        assert_lacks!(error, "docs/");
     }
 }
 
@@ -83,10 +83,7 @@ fn config_edit_without_a_terminal_needs_a_named_editor() {
         .arg(root.path())
         .args(["config", "edit"]);
     let error = run(&mut command).fails(2);
-    assert!(
-        error.contains("EDITOR") && error.contains("config path"),
-        "{error}"
-    );
+    assert_contains!(error, "EDITOR", "config path");
     // If the file cannot be written, the editor is not even opened.
     std::fs::set_permissions(root.path(), PermissionsExt::from_mode(0o555)).unwrap();
     let is_root = tempfile::NamedTempFile::new_in(root.path()).is_ok();
@@ -95,10 +92,8 @@ fn config_edit_without_a_terminal_needs_a_named_editor() {
         root.path().join("opened"),
     );
     let mut command = binary();
-    command.env(
-        "EDITOR",
-        format!("touch {}; true", tools.path().join("opened").display()),
-    );
+    let text = format!("touch {}; true", tools.path().join("opened").display());
+    command.env("EDITOR", text);
     command
         .arg("--root")
         .arg(root.path())
@@ -127,11 +122,11 @@ fn config_edit_saves_only_valid_settings() {
         "[tools]\nset = \"nothing\"\n",
     ] {
         let output = edit(&root, &editor(tools.path(), &[bad])).fails(1);
-        assert!(output.contains(path.to_str().unwrap()), "{output}");
+        assert_contains!(output, path.to_str().unwrap());
         assert_eq!(content().as_deref(), Some(good), "{bad}");
     }
     let output = edit(&root, &editor(tools.path(), &[good])).ok();
-    assert!(output.contains("nothing was changed"), "{output}");
+    assert_contains!(output, "nothing was changed");
     edit(&root, "false").fails(1);
     edit(&root, &editor(tools.path(), &["[limits]\ntokens = 900\n"])).ok();
     let mode = path.metadata().unwrap().permissions().mode() & 0o777;
@@ -155,15 +150,15 @@ fn config_edit_asks_about_invalid_settings_at_a_terminal() {
     let mut terminal = start(&[bad, good]);
     terminal.expect("limts").expect("Edit again").press("e\n");
     assert_eq!(terminal.end().0, Some(0));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
+    assert_eq!(read_text(&path), good);
     let mut terminal = start(&[bad]);
     terminal.expect("Edit again").press("discard\n");
     assert_eq!(terminal.end().0, Some(1));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
+    assert_eq!(read_text(&path), good);
     let mut terminal = start(&[bad]);
     terminal.expect("Edit again").press("k\n");
     assert_eq!(terminal.end().0, Some(0));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), bad);
+    assert_eq!(read_text(&path), bad);
 }
 
 #[test]
@@ -193,16 +188,13 @@ fn without_a_command_the_current_project_and_scope_are_shown() {
         "57 in 4 scopes, 10 waiting",
         " query WORDS",
     ] {
-        assert!(output.contains(part), "{part}: {output}");
+        assert_contains!(output, part);
     }
     let answer = alone(root.path(), true).json();
-    assert_eq!(
-        (&answer["current_scope"], &answer["memories"]),
-        (&json!("ledger-api"), &json!(57))
-    );
+    assert_eq!(answer["current_scope"], "ledger-api");
+    assert_eq!(answer["memories"], 57);
     let empty = Root::new();
-    let output = alone(empty.path(), false).ok();
-    assert!(output.contains(" setup  ·"), "{output}");
+    assert_contains!(alone(empty.path(), false).ok(), " setup  ·");
 }
 
 #[test]

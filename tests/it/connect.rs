@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, binary, run};
-use crate::support::fingerprint;
+use crate::support::{fingerprint, read_text, write_file};
 
 pub const CLIENTS: [&str; 19] = [
     "claude-code",
@@ -36,12 +36,7 @@ pub struct Home(pub TempDir);
 
 impl Home {
     pub fn new() -> Self {
-        Self(
-            tempfile::Builder::new()
-                .prefix("ack-home-")
-                .tempdir()
-                .unwrap(),
-        )
+        Self(TempDir::with_prefix("ack-home-").unwrap())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -51,7 +46,7 @@ impl Home {
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        write_file(&path, text);
         path
     }
 
@@ -70,12 +65,8 @@ impl Home {
 
     /// A program that finds this home and no other clients of the machine.
     pub fn prepared(&self, mut command: Command) -> Command {
-        for variable in [
-            "XDG_CONFIG_HOME",
-            "CLAUDE_CONFIG_DIR",
-            "CODEX_HOME",
-            "COPILOT_HOME",
-        ] {
+        let variables = "XDG_CONFIG_HOME CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME";
+        for variable in variables.split(' ') {
             command.env_remove(variable);
         }
         command
@@ -144,14 +135,10 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
     for client in CLIENTS {
         let home = Home::new();
         let shown = home.run(&["connect", client]).ok();
-        assert!(
-            shown.contains("nothing was written") && shown.contains("ack-memory"),
-            "{shown}"
-        );
-        assert!(
-            home.run(&["connect", client, "--dry-run", "--yes"])
-                .ok()
-                .contains("nothing was written")
+        assert_contains!(shown, "nothing was written", "ack-memory");
+        assert_contains!(
+            home.run(&["connect", client, "--dry-run", "--yes"]).ok(),
+            "nothing was written"
         );
         assert!(contents(home.0.path()).is_empty(), "{client}");
 
@@ -159,13 +146,13 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
             .ok();
         let text = home.read(home.settings(client));
         for part in ["ack-memory", "--root", ".ack-mem", "serve"] {
-            assert!(text.contains(part), "{client}: {text}");
+            assert_contains!(text, part; "{client}");
         }
         let connected = contents(home.0.path());
         let again = home
             .run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
             .ok();
-        assert!(again.contains("already connected"), "{again}");
+        assert_contains!(again, "already connected");
         assert_eq!(contents(home.0.path()), connected, "{client}");
 
         home.run(&["disconnect", client, "--yes"]).ok();
@@ -182,10 +169,9 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
             "{client}: {:?}",
             contents(home.0.path())
         );
-        assert!(
-            home.run(&["disconnect", client, "--yes"])
-                .ok()
-                .contains("not connected")
+        assert_contains!(
+            home.run(&["disconnect", client, "--yes"]).ok(),
+            "not connected"
         );
     }
 }
@@ -196,10 +182,8 @@ fn a_hook_is_omitted_on_request() {
     home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"])
         .ok();
     let rule = json!({ "deny": ["Edit(~/.ack-mem/**)"] });
-    assert_eq!(
-        home.json(".claude/settings.json"),
-        json!({ "permissions": rule })
-    );
+    let found = home.json(".claude/settings.json");
+    assert_eq!(found, json!({ "permissions": rule }));
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let hooks = &home.json(".claude/settings.json")["hooks"];
     assert_eq!(hooks.as_object().unwrap().len(), 2, "{hooks}");
@@ -212,8 +196,7 @@ fn a_second_connection_replaces_the_first() {
         home.run(&["--root", root, "connect", "gemini", "--yes"])
             .ok();
     }
-    let text = home.read(".gemini/settings.json");
-    assert!(!text.contains("/first"), "{text}");
+    assert_lacks!(home.read(".gemini/settings.json"), "/first");
     assert_eq!(
         home.json(".gemini/settings.json")["hooks"]["SessionStart"]
             .as_array()
@@ -243,12 +226,12 @@ fn an_ambiguous_file_is_left_alone() {
         home.write(home.settings(client), text);
         let before = contents(home.0.path());
         let error = home.run(&["connect", client, "--yes"]).fails(1);
-        assert!(error.contains("was not changed: "), "{text}: {error}");
+        assert_contains!(error, "was not changed: "; "{text}");
         assert_eq!(contents(home.0.path()), before, "{text}");
     }
     let home = Home::new();
     let path = home.write(".claude.json", "");
-    std::fs::write(&path, b"{\"a\": \"\xff\"}").unwrap();
+    write_file(&path, b"{\"a\": \"\xff\"}");
     home.run(&["connect", "claude-code", "--yes"]).fails(1);
     // If one of two files cannot be changed, neither is.
     let home = Home::new();
@@ -280,7 +263,7 @@ fn a_project_can_be_connected_alone() {
         assert!(contents(home.0.path()).is_empty(), "{client}");
     }
     let error = home.run(&["connect", "claude-desktop", "--here"]).fails(2);
-    assert!(error.contains("claude-code, codex"), "{error}");
+    assert_contains!(error, "claude-code, codex");
 }
 
 #[test]
@@ -294,17 +277,12 @@ fn tools_are_allowed_by_default_and_the_permission_is_removed_on_disconnect() {
         .ok();
     assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)"]));
     let shown = home.run(&["connect", "claude-code"]);
-    assert!(
-        shown.err.contains("permissions.allow") && shown.err.contains("--no-allow"),
-        "{shown:?}"
-    );
-    assert!(shown.out.contains("mcp__ack-memory"), "{shown:?}");
+    assert_contains!(shown.err, "permissions.allow", "--no-allow");
+    assert_contains!(shown.out, "mcp__ack-memory");
     home.run(&["connect", "claude-code", "--yes", "--surface", "siftcoder"])
         .ok();
-    assert_eq!(
-        home.json(name)["permissions"]["allow"],
-        json!(["Bash(ls)", "mcp__ack-memory"])
-    );
+    let found = &home.json(name)["permissions"]["allow"];
+    assert_eq!(*found, json!(["Bash(ls)", "mcp__ack-memory"]));
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(name), before);
 
@@ -312,10 +290,8 @@ fn tools_are_allowed_by_default_and_the_permission_is_removed_on_disconnect() {
     let own = "{\"permissions\":{\"allow\":[\"mcp__ack-memory\"]}}";
     home.write(name, own);
     home.run(&["connect", "claude-code", "--yes"]).ok();
-    assert_eq!(
-        home.json(name)["permissions"]["allow"],
-        json!(["mcp__ack-memory"])
-    );
+    let found = &home.json(name)["permissions"]["allow"];
+    assert_eq!(*found, json!(["mcp__ack-memory"]));
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(name), own);
 
@@ -339,15 +315,13 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
         "[upstream.files]\ncommand = [\"files\"]\ntools = { write_file = \"write_file\" }\n",
     );
     let shown = home.run(&["--root", root, "connect", "claude-code", "--yes"]);
-    assert!(shown.err.contains("[upstream]"), "{shown:?}");
+    assert_contains!(shown.err, "[upstream]");
     let rules = ["get_context", "get_memory", "list_scopes", "query_memories"]
         .map(|tool| format!("mcp__ack-memory__{tool}"));
-    assert_eq!(
-        home.json(".claude/settings.json")["permissions"]["allow"],
-        json!(rules)
-    );
+    let found = &home.json(".claude/settings.json")["permissions"]["allow"];
+    assert_eq!(*found, json!(rules));
     let shown = home.run(&["--root", root, "connect", "gemini", "--yes"]);
-    assert!(shown.err.contains("`trust`"), "{shown:?}");
+    assert_contains!(shown.err, "`trust`");
     assert!(
         home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]
             .get("trust")
@@ -380,7 +354,7 @@ fn the_rule_against_writing_follows_the_root_and_goes_with_the_rest() {
             assert_eq!(denied(&home), expected);
             // Nothing to do again.
             let again = home.run(&[&connect[..], more, &["--yes"]].concat()).ok();
-            assert!(again.contains("already connected"), "{again}");
+            assert_contains!(again, "already connected");
         }
         // Without the flag: the entry says which root it was.
         home.run(&["disconnect", "claude-code", "--yes"]).ok();
@@ -420,26 +394,17 @@ fn a_hook_that_does_nothing_in_a_client_is_named() {
     ] {
         for _ in 0..2 {
             let shown = home.run(&["connect", client, "--prompt-hook", "--edit-hook", "--yes"]);
-            assert_eq!(
-                shown.err.contains("--prompt-hook does nothing"),
-                prompt,
-                "{shown:?}"
-            );
-            assert_eq!(
-                shown.err.contains("--edit-hook does nothing"),
-                edit,
-                "{shown:?}"
-            );
+            let found = shown.err.contains("--prompt-hook does nothing");
+            assert_eq!(found, prompt, "{shown:?}");
+            let found = shown.err.contains("--edit-hook does nothing");
+            assert_eq!(found, edit, "{shown:?}");
         }
         let shown = home.run(&["connect", client]);
-        assert!(!shown.err.contains("does nothing"), "{client}: {shown:?}");
+        assert_lacks!(shown.err, "does nothing"; "{client}");
     }
     // Droid calls the hook where there is a person.
-    assert!(home.read(".factory/settings.json").contains("user-prompt"));
-    assert!(
-        home.read(".copilot/hooks/ack-memory.json")
-            .contains("pre-tool-use")
-    );
+    assert_contains!(home.read(".factory/settings.json"), "user-prompt");
+    assert_contains!(home.read(".copilot/hooks/ack-memory.json"), "pre-tool-use");
 }
 
 #[test]
@@ -459,7 +424,7 @@ fn the_hooks_of_codex_have_a_name_and_an_existing_one_is_not_changed() {
     ] } });
     home.write(".codex/hooks.json", &old.to_string());
     let again = home.run(&["connect", "codex", "--yes"]).ok();
-    assert!(again.contains("already connected"), "{again}");
+    assert_contains!(again, "already connected");
     assert_eq!(home.json(".codex/hooks.json"), old);
 }
 
@@ -469,12 +434,9 @@ fn repository(home: &Home) -> (PathBuf, String) {
     for part in [".git/objects", ".git/refs/heads", "src/deep"] {
         std::fs::create_dir_all(root.join(part)).unwrap();
     }
-    std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    std::fs::write(
-        root.join(".git/config"),
-        "[core]\n\trepositoryformatversion = 0\n",
-    )
-    .unwrap();
+    write_file(root.join(".git/HEAD"), "ref: refs/heads/main\n");
+    let text = "[core]\n\trepositoryformatversion = 0\n";
+    write_file(root.join(".git/config"), text);
     let inside = root.join("src/deep").to_str().unwrap().to_owned();
     (root, inside)
 }
@@ -519,23 +481,20 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
         for name in shared {
             let text = std::fs::read_to_string(root.join(name))
                 .unwrap_or_else(|error| panic!("{client}: {name}: {error}"));
-            assert!(text.contains("ack-memory"), "{client}: {text}");
+            assert_contains!(text, "ack-memory"; "{client}");
             for machine in [
                 home.0.path().to_str().unwrap(),
                 std::env!("CARGO_BIN_EXE_ack-memory"),
                 "/srv",
                 "--root",
             ] {
-                assert!(!text.contains(machine), "{client}: {machine} is in {text}");
+                assert_lacks!(text, machine; "{client}: {machine} is in");
             }
         }
         assert!(contents(Path::new(&inside)).is_empty(), "{client}");
         if client == "codex" {
-            let text = std::fs::read_to_string(root.join(".codex/config.toml")).unwrap();
-            assert!(
-                text.contains("env_vars = [\"ACK_MEM_PATH\""),
-                "it passes on no others: {text}"
-            );
+            let text = read_text(root.join(".codex/config.toml"));
+            assert_contains!(text, "env_vars = [\"ACK_MEM_PATH\""; "it passes on no others");
         }
         home.run(&["-C", &inside, "disconnect", client, "--here", "--yes"])
             .ok();
@@ -566,16 +525,13 @@ fn a_program_on_the_path_is_configured_by_its_name() {
     assert_eq!(command("gemini"), "ack-memory");
     assert_eq!(command("cursor"), link.to_str().unwrap());
     let here = connect(&["-C", &inside, "connect", "claude-code", "--here", "--yes"]);
-    assert!(!here.err.contains("PATH"), "{here:?}");
-    let server: Value =
-        serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
+    assert_lacks!(here.err, "PATH");
+    let server: Value = serde_json::from_str(&read_text(root.join(".mcp.json"))).unwrap();
     let expected = json!({ "type": "stdio", "command": "ack-memory", "args": ["serve"] });
     assert_eq!(server["mcpServers"]["ack-memory"], expected);
     // A file that only this machine reads names its root, and enables the project's server.
-    let local: Value = serde_json::from_str(
-        &std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap(),
-    )
-    .unwrap();
+    let local: Value =
+        serde_json::from_str(&read_text(root.join(".claude/settings.local.json"))).unwrap();
     assert!(
         local["hooks"]["SessionStart"][0]["hooks"][0]["command"]
             .as_str()
@@ -595,48 +551,39 @@ fn duplicate_entries_are_reported() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         outcome.err
     };
-    home.write(
-        ".claude/settings.json",
-        "{\"enabledPlugins\":{\"ack-memory@team\":true}}",
-    );
-    assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
+    let text = "{\"enabledPlugins\":{\"ack-memory@team\":true}}";
+    home.write(".claude/settings.json", text);
+    assert_contains!(connect(&[]), "claude plugin disable ack-memory@team");
     // It contains the server as well, whatever the hooks, and even if everything is connected
     // already.
-    assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
-    assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
+    assert_contains!(connect(&["--no-hook", "--yes"]), "plugin disable");
+    assert_contains!(connect(&["--no-hook", "--yes"]), "plugin disable");
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    home.write(
-        ".claude/settings.json",
-        "{\"enabledPlugins\":{\"ack-memory@team\":false}}",
-    );
-    assert!(!connect(&["--yes"]).contains("plugin"));
-    assert!(connect(&["--here"]).contains("get the memories twice"));
-    assert!(!connect(&["--here", "--no-hook"]).contains("get the memories twice"));
+    let text = "{\"enabledPlugins\":{\"ack-memory@team\":false}}";
+    home.write(".claude/settings.json", text);
+    assert_lacks!(connect(&["--yes"]), "plugin");
+    assert_contains!(connect(&["--here"]), "get the memories twice");
+    assert_lacks!(connect(&["--here", "--no-hook"]), "get the memories twice");
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    assert!(!connect(&["--here", "--yes"]).contains("get the memories twice"));
-    assert!(connect(&[]).contains("get the memories twice"));
+    assert_lacks!(connect(&["--here", "--yes"]), "get the memories twice");
+    assert_contains!(connect(&[]), "get the memories twice");
 }
 
 #[test]
 fn connect_says_that_codex_asks_for_trust_in_a_new_hook() {
     let home = Home::new();
-    assert!(
-        home.run(&["connect", "codex", "--yes"])
-            .ok()
-            .contains("trusted")
-    );
-    assert!(
-        !home
-            .run(&[
-                "--root",
-                "/elsewhere",
-                "connect",
-                "codex",
-                "--yes",
-                "--no-hook"
-            ])
-            .ok()
-            .contains("trusted")
+    assert_contains!(home.run(&["connect", "codex", "--yes"]).ok(), "trusted");
+    assert_lacks!(
+        home.run(&[
+            "--root",
+            "/elsewhere",
+            "connect",
+            "codex",
+            "--yes",
+            "--no-hook"
+        ])
+        .ok(),
+        "trusted"
     );
 }
 

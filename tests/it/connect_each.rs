@@ -23,17 +23,13 @@ fn connect_asks_before_it_reads_an_answer() {
     let mut terminal = start("out");
     terminal.expect("Write this? [y/N] ").press("yes\n");
     assert_eq!(terminal.end().0, Some(0));
-    assert!(home.read(".gemini/settings.json").contains("ack-memory"));
-    assert!(
-        home.read("out").contains("gemini is connected"),
-        "the question does not stand in the output"
-    );
+    assert_contains!(home.read(".gemini/settings.json"), "ack-memory");
+    assert_contains!(home.read("out"), "gemini is connected"; "the question does not stand in the output");
     let mut command = home.prepared(binary());
     command.args(["disconnect", "gemini"]);
     let mut terminal = Session::start(command);
     terminal
-        .expect("Write this? [y/N] ")
-        .press("y\n")
+        .answer("Write this? [y/N] ", "y\n")
         .expect("gemini is disconnected");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!home.path(".gemini").exists());
@@ -42,8 +38,7 @@ fn connect_asks_before_it_reads_an_answer() {
 #[test]
 fn connect_without_a_client_offers_every_installed_one() {
     let home = Home::new();
-    let none = home.run(&["connect"]).ok();
-    assert!(none.contains("no known client is installed"), "{none}");
+    assert_contains!(home.run(&["connect"]).ok(), "no known client is installed");
     home.write(".claude.json", "{}");
     home.write(".codex/config.toml", "model = \"x\"\n");
     home.write(".kiro/steering/a.md", "x");
@@ -55,35 +50,25 @@ fn connect_without_a_client_offers_every_installed_one() {
     };
     let before = contents(home.0.path());
     let shown = run(&mut command(&["connect"])).ok();
-    assert!(
-        shown.starts_with("installed: claude-code, codex, opencode, kiro\n"),
-        "{shown}"
-    );
+    let said = "installed: claude-code, codex, opencode, kiro\n";
+    assert!(shown.starts_with(said), "{shown}");
     assert_eq!(contents(home.0.path()), before);
     let mut terminal = Session::start(command(&["connect"]));
-    terminal
-        .expect("quit it first")
-        .expect("[y/N] ")
-        .press("y\n");
+    terminal.expect("quit it first").answer("[y/N] ", "y\n");
     // A client that cannot be changed does not stop the others.
     terminal.expect("claude-code is connected");
     terminal
-        .expect("[y/N] ")
-        .press("n\n")
+        .answer("[y/N] ", "n\n")
         .expect("nothing was written");
     terminal
-        .expect("[y/N] ")
-        .press("y\n")
+        .answer("[y/N] ", "y\n")
         .expect("opencode is connected");
-    terminal
-        .expect("[y/N] ")
-        .press("y\n")
-        .expect("kiro is connected");
+    terminal.answer("[y/N] ", "y\n").expect("kiro is connected");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(home.read(".codex/config.toml"), "model = \"x\"\n");
     home.write(".codex/config.toml", "model = \n");
     let all = run(&mut command(&["connect", "--yes"]));
-    assert!(all.err.contains("config.toml"), "{all:?}");
+    assert_contains!(all.err, "config.toml");
     assert_eq!(all.code, Some(1));
-    assert!(all.out.contains("kiro is already connected"), "{all:?}");
+    assert_contains!(all.out, "kiro is already connected");
 }

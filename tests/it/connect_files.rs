@@ -163,9 +163,7 @@ fn a_foreign_entry_is_neither_overwritten_nor_removed() {
         home.write(name, before);
         for arguments in [&["connect", client, "--yes"][..], &["connect", client]] {
             let error = home.run(arguments).fails(1);
-            for part in [named, "`ack-memory`", "--replace"] {
-                assert!(error.contains(part), "{client}: {part}: {error}");
-            }
+            assert_contains!(error, named, "`ack-memory`", "--replace"; "{client}");
         }
         let shown = home.run(&["disconnect", client, "--yes"]);
         assert!(shown.err.contains(named), "{client}: {shown:?}");
@@ -232,11 +230,8 @@ fn a_file_that_connect_did_not_make_is_never_removed() {
         let name = home.settings(client);
         home.write(name, &before);
         home.run(&["disconnect", client, "--yes"]).ok();
-        assert_eq!(
-            home.read(name).replace(['\n', ' '], ""),
-            left.replace('\n', ""),
-            "{client}"
-        );
+        let found = home.read(name).replace(['\n', ' '], "");
+        assert_eq!(found, left.replace('\n', ""), "{client}");
         // Nor if connect only changed an existing entry, of which there is a backup.
         home.write(name, &before);
         home.run(&["connect", client, "--yes"]).ok();
@@ -329,10 +324,8 @@ fn comments_next_to_our_entry_and_a_reformatted_file_are_kept() {
     // A client writes its file in its own form; the user's empty objects stay.
     let home = Home::new();
     let name = home.settings("gemini");
-    home.write(
-        name,
-        "{\"mcpServers\":{},\"hooks\":{\"SessionStart\":[]},\"a\":[1,2]}",
-    );
+    let content = "{\"mcpServers\":{},\"hooks\":{\"SessionStart\":[]},\"a\":[1,2]}";
+    home.write(name, content);
     home.run(&["connect", "gemini", "--yes"]).ok();
     let mut settings = home.json(name);
     settings["a"] = json!([1, 2, 3]);
@@ -423,11 +416,8 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
     ]))
     .ok();
     let mut settings = home.json(".claude/settings.json");
-    assert_eq!(
-        settings["hooks"]["SessionStart"].as_array().unwrap().len(),
-        2,
-        "{settings}"
-    );
+    let found = settings["hooks"]["SessionStart"].as_array().unwrap().len();
+    assert_eq!(found, 2, "{settings}");
     settings["model"] = json!("m");
     home.write(".claude/settings.json", &settings.to_string());
     // By the program under its own name.
@@ -503,10 +493,8 @@ fn every_byte_is_restored_for_every_line_ending() {
                     "{client}: {after:?}"
                 );
             }
-            assert_eq!(
-                before.starts_with('\u{feff}'),
-                after.starts_with('\u{feff}')
-            );
+            let found = before.starts_with('\u{feff}');
+            assert_eq!(found, after.starts_with('\u{feff}'));
             assert_eq!(home.read(&kept(name)), before, "{client}");
             // The backup is the text from before the first connection, however often `connect`
             // runs.
@@ -539,11 +527,8 @@ fn a_backup_survives_a_second_connect() {
     for more in [&["--no-hook"][..], &[], &["--prompt-hook"]] {
         home.run(&[&["connect", "claude-code", "--yes"][..], more].concat())
             .ok();
-        assert_eq!(
-            home.read(&kept(".claude/settings.json")),
-            before,
-            "{more:?}"
-        );
+        let found = home.read(&kept(".claude/settings.json"));
+        assert_eq!(found, before, "{more:?}");
     }
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(".claude/settings.json"), before);
@@ -583,11 +568,8 @@ fn links_and_file_modes_survive_connect_and_disconnect() {
         );
         home.run(&["disconnect", client, "--yes"]).ok();
         assert!(home.path(name).is_symlink(), "{client}");
-        assert_eq!(
-            (mode(), home.read("dotfiles/settings").as_str()),
-            (0o640, before),
-            "{client}"
-        );
+        assert_eq!(mode(), 0o640, "{client}");
+        assert_eq!(home.read("dotfiles/settings").as_str(), before, "{client}");
         // The link and what it leads to.
         assert_eq!(contents(home.0.path()).len(), 2, "{client}");
     }
@@ -601,10 +583,7 @@ fn an_unwritable_file_is_reported_and_nothing_is_partly_changed() {
     let path = home.write(".claude/settings.json", "{}\n");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     let error = home.run(&["connect", "claude-code", "--yes"]).fails(1);
-    assert!(
-        error.contains("read-only") && error.contains("settings.json"),
-        "{error}"
-    );
+    assert_contains!(error, "read-only", "settings.json");
     assert!(!home.path(".claude.json").exists());
     assert_eq!(home.read(".claude/settings.json"), "{}\n");
 
@@ -614,7 +593,7 @@ fn an_unwritable_file_is_reported_and_nothing_is_partly_changed() {
         std::fs::create_dir_all(home.path(link).parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(home.path("nowhere/at/all"), home.path(link)).unwrap();
         let error = home.run(&["connect", "claude-code", "--yes"]).fails(1);
-        assert!(error.contains(".claude"), "{error}");
+        assert_contains!(error, ".claude");
         assert!(!home.path(".claude.json").exists(), "{link}");
         assert!(home.path(link).is_symlink());
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::connect::{Home, contents};
+use crate::support::{read_text, write_file};
 
 /// The files that `connect --here` writes, by client.
 const FILES: [(&str, &str); 17] = [
@@ -41,9 +42,9 @@ impl Clone {
         let (repository, private) = (home.path("src/clone"), home.path("private"));
         fs::create_dir_all(repository.join(".git/objects")).unwrap();
         fs::create_dir_all(repository.join(".git/refs/heads")).unwrap();
-        fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        write_file(repository.join(".git/HEAD"), "ref: refs/heads/main\n");
         fs::create_dir_all(&private).unwrap();
-        fs::write(private.join("profile"), "alias = 1\n").unwrap();
+        write_file(private.join("profile"), "alias = 1\n");
         Self {
             home,
             repository,
@@ -70,10 +71,7 @@ impl Clone {
         let before = contents(self.home.0.path());
         for flag in ["--dry-run", "--yes"] {
             let error = self.run(&[command, client, flag]).fails(1);
-            assert!(
-                error.contains(said) && error.contains("was not changed"),
-                "{client} {flag}: {error}"
-            );
+            assert_contains!(error, said, "was not changed"; "{client} {flag}");
             assert_eq!(contents(self.home.0.path()), before, "{client} {flag}");
         }
     }
@@ -121,14 +119,12 @@ fn a_backup_is_not_written_through_a_link() {
             let path = clone.repository.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             if client == "codex" && file.ends_with("toml") {
-                fs::write(&path, "model = \"m\"\n").unwrap();
+                write_file(&path, "model = \"m\"\n");
             } else {
-                fs::write(&path, "{}\n").unwrap();
+                write_file(&path, "{}\n");
             }
-            clone.link(
-                &clone.private.join(there),
-                &format!("{file}.before-ack-memory"),
-            );
+            let text = format!("{file}.before-ack-memory");
+            clone.link(&clone.private.join(there), &text);
             clone.is_refused("connect", client, "is a link");
         }
     }
@@ -155,7 +151,7 @@ fn disconnect_changes_nothing_behind_a_link_either() {
 fn a_link_to_another_file_of_the_repository_is_followed() {
     let clone = Clone::new();
     let shared = clone.repository.join(".mcp.json");
-    fs::write(&shared, "{}\n").unwrap();
+    write_file(&shared, "{}\n");
     clone.link(Path::new("../.mcp.json"), ".cursor/mcp.json");
     clone.link(Path::new("tools/qwen"), ".qwen");
     fs::create_dir_all(clone.repository.join("tools/qwen")).unwrap();
@@ -163,10 +159,10 @@ fn a_link_to_another_file_of_the_repository_is_followed() {
     for client in ["cursor", "qwen"] {
         clone.run(&["connect", client, "--yes"]).ok();
     }
-    assert!(fs::read_to_string(&shared).unwrap().contains("ack-memory"));
+    assert_contains!(read_text(&shared), "ack-memory");
     assert!(clone.repository.join(".cursor/mcp.json").is_symlink());
     let qwen = clone.repository.join("tools/qwen/settings.json");
-    assert!(fs::read_to_string(qwen).unwrap().contains("ack-memory"));
+    assert_contains!(read_text(qwen), "ack-memory");
     for client in ["cursor", "qwen"] {
         clone.run(&["disconnect", client, "--yes"]).ok();
     }
@@ -177,13 +173,12 @@ fn a_link_to_another_file_of_the_repository_is_followed() {
 fn another_name_of_the_same_file_is_mentioned_and_not_changed() {
     let clone = Clone::new();
     let other = clone.private.join("settings");
-    fs::write(&other, "{}\n").unwrap();
+    write_file(&other, "{}\n");
     fs::hard_link(&other, clone.repository.join(".mcp.json")).unwrap();
     for flag in ["--dry-run", "--yes"] {
         let shown = clone.run(&["connect", "claude-code", flag]);
-        assert!(shown.err.contains("hard link"), "{flag}: {shown:?}");
-        assert_eq!(fs::read_to_string(&other).unwrap(), "{}\n", "{flag}");
+        assert_contains!(shown.err, "hard link"; "{flag}");
+        assert_eq!(read_text(&other), "{}\n", "{flag}");
     }
-    let written = fs::read_to_string(clone.repository.join(".mcp.json")).unwrap();
-    assert!(written.contains("ack-memory"), "{written}");
+    assert_contains!(read_text(clone.repository.join(".mcp.json")), "ack-memory");
 }

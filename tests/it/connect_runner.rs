@@ -29,8 +29,7 @@ impl Cached {
             put(&folder.join("ack-memory"));
         }
         for runner in ["npx", "uvx", "pipx"] {
-            let path = home.write(&format!("bin/{runner}"), "#!/bin/sh\n");
-            executable(&path);
+            executable(&home.write(&format!("bin/{runner}"), "#!/bin/sh\n"));
         }
         let path = std::env::join_paths([folder, home.path("bin")]).unwrap();
         Self {
@@ -144,7 +143,7 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
         let before = contents(cached.home.0.path());
 
         let outcome = cached.run(&["connect", "claude-code", "--yes"]);
-        assert!(outcome.err.contains("install it"), "{outcome:?}");
+        assert_contains!(outcome.err, "install it");
         outcome.ok();
         let entry = cached.entry("claude-code");
         assert_eq!(entry["command"], runner);
@@ -164,16 +163,16 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
         // A command that is printed can be typed.
         let outcome = cached.run(&["query", "lock"]).fails(1);
         let typed = command.replace("-y ", "") + "setup";
-        assert!(outcome.contains(&format!("`{typed}`")), "{outcome}");
+        assert_contains!(outcome, &format!("`{typed}`"));
 
         // Both are recognised again: by `connect`, by `doctor` and by `disconnect`.
         let again = cached.run(&["connect", "claude-code", "--yes"]).ok();
-        assert!(again.contains("already connected"), "{again}");
+        assert_contains!(again, "already connected");
         let doctor = cached.run(&["doctor"]);
         for line in ["Claude Code", "Cursor"] {
             let line = doctor.out.lines().find(|text| text.contains(line));
             let line = line.unwrap_or_else(|| panic!("{doctor:?}"));
-            assert!(line.contains("connected, session hook on"), "{line}");
+            assert_contains!(line, "connected, session hook on");
         }
         for client in ["claude-code", "cursor"] {
             cached.run(&["disconnect", client, "--yes"]).ok();
@@ -189,7 +188,7 @@ fn a_runner_that_is_not_on_the_path_is_not_written() {
     assert_eq!(cached.entry("claude-code")["command"], "pipx");
     let cached = cached.without("bin/pipx");
     let error = cached.run(&["connect", "claude-code", "--yes"]).fails(1);
-    assert!(error.contains("is in a cache"), "{error}");
+    assert_contains!(error, "is in a cache");
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn a_project_is_connected_with_the_runner() {
     std::fs::create_dir_all(folder.join(".git")).unwrap();
     let inside = folder.to_str().unwrap();
     let outcome = cached.run(&["-C", inside, "connect", "claude-code", "--here", "--yes"]);
-    assert!(!outcome.err.contains("is not on the PATH"), "{outcome:?}");
+    assert_lacks!(outcome.err, "is not on the PATH");
     outcome.ok();
     let entry = &cached.home.json("project/.mcp.json")["mcpServers"]["ack-memory"];
     let expected = json!({ "type": "stdio", "command": "uvx", "args": ["ack-memory", "serve"] });
@@ -255,8 +254,7 @@ fn nothing_is_written_if_it_is_not_known_what_starts_the_program_again() {
         let before = contents(cached.home.0.path());
         for client in CLIENTS {
             let error = cached.run(&["connect", client, "--yes"]).fails(1);
-            assert!(error.contains("is in a cache"), "{error}");
-            assert!(error.contains("npm install --global"), "{error}");
+            assert_contains!(error, "is in a cache", "npm install --global");
         }
         assert_eq!(contents(cached.home.0.path()), before);
         // An entry that was written by another way of starting can be removed.

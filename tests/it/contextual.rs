@@ -4,10 +4,10 @@
 use ack_memory::Service;
 use serde_json::{Value, json};
 
-use crate::arguments::{call, call_as};
+use crate::arguments::call_as;
 use crate::cli::ack;
 use crate::query::bulk;
-use crate::support::{Root, memory, result_ids};
+use crate::support::{Ask, Root, result_ids, titled};
 
 const NOTES: [(&str, &str); 5] = [
     ("m1", "Lock the table and then drop the row"),
@@ -22,7 +22,7 @@ const NOTES: [(&str, &str); 5] = [
 
 fn root() -> Root {
     let root = Root::new();
-    let notes = NOTES.map(|(id, title)| memory(id, title, json!({})));
+    let notes = NOTES.map(|(id, title)| titled(id, title));
     bulk(&root, "alpha", &notes);
     root
 }
@@ -32,7 +32,7 @@ fn index(root: &Root, arguments: &[&str]) -> String {
 }
 
 fn embedder(root: &Root) -> Value {
-    let listed = call(&root.service(), "list_scopes", json!({ "scope": "alpha" })).unwrap();
+    let listed = root.service().scopes(json!({ "scope": "alpha" }));
     listed["scopes"][0]["index"]["embedder"].clone()
 }
 
@@ -44,7 +44,7 @@ fn contextual(rows: usize) -> String {
 /// The nearest memory to a text, with its cosine.
 fn nearest(service: &Service, text: &str) -> (String, f64) {
     let question = json!({ "query": text, "mode": "semantic", "explain": true });
-    let answer = call(service, "query_memories", question).unwrap();
+    let answer = service.find(question);
     let hit = &answer["results"][0];
     let legs = hit["explanation"]["legs"].as_array().unwrap();
     let semantic = legs.iter().find(|leg| leg["leg"] == "semantic").unwrap();
@@ -56,31 +56,25 @@ fn nearest(service: &Service, text: &str) -> (String, f64) {
 fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
     let root = root();
     let said = index(&root, &["--dry-run"]);
-    assert!(
-        said.contains("0 were unchanged; contextual vectors"),
-        "{said}"
-    );
+    assert_contains!(said, "0 were unchanged; contextual vectors");
     let said = index(&root, &[]);
-    assert!(
-        said.contains("5 rows were added, 0 removed, 0 were unchanged; contextual vectors"),
-        "{said}"
+    assert_contains!(
+        said,
+        "5 rows were added, 0 removed, 0 were unchanged; contextual vectors"
     );
     assert_eq!(embedder(&root), contextual(5));
     // Agents learn whether there is a table and how fresh it is.
     let listed = call_as(&root.service(), "list_scopes", json!({}), true).unwrap();
     let table = &listed["scopes"][0]["index"];
-    assert_eq!(
-        (&table["rows"], &table["coverage"]),
-        (&json!(5), &json!(1.0))
-    );
+    assert_eq!(table["rows"], 5);
+    assert_eq!(table["coverage"], json!(1.0));
     assert!(
         table["built_at"].is_string() && table.get("embedder").is_none(),
         "{table}"
     );
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
-    let said = index(&root, &["--encoder", "static"]);
-    assert!(!said.contains("contextual"), "{said}");
-    assert!(index(&root, &[]).contains("0 rows were added"));
+    assert_lacks!(index(&root, &["--encoder", "static"]), "contextual");
+    assert_contains!(index(&root, &[]), "0 rows were added");
     assert_eq!(embedder(&root), "static-minilm");
 }
 
@@ -88,10 +82,10 @@ fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
 fn a_new_table_of_more_than_5000_memories_is_static() {
     let root = Root::new();
     let notes: Vec<Value> = (0..5_001)
-        .map(|number| memory(&format!("m{number}"), &format!("Note {number}"), json!({})))
+        .map(|number| titled(&format!("m{number}"), &format!("Note {number}")))
         .collect();
     bulk(&root, "alpha", &notes);
-    assert!(!index(&root, &[]).contains("contextual"));
+    assert_lacks!(index(&root, &[]), "contextual");
     assert_eq!(embedder(&root), "static-minilm");
 }
 
@@ -100,27 +94,20 @@ fn a_contextual_table_is_extended_with_contextual_vectors_until_static_ones_are_
     let root = root();
     index(&root, &["--encoder", "static"]);
     let said = index(&root, &["--encoder", "contextual"]);
-    assert!(said.contains("5 rows were added"), "{said}");
+    assert_contains!(said, "5 rows were added");
     assert_eq!(embedder(&root), contextual(5));
-    bulk(
-        &root,
-        "alpha",
-        &[memory("m6", "Ports are numbers", json!({}))],
-    );
+    bulk(&root, "alpha", &[titled("m6", "Ports are numbers")]);
     let said = index(&root, &[]);
-    assert!(said.contains("1 row was added, 0 removed"), "{said}");
+    assert_contains!(said, "1 row was added, 0 removed");
     assert_eq!(embedder(&root), contextual(6));
     let said = index(&root, &["--rebuild"]);
-    assert!(said.contains("6 rows were added"), "{said}");
+    assert_contains!(said, "6 rows were added");
     assert_eq!(embedder(&root), contextual(6));
     let said = index(&root, &["--encoder", "static"]);
-    assert!(said.contains("6 rows were added"), "{said}");
-    assert!(
-        said.contains("rebuilt: the encoder was contextual"),
-        "{said}"
-    );
+    assert_contains!(said, "6 rows were added");
+    assert_contains!(said, "rebuilt: the encoder was contextual");
     assert_eq!(embedder(&root), "static-minilm");
-    assert!(index(&root, &[]).contains("0 rows were added"));
+    assert_contains!(index(&root, &[]), "0 rows were added");
 }
 
 #[test]
@@ -128,11 +115,7 @@ fn an_empty_scope_keeps_the_encoder_for_its_first_memories() {
     let root = Root::new();
     bulk(&root, "alpha", &[]);
     index(&root, &["--encoder", "contextual"]);
-    bulk(
-        &root,
-        "alpha",
-        &NOTES.map(|(id, title)| memory(id, title, json!({}))),
-    );
+    bulk(&root, "alpha", &NOTES.map(|(id, title)| titled(id, title)));
     index(&root, &[]);
     assert_eq!(embedder(&root), contextual(5));
 }
@@ -142,12 +125,11 @@ fn a_dry_run_counts_what_another_encoder_would_replace() {
     let root = root();
     index(&root, &["--encoder", "static"]);
     let would = |arguments: &[&str]| index(&root, &[&["--dry-run"], arguments].concat());
-    let said = would(&["--encoder", "contextual"]);
-    assert!(said.contains("5 rows would be added"), "{said}");
-    assert!(would(&["--encoder", "static"]).contains("0 rows would be added"));
+    assert_contains!(would(&["--encoder", "contextual"]), "5 rows would be added");
+    assert_contains!(would(&["--encoder", "static"]), "0 rows would be added");
     assert_eq!(embedder(&root), "static-minilm");
     index(&root, &["--encoder", "contextual"]);
-    assert!(would(&[]).contains("0 rows would be added"));
+    assert_contains!(would(&[]), "0 rows would be added");
 }
 
 #[test]
@@ -158,19 +140,18 @@ fn a_dry_run_over_an_existing_table_reports_no_error() {
         let outcome = ack(root.path(), &["index", "--all", "--dry-run"]);
         assert_eq!(outcome.err, "", "{encoder}");
         let said = outcome.ok();
-        assert!(said.contains("0 rows would be added"), "{encoder}: {said}");
-        assert!(!said.contains("rebuilt"), "{encoder}: {said}");
+        assert_contains!(said, "0 rows would be added"; "{encoder}");
+        assert_lacks!(said, "rebuilt"; "{encoder}");
     }
 }
 
 #[test]
 fn a_memory_without_known_words_has_no_vector() {
     let root = root();
-    let unknown = memory("m6", "\u{d55c}\u{ae00}", json!({}));
-    bulk(&root, "alpha", &[unknown]);
+    bulk(&root, "alpha", &[titled("m6", "\u{d55c}\u{ae00}")]);
     index(&root, &["--encoder", "contextual"]);
     let question = json!({ "query": "tables and rows", "mode": "semantic", "limit": 50 });
-    let found = result_ids(&call(&root.service(), "query_memories", question).unwrap());
+    let found = result_ids(&root.service().find(question));
     assert!(
         found.len() > 2 && !found.contains(&"m6".to_owned()),
         "{found:?}"
@@ -206,10 +187,11 @@ fn a_question_is_read_in_the_same_way_as_the_memories() {
 fn a_memory_that_the_table_lacks_is_found_beside_contextual_ones() {
     let root = root();
     index(&root, &["--encoder", "contextual"]);
-    let late = memory("m6", "Exit code 137 means that memory ran out", json!({}));
+    let late = titled("m6", "Exit code 137 means that memory ran out");
     bulk(&root, "alpha", &[late]);
-    let question = json!({ "query": "what does exit code 137 mean" });
-    let answer = call(&root.service(), "query_memories", question).unwrap();
+    let answer = root
+        .service()
+        .find(json!({ "query": "what does exit code 137 mean" }));
     assert_eq!(result_ids(&answer)[0], "m6", "{answer}");
 }
 
@@ -217,5 +199,5 @@ fn a_memory_that_the_table_lacks_is_found_beside_contextual_ones() {
 fn an_unknown_encoder_is_refused_with_the_known_ones() {
     let root = root();
     let refused = ack(root.path(), &["index", "--all", "--encoder", "deep"]).fails(2);
-    assert!(refused.contains("static, contextual"), "{refused}");
+    assert_contains!(refused, "static, contextual");
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use nix::sys::{signal::Signal, wait::WaitStatus};
-use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -19,7 +18,7 @@ use crate::mcp::{Server, command};
 #[cfg(target_os = "linux")]
 use crate::stepped::Stepped;
 use crate::store_support::Other;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, run_sql, write_file};
 
 /// A store that can only be read from a copy: a log whose shared memory is gone.
 fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
@@ -31,10 +30,7 @@ fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
             json!({ "narrative": "n".repeat(narrative) }),
         )],
     );
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch("PRAGMA journal_mode = wal")
-        .unwrap();
+    run_sql(&path, "PRAGMA journal_mode = wal");
     let mut other = Other::open(&path);
     other.sql(
         "INSERT INTO memories (id, title, status) VALUES ('m2', 'marker in the log', 'approved')",
@@ -121,10 +117,8 @@ fn a_private_copy_is_readable_only_by_its_owner_while_it_is_made() {
         false
     });
     assert!(matches!(process.status(), WaitStatus::Exited(_, 0)));
-    assert_eq!(
-        seen.into_iter().collect::<Vec<_>>(),
-        [(1, 0o700), (2, 0o600)]
-    );
+    let found = seen.into_iter().collect::<Vec<_>>();
+    assert_eq!(found, [(1, 0o700), (2, 0o600)]);
 }
 
 #[test]
@@ -144,18 +138,12 @@ fn a_server_leaves_no_private_copy_however_it_ends() {
         server.initialize("2025-06-18");
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
-        assert_eq!(
-            remaining_copies(temporary.path()),
-            Vec::<PathBuf>::new(),
-            "what is open has no name"
-        );
+        let found = remaining_copies(temporary.path());
+        assert_eq!(found, Vec::<PathBuf>::new(), "what is open has no name");
         let status = end(server.child(), signal);
         assert_eq!(status.code(), code, "SIG{signal}: {status}");
-        assert_eq!(
-            remaining_copies(temporary.path()),
-            Vec::<PathBuf>::new(),
-            "SIG{signal}"
-        );
+        let found = remaining_copies(temporary.path());
+        assert_eq!(found, Vec::<PathBuf>::new(), "SIG{signal}");
     }
 }
 
@@ -175,11 +163,8 @@ fn an_interrupted_command_removes_its_unfinished_copy() {
             matches!(status, WaitStatus::Exited(_, ended) if ended == code),
             "{arguments:?}: {status:?}"
         );
-        assert_eq!(
-            remaining_copies(temporary.path()),
-            Vec::<PathBuf>::new(),
-            "{arguments:?}"
-        );
+        let found = remaining_copies(temporary.path());
+        assert_eq!(found, Vec::<PathBuf>::new(), "{arguments:?}");
     }
 }
 
@@ -194,16 +179,13 @@ fn copies_of_a_killed_process_are_removed_by_the_next_one() {
         status,
         WaitStatus::Signaled(_, Signal::SIGKILL, _)
     ));
-    assert_eq!(
-        remaining_copies(temporary.path()).len(),
-        1,
-        "a killed process can remove nothing"
-    );
+    let found = remaining_copies(temporary.path()).len();
+    assert_eq!(found, 1, "a killed process can remove nothing");
     let make = |name: &str, mode: u32| {
         let folder = temporary.path().join(name);
         fs::DirBuilder::new().mode(mode).create(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-        fs::write(folder.join("0.db"), "kept").unwrap();
+        write_file(folder.join("0.db"), "kept");
         folder
     };
     // Another process holds one, one others may write to, one belongs to somebody else, one has

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, read_text, write_file};
 
 /// How much a count may grow, or shrink without being written down.
 const TOLERANCE: f64 = 0.05;
@@ -167,10 +167,8 @@ fn index(root: &Path) {
 
 fn measured() -> BTreeMap<String, u64> {
     let list = json!({ "method": "tools/list" });
-    let question = tool(
-        "query_memories",
-        json!({ "query": "retry after a deadlock in the worker queue" }),
-    );
+    let arguments = json!({ "query": "retry after a deadlock in the worker queue" });
+    let question = tool("query_memories", arguments);
     let identifier = tool("query_memories", json!({ "query": "pool17" }));
     let scopes = tool("list_scopes", json!({}));
     let start =
@@ -220,15 +218,13 @@ fn counts_of_instructions_are_within_5_percent_of_those_written_down() {
     if std::env::var_os("UPDATE_COUNTS").is_some() {
         let head =
             "# Instructions, by `UPDATE_COUNTS=1 cargo test --test it counts -- --ignored`.\n";
-        std::fs::write(
+        write_file(
             &file,
             format!("{head}{}", toml::to_string(&measured).unwrap()),
-        )
-        .unwrap();
+        );
         return;
     }
-    let known: BTreeMap<String, u64> =
-        toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let known: BTreeMap<String, u64> = toml::from_str(&read_text(file)).unwrap();
     let mut changed = Vec::new();
     for (what, count) in &measured {
         let before = known.get(what).copied().unwrap_or_default();

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::cli::ack_with_input;
+use crate::changes::shown_memories;
 use crate::context::{context, project};
 use crate::mcp::Server;
-use crate::support::{Root, ids, memory};
+use crate::support::{Root, ids, memory, unreviewed};
 
 /// A memory of a project, written on a day of January.
 fn on(day: u32, id: &str, title: &str, rest: Value) -> Value {
@@ -20,87 +20,57 @@ fn on(day: u32, id: &str, title: &str, rest: Value) -> Value {
 /// The project `till` in a clean tree, with memories of its own, and two other scopes.
 fn shops() -> (Root, PathBuf) {
     let root = Root::new();
-    let till = |tags: Value| json!({ "project": "till", "concepts": tags });
-    root.store(
-        "till",
-        &[
-            on(
-                3,
-                "cash",
-                "Round cash to five cents",
-                till(json!(["Cash_Rounding", "gotcha"])),
-            ),
-            on(
-                2,
-                "drawer",
-                "The drawer opens late",
-                till(json!(["escpos", "how-it-works"])),
-            ),
-        ],
+    let till = |day: u32, id: &str, title: &str, tags: [&str; 2]| {
+        on(
+            day,
+            id,
+            title,
+            json!({ "project": "till", "concepts": tags }),
+        )
+    };
+    let cash = till(
+        3,
+        "cash",
+        "Round cash to five cents",
+        ["Cash_Rounding", "gotcha"],
     );
-    let kiosk = |status: &str, tags: Value| json!({ "project": "kiosk", "status": status, "concepts": tags });
-    root.store(
-        "platform",
-        &[
-            on(
-                9,
-                "recent",
-                "Screens dim at noon",
-                kiosk("approved", json!(["screens"])),
-            ),
-            on(
-                8,
-                "kind",
-                "A queue that grew",
-                kiosk("approved", json!(["gotcha", "how-it-works"])),
-            ),
-            on(
-                4,
-                "tagged",
-                "Printers speak a dialect",
-                kiosk("approved", json!(["ESCPOS"])),
-            ),
-            on(
-                1,
-                "two-tags",
-                "Receipts differ",
-                kiosk("approved", json!(["cash rounding", "escpos"])),
-            ),
-            on(
-                2,
-                "promoted",
-                "Rotate the signing keys",
-                kiosk("promoted", json!([])),
-            ),
-            on(
-                1,
-                "promoted-tagged",
-                "Drawers jam",
-                kiosk("promoted", json!(["escpos"])),
-            ),
-            on(
-                9,
-                "waiting",
-                "Not seen",
-                kiosk("staging", json!(["escpos"])),
-            ),
-            on(
-                9,
-                "rejected",
-                "Not seen either",
-                kiosk("rejected", json!(["escpos"])),
-            ),
-        ],
+    let drawer = till(
+        2,
+        "drawer",
+        "The drawer opens late",
+        ["escpos", "how-it-works"],
     );
-    root.store(
-        "diary",
-        &[on(
-            9,
-            "private",
-            "Dear diary",
-            kiosk("promoted", json!(["escpos"])),
-        )],
-    );
+    root.store("till", &[cash, drawer]);
+    let kiosk = |day: u32, id: &str, title: &str, status: &str, tags: &[&str]| {
+        let rest = json!({ "project": "kiosk", "status": status, "concepts": tags });
+        on(day, id, title, rest)
+    };
+    let both = ["cash rounding", "escpos"];
+    let memories = [
+        kiosk(9, "recent", "Screens dim at noon", "approved", &["screens"]),
+        kiosk(
+            8,
+            "kind",
+            "A queue that grew",
+            "approved",
+            &["gotcha", "how-it-works"],
+        ),
+        kiosk(
+            4,
+            "tagged",
+            "Printers speak a dialect",
+            "approved",
+            &["ESCPOS"],
+        ),
+        kiosk(1, "two-tags", "Receipts differ", "approved", &both),
+        kiosk(2, "promoted", "Rotate the signing keys", "promoted", &[]),
+        kiosk(1, "promoted-tagged", "Drawers jam", "promoted", &["escpos"]),
+        kiosk(9, "waiting", "Not seen", "staging", &["escpos"]),
+        kiosk(9, "rejected", "Not seen either", "rejected", &["escpos"]),
+    ];
+    root.store("platform", &memories);
+    let rows = [kiosk(9, "private", "Dear diary", "promoted", &["escpos"])];
+    root.store("diary", &rows);
     root.manifest("diary", "visibility = \"private\"");
     let folder = project(&root, "till", "main");
     (root, folder)
@@ -111,31 +81,20 @@ fn promoted_memories_come_first_then_those_that_share_tags_and_no_other() {
     let (root, folder) = shops();
     let answer = context(&root, &folder, json!({ "include_cross_project": true }));
     let learned = &answer["cross_project_learnings"];
-    let reasons: Vec<(&str, &str)> = learned
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap()))
-        .collect();
+    let shares = "shares tags with this project: ";
     assert_eq!(
-        reasons,
+        shown_memories(learned),
         [
             ("promoted-tagged", "promoted"),
             ("promoted", "promoted"),
-            (
-                "two-tags",
-                "shares tags with this project: cash rounding, escpos"
-            ),
-            ("tagged", "shares tags with this project: ESCPOS"),
+            ("two-tags", &*format!("{shares}cash rounding, escpos")),
+            ("tagged", &*format!("{shares}ESCPOS")),
         ]
     );
     // A session starts with them, too.
-    let sent = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
-    let sent = sent.to_string();
-    let started = ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes()).ok();
-    assert!(started.contains("Rotate the signing keys"), "{started}");
-    assert!(started.contains("Receipts differ"), "{started}");
-    assert!(!started.contains("Screens dim"), "{started}");
+    let started = crate::hook::start(root.path(), &crate::hook::event(&folder, "startup")).ok();
+    assert_contains!(started, "Rotate the signing keys", "Receipts differ");
+    assert_lacks!(started, "Screens dim");
     let none = context(&root, &folder, json!({ "include_cross_project": false }));
     assert_eq!(none["cross_project_learnings"], json!([]));
     assert_eq!(none.get("notes"), None);
@@ -173,24 +132,14 @@ fn an_empty_list_of_other_projects_has_a_reason() {
     let why = |root: &Root, rest: Value| {
         let answer = context(root, &folder, rest);
         assert_eq!(answer["cross_project_learnings"], json!([]), "{answer}");
-        let notes = answer["notes"].as_array().unwrap();
-        let mut notes = notes
-            .iter()
-            .filter(|note| note["kind"] == "nothing_certain");
-        notes.next().unwrap()["message"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        let mut notes = answer["notes"].as_array().unwrap().iter();
+        let note = notes.find(|note| note["kind"] == "nothing_certain");
+        note.unwrap()["message"].as_str().unwrap().to_owned()
     };
-    assert_eq!(
-        why(&root, json!({ "focus": "zeppelins over Lisbon" })),
-        "no memory of another project matches the focus"
-    );
-    let unlike = memory(
-        "recent",
-        "Screens dim at noon",
-        json!({ "project": "kiosk" }),
-    );
+    let found = why(&root, json!({ "focus": "zeppelins over Lisbon" }));
+    assert_eq!(found, "no memory of another project matches the focus");
+    let arguments = json!({ "project": "kiosk" });
+    let unlike = memory("recent", "Screens dim at noon", arguments);
     std::fs::remove_dir_all(root.scope_folder("platform")).unwrap();
     root.store("platform", &[unlike]);
     assert_eq!(
@@ -209,16 +158,15 @@ fn an_empty_list_of_other_projects_has_a_reason() {
 fn a_memory_of_no_project_is_offered_to_every_project_of_its_scope() {
     let root = Root::new();
     let of = |project: &str| json!({ "project": project });
-    let mut rows: Vec<Value> = (1..=4)
-        .map(|day| {
-            on(
-                day,
-                &format!("till{day}"),
-                &format!("Till rule {day}0"),
-                of("till"),
-            )
-        })
-        .collect();
+    let till = |day| {
+        on(
+            day,
+            &format!("till{day}"),
+            &format!("Till rule {day}0"),
+            of("till"),
+        )
+    };
+    let mut rows: Vec<Value> = (1..=4).map(till).collect();
     rows.push(on(5, "kiosk1", "Kiosk rule", of("kiosk")));
     rows.push(on(20, "common", "Releases need two reviews", json!({})));
     rows.push(on(21, "lock", "Lock timeout of the payout job", json!({})));
@@ -241,21 +189,14 @@ fn a_memory_of_no_project_is_offered_to_every_project_of_its_scope() {
     assert_eq!(own("kiosk", "main", all), ["kiosk1", "lock", "common"]);
     // With a reason, it comes first like any other.
     assert_eq!(own("kiosk", "lock-timeout", json!({}))[0], "lock");
-    let focused = own(
-        "kiosk",
-        "main",
-        json!({ "focus": "how many reviews does a release need" }),
-    );
-    assert_eq!(focused[0], "common");
+    let arguments = json!({ "focus": "how many reviews does a release need" });
+    assert_eq!(own("kiosk", "main", arguments)[0], "common");
 }
 
 #[test]
 fn a_folder_of_no_scope_is_told_what_waits() {
     let (root, _) = shops();
-    root.store(
-        "more",
-        &[memory("m", "Waits", json!({ "status": "staging" }))],
-    );
+    root.store("more", &[unreviewed("m", "Waits")]);
     let folder = project(&root, "unheard-of", "main");
     for rest in [json!({}), json!({ "focus": "printers" })] {
         let answer = context(&root, &folder, rest);
@@ -267,5 +208,5 @@ fn a_folder_of_no_scope_is_told_what_waits() {
     let mut server = Server::initialized(root.path());
     let answer = server.call("get_context", json!({ "project_path": folder }));
     let text = answer["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("2 wait for review"), "{text}");
+    assert_contains!(text, "2 wait for review");
 }

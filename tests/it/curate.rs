@@ -10,7 +10,9 @@ use ack_memory::api::decision::Decision;
 use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack, binary, run};
-use crate::support::{Root, fingerprint, memory, sorted_ids};
+use crate::support::{
+    Root, fingerprint, memory, run_sql, sorted_ids, titled, unreviewed, write_file,
+};
 use crate::terminal::Session;
 
 const TOKEN: &str = "a-token-of-the-owner";
@@ -19,7 +21,7 @@ const TOKEN: &str = "a-token-of-the-owner";
 pub fn with_token(root: &Path, arguments: &[&str]) -> Command {
     let file = root.join("curator-token");
     if !file.exists() {
-        fs::write(&file, format!("{TOKEN}\n")).unwrap();
+        write_file(&file, format!("{TOKEN}\n"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     }
     let mut command = binary();
@@ -56,7 +58,7 @@ fn what_is_wrong_with_the_owners_token_is_said() {
     staged(&root, "alpha", 1);
     let file = root.path().join("curator-token");
     let with = |token: &str, mode: u32| {
-        fs::write(&file, token).unwrap();
+        write_file(&file, token);
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let mut command = with_token(root.path(), &["stage", "alpha-0000"]);
         command.env("ACK_MEM_CURATOR_TOKEN", token);
@@ -64,17 +66,16 @@ fn what_is_wrong_with_the_owners_token_is_said() {
     };
     let short = with("short", 0o600).fails(1);
     let problem = "the token in the root's `curator-token` is shorter than 16 characters";
-    assert!(short.contains(problem), "{short}");
+    assert_contains!(short, problem);
     let open = with(TOKEN, 0o644);
     let warning = format!(
         "warning: others may read the token in {0} (mode 644), and decide with it; \
          `chmod 600 {0}` changes that",
         file.display()
     );
-    assert!(open.err.contains(&warning), "{}", open.err);
+    assert_contains!(open.err, &warning);
     open.ok();
-    let closed = with(TOKEN, 0o600);
-    assert!(!closed.err.contains("chmod"), "{}", closed.err);
+    assert_lacks!(with(TOKEN, 0o600).err, "chmod");
     fs::remove_file(&file).unwrap();
     let mut command = binary();
     command
@@ -82,10 +83,7 @@ fn what_is_wrong_with_the_owners_token_is_said() {
         .arg("--root")
         .arg(root.path());
     let missing = run(command.args(["stage", "alpha-0000"])).fails(1);
-    assert!(
-        missing.contains("the root has no `curator-token`"),
-        "{missing}"
-    );
+    assert_contains!(missing, "the root has no `curator-token`");
 }
 
 /// The decisions of a scope's log; every line must be one or sign others.
@@ -111,12 +109,11 @@ fn decisions_need_a_terminal_or_the_owners_token() {
     let refused = |command: &mut Command| {
         let outcome = run(command);
         assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-        assert!(
-            outcome.err.contains("nothing was decided")
-                && outcome.err.contains("run it in a terminal")
-                && outcome.err.contains("ACK_MEM_CURATOR_TOKEN"),
-            "{}",
-            outcome.err
+        assert_contains!(
+            outcome.err,
+            "nothing was decided",
+            "run it in a terminal",
+            "ACK_MEM_CURATOR_TOKEN"
         );
     };
     for arguments in [
@@ -133,7 +130,7 @@ fn decisions_need_a_terminal_or_the_owners_token() {
         refused(with_token(root.path(), arguments).env_remove("ACK_MEM_CURATOR_TOKEN"));
         refused(with_token(root.path(), arguments).env("ACK_MEM_CURATOR_TOKEN", "another"));
         let mut short = with_token(root.path(), arguments);
-        fs::write(root.path().join("curator-token"), "short").unwrap();
+        write_file(root.path().join("curator-token"), "short");
         refused(short.env("ACK_MEM_CURATOR_TOKEN", "short"));
         fs::remove_file(root.path().join("curator-token")).unwrap();
         refused(
@@ -147,10 +144,7 @@ fn decisions_need_a_terminal_or_the_owners_token() {
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
     // Anybody may see what would be decided.
     let seen = ack(root.path(), &["approve", "alpha-0001", "--dry-run"]).ok();
-    assert!(
-        seen.contains("would write 1 decision") && seen.contains("Lesson 1"),
-        "{seen}"
-    );
+    assert_contains!(seen, "would write 1 decision", "Lesson 1");
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
 }
 
@@ -160,15 +154,9 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     staged(&root, "alpha", 12);
     staged(&root, "beta", 2);
     let stores = fingerprint(root.path());
-    let output = decide(
-        root.path(),
-        &["approve", "alpha-0003", "beta-0001", "--because", "read it"],
-    )
-    .ok();
-    assert!(
-        output.contains("2 decisions") && output.contains("undo: ack-memory --root "),
-        "{output}"
-    );
+    let words = ["approve", "alpha-0003", "beta-0001", "--because", "read it"];
+    let output = decide(root.path(), &words).ok();
+    assert_contains!(output, "2 decisions", "undo: ack-memory --root ");
     assert_eq!(approved(root.path()), ["alpha-0003", "beta-0001"]);
     let line = &log(&root, "alpha")[0];
     assert_eq!(line.actor, "process:ana");
@@ -176,26 +164,18 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     // Two ids begin with `alpha-001`.
     let ambiguous = decide(root.path(), &["reject", "alpha-001"]);
     assert_eq!(ambiguous.code, Some(1));
-    assert!(
-        ambiguous.err.contains("alpha-0010 in alpha"),
-        "{}",
-        ambiguous.err
-    );
-    let unknown = decide(root.path(), &["reject", "alpha-9"]);
-    assert_eq!(unknown.code, Some(1));
+    assert_contains!(ambiguous.err, "alpha-0010 in alpha");
+    assert_eq!(decide(root.path(), &["reject", "alpha-9"]).code, Some(1));
     decide(root.path(), &["reject", "beta-0000"]).ok();
-    decide(
-        root.path(),
-        &[
-            "promote",
-            "--type",
-            "decision",
-            "--project",
-            "shop",
-            "--yes",
-        ],
-    )
-    .ok();
+    let words = [
+        "promote",
+        "--type",
+        "decision",
+        "--project",
+        "shop",
+        "--yes",
+    ];
+    decide(root.path(), &words).ok();
     assert_eq!(
         approved(root.path()),
         [
@@ -225,40 +205,32 @@ fn undo_reverts_the_newest_batch_and_then_the_previous_one() {
     decide(root.path(), &["reject", "alpha-0001", "alpha-0002"]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     let dry = decide(root.path(), &["undo", "--dry-run"]).ok();
-    assert!(dry.contains("would undo 2 decisions"), "{dry}");
+    assert_contains!(dry, "would undo 2 decisions");
     decide(root.path(), &["undo"]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0001"]);
     decide(root.path(), &["undo"]).ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let nothing = decide(root.path(), &["undo"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.err.contains("nothing to undo"), "{}", nothing.err);
+    assert_contains!(nothing.err, "nothing to undo");
     assert_eq!(log(&root, "alpha").len(), 8, "nothing is removed");
 }
 
 #[test]
 fn a_merged_memory_leaves_its_facts_tags_and_files() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "old",
-                "Retry twice",
-                json!({
-                    "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"],
-                    "concepts": ["proxy"], "files": ["src/a.rs"],
-                }),
-            ),
-            memory(
-                "new",
-                "Retry thrice",
-                json!({
-                    "facts": ["once is  too few"], "concepts": ["retry"],
-                }),
-            ),
-        ],
-    );
+    let old = json!({
+        "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"],
+        "concepts": ["proxy"], "files": ["src/a.rs"],
+    });
+    let first = json!({
+        "facts": ["once is  too few"], "concepts": ["retry"],
+    });
+    let memories = [
+        memory("old", "Retry twice", old),
+        memory("new", "Retry thrice", first),
+    ];
+    root.store("alpha", &memories);
     decide(root.path(), &["merge", "old", "--into", "new"]).ok();
     let got = ack(root.path(), &["get", "new", "--json"]).ok();
     let got: Value = serde_json::from_str(&got).unwrap();
@@ -269,11 +241,8 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
     assert_eq!(got["concepts"], json!(["retry", "proxy"]));
     assert_eq!(approved(root.path()), ["new"]);
     let refused = ack(root.path(), &["get", "old"]).fails(1);
-    assert!(
-        refused.contains("memory `old` in scope `alpha` was replaced by `new`"),
-        "{refused}"
-    );
-    assert!(refused.contains("ask for `new` instead"), "{refused}");
+    let said = "memory `old` in scope `alpha` was replaced by `new`";
+    assert_contains!(refused, said, "ask for `new` instead");
     // The other way round would leave neither.
     let circle = decide(root.path(), &["supersede", "new", "--by", "old"]);
     assert_eq!(circle.code, Some(1), "{}", circle.out);
@@ -287,21 +256,14 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
 
 #[test]
 fn an_approved_memory_merged_into_a_waiting_one_is_served_until_that_is_approved() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("old", "Retry twice", json!({})),
-            memory("new", "Retry thrice", json!({ "status": "staging" })),
-        ],
-    );
+    let memories = [
+        titled("old", "Retry twice"),
+        unreviewed("new", "Retry thrice"),
+    ];
+    let root = Root::with("alpha", &memories);
     let merged = decide(root.path(), &["merge", "old", "--into", "new"]);
-    assert!(
-        merged
-            .err
-            .contains("note: old is still served until new is approved"),
-        "{merged:?}"
-    );
+    let said = "note: old is still served until new is approved";
+    assert_contains!(merged.err, said);
     assert_eq!(approved(root.path()), ["old"]);
     decide(root.path(), &["approve", "new"]).ok();
     assert_eq!(approved(root.path()), ["new"]);
@@ -360,7 +322,7 @@ fn a_person_at_a_terminal_confirms_memories_selected_by_filters() {
         session.press(refusal);
         let (code, shown) = session.end();
         assert_eq!(code, Some(0), "{shown}");
-        assert!(shown.contains("nothing was decided"), "{shown}");
+        assert_contains!(shown, "nothing was decided");
         assert_eq!(log(&root, "alpha").len(), 0);
     }
     let mut session = Session::start(person(root.path(), &command));
@@ -410,31 +372,23 @@ fn a_queue_is_reviewed_by_keys_alone() {
         .map(|n| format!("Line {n} of the text"))
         .collect::<Vec<_>>()
         .join("\n");
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "keep",
-                "Retry with jitter",
-                json!({ "facts": ["Jitter spreads the load"] }),
-            ),
-            staged_on(
-                1,
-                "Retry with jitter too",
-                json!({ "facts": ["Once more"] }),
-            ),
-            staged_on(2, "Wrong", json!({ "narrative": narrative })),
-            staged_on(3, "Use password = hunter2hunter2", json!({})),
-            staged_on(4, "Edit \u{1b}[31mme", json!({})),
-            staged_on(5, "Leave me", json!({})),
-        ],
-    );
+    let keep = json!({ "facts": ["Jitter spreads the load"] });
+    let memories = [
+        memory("keep", "Retry with jitter", keep),
+        staged_on(
+            1,
+            "Retry with jitter too",
+            json!({ "facts": ["Once more"] }),
+        ),
+        staged_on(2, "Wrong", json!({ "narrative": narrative })),
+        staged_on(3, "Use password = hunter2hunter2", json!({})),
+        staged_on(4, "Edit \u{1b}[31mme", json!({})),
+        staged_on(5, "Leave me", json!({})),
+    ];
+    root.store("alpha", &memories);
     let editor = root.path().join("editor");
-    fs::write(
-        &editor,
-        "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n",
-    )
-    .unwrap();
+    let content = "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n";
+    write_file(&editor, content);
     let mut command = person(root.path(), &["review", "--tty"]);
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
@@ -460,9 +414,9 @@ fn a_queue_is_reviewed_by_keys_alone() {
         "3 decisions: write? [y/n]",
         "undo: ack-memory --root ",
     ] {
-        assert!(shown.contains(expected), "{expected}: {shown}");
+        assert_contains!(shown, expected);
     }
-    assert!(!shown.contains("\u{1b}[31m"), "{shown}");
+    assert_lacks!(shown, "\u{1b}[31m");
     let helped = shown.matches("finish: write the choices").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
@@ -481,8 +435,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
     );
     assert_eq!(log[2].reason.as_deref(), Some("not true"));
     assert_eq!(approved(root.path()), ["keep", "w4"]);
-    let got = ack(root.path(), &["get", "w4"]).ok();
-    assert!(got.contains("Edited by hand"), "{got}");
+    assert_contains!(ack(root.path(), &["get", "w4"]).ok(), "Edited by hand");
 }
 
 #[test]
@@ -519,16 +472,12 @@ fn decisions_are_applied_from_a_list() {
     };
     let file = root.path().join("decisions.txt");
     let apply = |text: String| {
-        fs::write(&file, text).unwrap();
+        write_file(&file, text);
         decide(root.path(), &["review", "--apply", file.to_str().unwrap()])
     };
     let wrong = apply(line(0, "approve") + &line(1, "bless"));
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
-    assert!(
-        wrong.err.contains("line 2") && wrong.err.contains("unknown verdict `bless`"),
-        "{}",
-        wrong.err
-    );
+    assert_contains!(wrong.err, "line 2", "unknown verdict `bless`");
     assert_eq!(wrong.err.matches("line ").count(), 1, "{}", wrong.err);
     assert_eq!(
         log(&root, "alpha").len(),
@@ -539,16 +488,9 @@ fn decisions_are_applied_from_a_list() {
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     // No decision is made about a memory that changed since it was listed.
     let database = root.scope_folder("alpha").join("memory.db");
-    rusqlite::Connection::open(database)
-        .unwrap()
-        .execute_batch("UPDATE memories SET narrative = 'other' WHERE id = 'alpha-0002'")
-        .unwrap();
-    let stale = apply(line(2, "approve"));
-    assert!(
-        stale.err.contains("changed since it was listed"),
-        "{}",
-        stale.err
-    );
+    let said = "UPDATE memories SET narrative = 'other' WHERE id = 'alpha-0002'";
+    run_sql(database, said);
+    assert_contains!(apply(line(2, "approve")).err, "changed since it was listed");
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     let refused = ack(root.path(), &["review", "--apply", file.to_str().unwrap()]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
@@ -566,34 +508,31 @@ fn an_outdated_list_does_not_overturn_newer_decisions() {
         entry.to_string() + "\n"
     });
     let file = root.path().join("decisions.txt");
-    fs::write(&file, text.collect::<String>()).unwrap();
+    write_file(&file, text.collect::<String>());
     let apply = || decide(root.path(), &["review", "--apply", file.to_str().unwrap()]);
     decide(root.path(), &["reject", "alpha-0000"]).ok();
     let refused = apply().fails(2);
     let reason = "alpha-0000 was decided about since it was listed: it was staging and is rejected";
-    assert!(refused.contains(reason), "{refused}");
+    assert_contains!(refused, reason);
     assert!(approved(root.path()).is_empty(), "all or nothing");
     decide(root.path(), &["undo"]).ok();
     apply().ok();
     assert_eq!(approved(root.path()).len(), 2);
-    let again = apply().fails(2);
-    assert!(again.contains("is approved"), "{again}");
+    assert_contains!(apply().fails(2), "is approved");
     assert_eq!(log(&root, "alpha").len(), 4, "nothing is written twice");
 }
 
 #[test]
 fn short_ids_printed_by_query_can_be_used_in_decisions() {
     let root = Root::new();
-    let staged = |id: &str| memory(id, "Retry with jitter", json!({ "status": "staging" }));
-    root.store(
-        "alpha",
-        &[
-            staged("ack_7be29d_2026-02-09_001"),
-            staged("ack_7be29d_2026-02-09_002"),
-        ],
-    );
+    let staged = |id: &str| unreviewed(id, "Retry with jitter");
+    let memories = [
+        staged("ack_7be29d_2026-02-09_001"),
+        staged("ack_7be29d_2026-02-09_002"),
+    ];
+    root.store("alpha", &memories);
     decide(root.path(), &["approve", "7be2-2"]).ok();
     assert_eq!(approved(root.path()), ["ack_7be29d_2026-02-09_002"]);
     let several = decide(root.path(), &["approve", "7be2"]).fails(1);
-    assert!(several.contains("ack_7be29d_2026-02-09_001"), "{several}");
+    assert_contains!(several, "ack_7be29d_2026-02-09_001");
 }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use crate::arguments::{call, call_as};
-use crate::support::{Root, memory, result_ids};
+use crate::support::{Ask, Root, Sql, memory, rejected, result_ids, titled, unreviewed};
 use ack_memory::internal::Setting;
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
@@ -355,20 +355,14 @@ pub fn fill(root: &Root, plan: &Plan) {
             BROKEN => "visibilty = \"shared\"",
             _ => "",
         };
-        root.manifest(
-            scope,
-            &format!("paths = ['{}']\n{rest}\n", folder.display()),
-        );
+        let settings = format!("paths = ['{}']\n{rest}\n", folder.display());
+        root.manifest(scope, &settings);
         let database = root.scope_folder(scope).join("memory.db");
         let is_new = !database.exists();
         let connection = Connection::open(database).unwrap();
-        connection
-            .execute_batch("PRAGMA synchronous = OFF; BEGIN")
-            .unwrap();
+        connection.sql("PRAGMA synchronous = OFF; BEGIN");
         if is_new {
-            connection
-                .execute_batch(ack_memory::internal::import::SCHEMA)
-                .unwrap();
+            connection.sql(ack_memory::internal::import::SCHEMA);
         }
         for table in [
             "memories",
@@ -377,25 +371,16 @@ pub fn fill(root: &Root, plan: &Plan) {
             "curation_log",
             "memory_links",
         ] {
-            connection
-                .execute_batch(&format!("DELETE FROM {table}"))
-                .unwrap();
+            connection.sql(&format!("DELETE FROM {table}"));
         }
-        for (memory, planned) in plan
-            .memories
-            .iter()
-            .enumerate()
-            .filter(|(_, planned)| planned.scope == number)
-        {
+        let planned = plan.memories.iter().enumerate();
+        for (memory, planned) in planned.filter(|(_, planned)| planned.scope == number) {
             let (mark, year) = (marker(memory), year(memory));
             let common = "the nightly deployment of the payment gateway fails because the certificate chain lacks its intermediate";
-            connection
-                .execute(
-                    "INSERT INTO memories (id, project, session, type, title, subtitle, facts, files, narrative, status, \
+            connection.sql_with("INSERT INTO memories (id, project, session, type, title, subtitle, facts, files, narrative, status, \
                      reviewed_by, superseded_by, created_at, concepts, session_id, confidence, date, updated_at, \
                      reviewed_at, stale_after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-                     ?15, ?16, ?17, ?18, ?19, ?20)",
-                    params![
+                     ?15, ?16, ?17, ?18, ?19, ?20)", params![
                         id(memory),
                         match planned.project {
                             0 => None,
@@ -425,14 +410,9 @@ pub fn fill(root: &Root, plan: &Plan) {
                         format!("{year}-05-{:02}T00:00:00Z", planned.day),
                         format!("{year}-07-{:02}T00:00:00Z", planned.day),
                         planned.has_expired.then(|| format!("{year}-09-01")),
-                    ],
-                )
-                .unwrap();
-            connection
-                .execute(
-                    "INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                    params![
+                    ]);
+            connection.sql_with("INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", params![
                         id(memory),
                         format!("Action {mark}"),
                         format!("Before {mark}"),
@@ -440,33 +420,21 @@ pub fn fill(root: &Root, plan: &Plan) {
                         format!("Reason {mark}"),
                         format!("Actor {mark}"),
                         format!("{year}-10-01T00:00:00Z"),
-                    ],
-                )
-                .unwrap();
+                    ]);
             if planned.session.is_some_and(|session| session >= SESSIONS) {
                 let session = session_id(SESSIONS, memory);
-                connection
-                    .execute(
-                        "INSERT INTO sessions (id, project, title, started_at, ended_at) VALUES (?1, ?2, ?3, ?4, ?4)",
-                        params![
+                connection.sql_with("INSERT INTO sessions (id, project, title, started_at, ended_at) VALUES (?1, ?2, ?3, ?4, ?4)", params![
                             session,
                             format!("Prj_{mark}"),
                             format!("Session title {mark} s{mark}"),
                             format!("{year}-02-01T00:00:00Z"),
-                        ],
-                    )
-                    .unwrap();
-                connection
-                    .execute(
-                        "INSERT INTO overviews (session, project, content, created_at) VALUES (?1, ?2, ?3, ?4)",
-                        params![
+                        ]);
+                connection.sql_with("INSERT INTO overviews (session, project, content, created_at) VALUES (?1, ?2, ?3, ?4)", params![
                             session,
                             format!("Prj_{mark}"),
                             format!("Overview {mark} o{mark}"),
                             format!("{year}-02-01T00:00:00Z"),
-                        ],
-                    )
-                    .unwrap();
+                        ]);
             }
         }
         for position in 0..plan.links.len() {
@@ -477,30 +445,18 @@ pub fn fill(root: &Root, plan: &Plan) {
                 1 => "contradicts".to_owned(),
                 _ => format!("link_{both}"),
             };
-            connection
-                .execute(
-                    "INSERT OR IGNORE INTO memory_links (from_id, to_id, kind, source) VALUES (?1, ?2, ?3, ?4)",
-                    params![id(from), id(to), kind, format!("Linker {both}")],
-                )
-                .unwrap();
+            connection.sql_with("INSERT OR IGNORE INTO memory_links (from_id, to_id, kind, source) VALUES (?1, ?2, ?3, ?4)", params![id(from), id(to), kind, format!("Linker {both}")]);
         }
         for session in 0..SESSIONS {
             let mark = session_mark(number, session);
             let project = [None, Some(format!("p-{scope}"))][session % 2].clone();
-            connection
-                .execute(
-                    "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-03-01')",
-                    params![format!("session-{session}"), project, format!("Title {mark}")],
-                )
-                .unwrap();
-            connection
-                .execute(
-                    "INSERT INTO overviews (session, content) VALUES (?1, ?2)",
-                    params![format!("session-{session}"), format!("Overview o{mark}")],
-                )
-                .unwrap();
+            connection.sql_with("INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-03-01')", params![format!("session-{session}"), project, format!("Title {mark}")]);
+            connection.sql_with(
+                "INSERT INTO overviews (session, content) VALUES (?1, ?2)",
+                params![format!("session-{session}"), format!("Overview o{mark}")],
+            );
         }
-        connection.execute_batch("COMMIT").unwrap();
+        connection.sql("COMMIT");
     }
 }
 
@@ -509,9 +465,8 @@ fn service(plan: &Plan, root: &Root) -> Service {
         if let Some(current) = plan.current {
             inputs.project = Some(Setting::flag("-C", project_folder(root.path(), current)));
         }
-        inputs.pinned = plan
-            .pinned
-            .map(|scope| Setting::flag("--pin", SCOPES[scope].to_owned()));
+        let pinned = plan.pinned.map(|scope| SCOPES[scope].to_owned());
+        inputs.pinned = pinned.map(|name| Setting::flag("--pin", name));
     })
 }
 
@@ -538,49 +493,31 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         let (from, to) = link_ends(plan, number(position) % plan.links.len());
         json!(format!("links-{}-{}", near_mark(from), near_mark(to)))
     };
-    let scope = one(
-        1,
-        &[
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            json!("alpha"),
-            json!("beta"),
-            json!("Gamma_Private"),
-            json!("delta-broken"),
-            marked("prj-", 10),
-            near("prj-", 10),
-        ],
-    );
-    let status = one(
-        2,
-        &[
-            Value::Null,
-            Value::Null,
-            json!("approved"),
-            json!("staging"),
-            json!("all"),
-            json!("all"),
-        ],
-    );
-    let query = one(
-        3,
-        &[
-            Value::Null,
-            json!("deployment certificate"),
-            json!("nightly"),
-            some_id(4),
-            json!(format!("{} title", marker(number(4)))),
-            json!("certificat"),
-            near("", 4),
-            marked("prj-", 4),
-            marked("tag-", 4),
-            near("tag-", 4),
-            marked("s", 4),
-            marked("o", 4),
-            json!(format!("session title {}", near_mark(number(4)))),
-        ],
-    );
+    let no = Value::Null;
+    let scopes = [
+        [no.clone(), json!("alpha"), json!("Gamma_Private")],
+        [no.clone(), json!("beta"), json!("delta-broken")],
+        [no.clone(), marked("prj-", 10), near("prj-", 10)],
+    ];
+    let scope = one(1, &scopes.concat());
+    let statuses = ["approved", "staging", "all", "all"].map(Value::from);
+    let status = one(2, &[&[no.clone(), no.clone()], &statuses[..]].concat());
+    let queries = [
+        no.clone(),
+        json!("deployment certificate"),
+        json!("nightly"),
+        some_id(4),
+        json!(format!("{} title", marker(number(4)))),
+        json!("certificat"),
+        near("", 4),
+        marked("prj-", 4),
+        marked("tag-", 4),
+        near("tag-", 4),
+        marked("s", 4),
+        marked("o", 4),
+        json!(format!("session title {}", near_mark(number(4)))),
+    ];
+    let query = one(3, &queries);
     let mut arguments = match bytes[0] % 8 {
         0..=3 => json!({
             "query": query,
@@ -636,17 +573,13 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         arguments_given.remove("order");
     }
     arguments_given.retain(|_, value| !value.is_null());
-    let tool = [
-        "query_memories",
-        "query_memories",
-        "query_memories",
-        "query_memories",
-        "get_memory",
-        "get_memory",
-        "list_scopes",
-        "get_context",
-    ];
-    (tool[usize::from(bytes[0] % 8)], arguments)
+    let tool = match bytes[0] % 8 {
+        0..=3 => "query_memories",
+        4 | 5 => "get_memory",
+        6 => "list_scopes",
+        _ => "get_context",
+    };
+    (tool, arguments)
 }
 
 /// Whether a request may show a memory at all, as the contract says it.
@@ -676,10 +609,8 @@ fn may_show(
             (None, _) => scope != PRIVATE || asked.or(plan.current) == Some(scope),
         };
     let filter = question.caller.filter(question.tool, arguments);
-    readable
-        && held[number]
-            .status()
-            .is_some_and(|status| filter.allows(status))
+    let status = held[number].status();
+    readable && status.is_some_and(|status| filter.allows(status))
 }
 
 /// Takes out of an answer what the contract lets it say about memories of any status: `pending.ids`
@@ -770,11 +701,8 @@ fn check(
     let text = answer.to_string().to_lowercase();
     let asked = arguments.to_string();
     if let Some(pinned) = plan.pinned {
-        for (number, scope) in SCOPES
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| *number != pinned)
-        {
+        let others = SCOPES.iter().enumerate();
+        for (number, scope) in others.filter(|(number, _)| *number != pinned) {
             let named = asked.to_lowercase().replace('_', "-").contains(scope);
             let folder = format!("p-{scope}");
             let elsewhere = text.replace(&folder, "");
@@ -827,20 +755,18 @@ pub fn inspect(
     let tells_times_of_scopes = ["list_scopes", "get_context", CHOSEN].contains(&question.tool);
     for number in 0..plan.memories.len() {
         let mark = marker(number);
-        let twins = plan.duplicate_ids.iter();
-        let mut same = twins
-            .filter(|(first, _)| *first == number)
-            .map(|(_, twin)| *twin)
-            .chain([number]);
+        let twins = plan
+            .duplicate_ids
+            .iter()
+            .filter(|(first, _)| *first == number);
+        let mut same = twins.map(|(_, twin)| *twin).chain([number]);
         if pending.contains(&id(number)) {
-            assert!(
-                same.clone()
-                    .any(|same| held[same].status() == Some(Status::Staging)),
-                "{question:?}: pending {mark}"
-            );
+            let mut statuses = same.clone().map(|same| held[same].status());
+            let waits = statuses.any(|status| status == Some(Status::Staging));
             let scope = plan.memories[number].scope;
+            let is_own = plan.pinned.is_none_or(|pinned| pinned == scope);
             assert!(
-                plan.pinned.is_none_or(|pinned| pinned == scope) && scope != BROKEN,
+                waits && is_own && scope != BROKEN,
                 "{question:?}: pending {mark}"
             );
         }
@@ -873,38 +799,23 @@ pub fn inspect(
         }
         let months = if is_id_shown { "-0" } else { "-" };
         let times = format!("{}{months}", year(number));
-        assert!(
-            tells_times_of_scopes || !unsaid.contains(&times),
-            "{question:?} shows a time of {mark}, {times}: {answer:#}"
-        );
+        if !tells_times_of_scopes {
+            assert_lacks!(unsaid, times; "{question:?}, a time of {mark}");
+        }
         let confidence = confidence(number).to_string();
-        assert!(
-            !unsaid.contains(&confidence),
-            "{question:?} shows {confidence} of {mark}: {answer:#}"
-        );
+        assert_lacks!(unsaid, confidence; "{question:?}, of {mark}");
     }
-    for (scope, session) in
-        (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session)))
-    {
-        let here = |(_, planned): &(usize, &PlannedRow)| planned.scope == scope;
-        let mut learned = plan
-            .memories
-            .iter()
-            .enumerate()
-            .filter(here)
-            .filter(|(_, planned)| planned.session == Some(session));
+    let sessions = |scope| (0..SESSIONS).map(move |session| (scope, session));
+    for (scope, session) in (0..SCOPES.len()).flat_map(sessions) {
+        let rows = plan.memories.iter().enumerate();
+        let mut learned =
+            rows.filter(|(_, planned)| planned.scope == scope && planned.session == Some(session));
         let mark = session_mark(scope, session);
         if !learned.any(|(number, _)| may_show(plan, root, held, number, question)) {
-            assert!(
-                !text.contains(&mark),
-                "{question:?} shows the session `{mark}`: {answer:#}"
-            );
+            assert_lacks!(text, mark; "{question:?}, a session");
         }
         if !is_all_approved(plan, held, scope) {
-            assert!(
-                !text.contains(&format!("o{mark}")),
-                "{question:?} shows the overview `o{mark}`: {answer:#}"
-            );
+            assert_lacks!(text, format!("o{mark}"); "{question:?}, an overview");
         }
     }
     for number in 0..plan.memories.len() {
@@ -987,8 +898,7 @@ fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>)
     let put_others = |from: &str, to: &str| {
         let others = "UPDATE memories SET id = ?1 WHERE id = ?2 AND instr(title, ?3) = 0";
         let connection = Connection::open(&database).unwrap();
-        let changed = connection.execute(others, params![to, from, marker(row)]);
-        changed.unwrap();
+        connection.sql_with(others, params![to, from, marker(row)]);
     };
     let (id, aside) = (id(number), "put-aside");
     let has_twins = rows.len() > 1;
@@ -1027,11 +937,7 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
         });
         if ["supersede", "merge"].contains(&verdict) {
             // A memory does not replace itself.
-            let into = if line.into == number {
-                number + 24
-            } else {
-                line.into
-            };
+            let into = line.into + if line.into == number { 24 } else { 0 };
             decision["into"] = json!(id(into));
         }
         if verdict == "edit" {
@@ -1049,10 +955,11 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
         if line.damage == TORN {
             text.truncate(text.len() - 20);
         }
+        let log = folder.join("decisions.jsonl");
         let mut log = OpenOptions::new()
             .create(true)
             .append(true)
-            .open(folder.join("decisions.jsonl"))
+            .open(log)
             .unwrap();
         // Another writer's last line may be torn: a line begins on its own.
         writeln!(log, "{text}").unwrap();
@@ -1125,14 +1032,14 @@ proptest! {
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < plan.memories.len()) {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-            connection.execute("UPDATE memories SET status = ?1 WHERE id = ?2", params![status_text(*status, *number), id(*number)]).unwrap();
+            connection.sql_with("UPDATE memories SET status = ?1 WHERE id = ?2", params![status_text(*status, *number), id(*number)]);
             held[*number].stored = STATUSES[*status].1;
         }
         for number in plan.rewritten.iter().filter(|number| **number < plan.memories.len()) {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
             let more = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
-            connection.execute(more, params![id(*number)]).unwrap();
+            connection.sql_with(more, params![id(*number)]);
             held[*number].content += 1;
         }
         decide(&plan, &root, &mut held, after);
@@ -1147,58 +1054,27 @@ fn a_memory_rejected_between_requests_is_no_longer_shown() {
     let root = Root::new();
     let memories: Vec<Value> = (0..6)
         .map(|n| {
-            memory(
-                &format!("m{n}"),
-                &format!("Lock order rule {n}0"),
-                json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) }),
-            )
+            let created = json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) });
+            memory(&format!("m{n}"), &format!("Lock order rule {n}0"), created)
         })
         .collect();
     let path = root.store("alpha", &memories);
     let service = root.service();
-    let first = call(&service, "query_memories", json!({ "limit": 2 })).unwrap();
+    let first = service.find(json!({ "limit": 2 }));
     assert_eq!(result_ids(&first), ["m0", "m1"]);
     let writer = Connection::open(&path).unwrap();
-    writer
-        .execute_batch("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')")
-        .unwrap();
-    let second = call(
-        &service,
-        "query_memories",
-        json!({ "limit": 2, "cursor": first["next_cursor"] }),
-    )
-    .unwrap();
+    writer.sql("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')");
+    let second = service.find(json!({ "limit": 2, "cursor": first["next_cursor"] }));
     assert_eq!(result_ids(&second), ["m3", "m4"]);
-    let refused = call(
-        &service,
-        "get_memory",
-        json!({ "id": "m0", "status": "all" }),
-    )
-    .unwrap_err();
-    assert_eq!(refused.code(), "memory_not_served");
-    writer
-        .execute_batch("UPDATE memories SET status = 'staging' WHERE id = 'm3'")
-        .unwrap();
-    assert_eq!(
-        call(&service, "get_memory", json!({ "id": "m3" }))
-            .unwrap_err()
-            .code(),
-        "memory_not_served"
-    );
-    let timeline = call(
-        &service,
-        "get_memory",
-        json!({ "id": "m4", "include": "timeline" }),
-    )
-    .unwrap();
+    let refused = |arguments: Value| service.refused("get_memory", arguments).code;
+    let found = refused(json!({ "id": "m0", "status": "all" }));
+    assert_eq!(found, "memory_not_served");
+    writer.sql("UPDATE memories SET status = 'staging' WHERE id = 'm3'");
+    assert_eq!(refused(json!({ "id": "m3" })), "memory_not_served");
+    let timeline = service.fetch(json!({ "id": "m4", "include": "timeline" }));
     assert_eq!(timeline["timeline"]["after"], json!([]));
-    writer
-        .execute_batch("UPDATE memories SET status = ' Approved' WHERE id = 'm3'")
-        .unwrap();
-    assert_eq!(
-        call(&service, "get_memory", json!({ "id": "m3" })).unwrap()["id"],
-        "m3"
-    );
+    writer.sql("UPDATE memories SET status = ' Approved' WHERE id = 'm3'");
+    assert_eq!(service.fetch(json!({ "id": "m3" }))["id"], "m3");
 }
 
 #[test]
@@ -1206,148 +1082,91 @@ fn a_reused_row_number_shows_nothing_of_the_new_memory() {
     let root = Root::new();
     let path = root.store(
         "alpha",
-        &[
-            memory("old", "Lock order", json!({})),
-            memory("stays", "Lock timeout", json!({})),
-        ],
+        &[titled("old", "Lock order"), titled("stays", "Lock timeout")],
     );
     let service = root.service();
-    assert_eq!(
-        result_ids(&call(&service, "query_memories", json!({ "query": "lock" })).unwrap()).len(),
-        2
-    );
+    let found = result_ids(&service.find(json!({ "query": "lock" }))).len();
+    assert_eq!(found, 2);
     let writer = Connection::open(&path).unwrap();
-    writer
-        .execute_batch("DELETE FROM memories WHERE id = 'old'; INSERT INTO memories (rowid, id, title, status) VALUES (1, 'new', 'Lock secret', 'rejected')")
-        .unwrap();
-    let answer = call(
-        &service,
-        "query_memories",
-        json!({ "query": "lock", "status": "all" }),
-    )
-    .unwrap();
+    writer.sql("DELETE FROM memories WHERE id = 'old'; INSERT INTO memories (rowid, id, title, status) VALUES (1, 'new', 'Lock secret', 'rejected')");
+    let answer = service.find(json!({ "query": "lock", "status": "all" }));
     assert_eq!(result_ids(&answer), ["stays"]);
-    assert!(!answer.to_string().contains("secret"));
+    assert_lacks!(answer.to_string(), "secret");
 }
 
 #[test]
 fn superseded_by_never_names_a_hidden_memory() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "a",
-                "Retry twice",
-                json!({ "superseded_by": "secret-staged" }),
-            ),
-            memory(
-                "b",
-                "Retry with jitter",
-                json!({ "superseded_by": "secret-rejected" }),
-            ),
-            memory(
-                "secret-staged",
-                "Retry thrice",
-                json!({ "status": "staging" }),
-            ),
-            memory(
-                "secret-rejected",
-                "Retry forever",
-                json!({ "status": "rejected" }),
-            ),
-        ],
-    );
+    let by =
+        |id: &str, title: &str, newer: &str| memory(id, title, json!({ "superseded_by": newer }));
+    let memories = [
+        by("a", "Retry twice", "secret-staged"),
+        by("b", "Retry with jitter", "secret-rejected"),
+        unreviewed("secret-staged", "Retry thrice"),
+        rejected("secret-rejected", "Retry forever"),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
-    let leaks: Vec<String> = [
+    let include = ["links", "timeline", "history"];
+    for (tool, arguments) in [
         ("query_memories", json!({ "query": "retry" })),
         ("query_memories", json!({})),
         ("get_memory", json!({ "id": "a" })),
         (
             "get_memory",
-            json!({ "id": "b", "status": "all", "include": ["links", "timeline", "history"] }),
+            json!({ "id": "b", "status": "all", "include": include }),
         ),
         ("get_context", json!({})),
-    ]
-    .into_iter()
-    .filter_map(|(tool, arguments)| {
-        let mut answer = call(&service, tool, arguments.clone()).unwrap();
+    ] {
+        let mut answer = service.ask(tool, arguments.clone());
         answer.as_object_mut().unwrap().remove("pending");
-        let text = answer.to_string();
-        let staged = text.contains("secret-staged") && arguments["status"] != "all";
-        (staged || text.contains("secret-rejected")).then(|| format!("{tool} {arguments}"))
-    })
-    .collect();
-    assert!(
-        leaks.is_empty(),
-        "these answers name the id of a memory they may not show: {leaks:#?}"
-    );
+        assert_lacks!(answer, "secret-rejected"; "{tool} {arguments}");
+        if arguments["status"] != "all" {
+            assert_lacks!(answer, "secret-staged"; "{tool} {arguments}");
+        }
+    }
 }
 
 #[test]
 fn suggestions_never_name_tags_of_unreviewed_memories() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("a", "Approved one", json!({ "concepts": ["postgres"] })),
-            memory(
-                "b",
-                "Unreviewed one",
-                json!({ "status": "staging", "concepts": ["secret-tag"], "project": "secret-project" }),
-            ),
-            memory(
-                "c",
-                "Rejected one",
-                json!({ "status": "rejected", "concepts": ["secret-tag-c"], "project": "secret-project-c" }),
-            ),
-        ],
-    );
-    let service = root.service();
+    let hidden = |id: &str, title: &str, status: &str| {
+        let (tag, project) = (format!("secret-tag-{id}"), format!("secret-project-{id}"));
+        memory(
+            id,
+            title,
+            json!({ "status": status, "concepts": [tag], "project": project }),
+        )
+    };
+    let memories = [
+        memory("a", "Approved one", json!({ "concepts": ["postgres"] })),
+        hidden("b", "Unreviewed one", "staging"),
+        hidden("c", "Rejected one", "rejected"),
+    ];
+    root.store("alpha", &memories);
     let mut server = crate::mcp::Server::initialized(root.path());
     for arguments in [
-        json!({ "tags": ["secret_tags"] }),
-        json!({ "project": "secret-projekt" }),
+        json!({ "tags": ["secret_tags-b"] }),
+        json!({ "project": "secret-projekt-b" }),
         json!({ "query": "unreviewed" }),
     ] {
         let answer = server.call("query_memories", arguments.clone());
-        let text = answer.to_string();
-        assert!(
-            !text.contains("secret-tag")
-                && !text.contains("secret-project\"")
-                && !text.contains("secret-project,"),
-            "{arguments}: {answer:#}"
-        );
-        assert!(
-            !text.contains("similar: secret-project"),
-            "{arguments}: {answer:#}"
-        );
+        assert_lacks!(answer, "secret-tag-", "secret-project-"; "{arguments}");
     }
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    assert_eq!(
-        scopes["scopes"][0]["tags"],
-        json!([{ "tag": "postgres", "count": 1 }])
-    );
+    let scopes = root.service().scopes(json!({}));
+    let tags = json!([{ "tag": "postgres", "count": 1 }]);
+    assert_eq!(scopes["scopes"][0]["tags"], tags);
 }
 
 #[test]
 fn a_private_scope_is_read_only_when_it_is_current_or_named() {
-    let root = Root::new();
-    root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
-    root.store(
-        "diary",
-        &[memory(
-            "d1",
-            "Deploy diary secret",
-            json!({ "status": "approved", "project": "open" }),
-        )],
-    );
+    let root = Root::with("open", &[titled("o1", "Deploy on Tuesday")]);
+    let diary = json!({ "status": "approved", "project": "open" });
+    root.store("diary", &[memory("d1", "Deploy diary secret", diary)]);
     let home = root.path().join("home");
     std::fs::create_dir_all(&home).unwrap();
-    root.manifest(
-        "diary",
-        &format!("visibility = \"private\"\npaths = ['{}']", home.display()),
-    );
+    let settings = format!("visibility = \"private\"\npaths = ['{}']", home.display());
+    root.manifest("diary", &settings);
     let elsewhere = root.service();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
@@ -1363,113 +1182,68 @@ fn a_private_scope_is_read_only_when_it_is_current_or_named() {
             json!({ "ids": ["d1", "o1"], "status": "all" }),
         ),
     ] {
-        let answer = call(&elsewhere, tool, arguments.clone()).unwrap();
-        assert!(
-            !answer.to_string().contains("secret"),
-            "{tool} {arguments}: {answer:#}"
-        );
+        let answer = elsewhere.ask(tool, arguments.clone());
+        assert_lacks!(answer, "secret"; "{tool} {arguments}");
     }
-    assert_eq!(
-        call(&elsewhere, "get_memory", json!({ "id": "d1" }))
-            .unwrap_err()
-            .code(),
-        "memory_not_found"
-    );
-    let unlisted = call(&elsewhere, "list_scopes", json!({})).unwrap();
+    let error = elsewhere.refused("get_memory", json!({ "id": "d1" }));
+    assert_eq!(error.code, "memory_not_found");
+    let unlisted = elsewhere.scopes(json!({}));
     assert_eq!(unlisted["scopes"][0]["health"]["state"], "not_read");
     assert!(unlisted["scopes"][0].get("memory_count").is_none());
-    assert_eq!(
-        call(
-            &elsewhere,
-            "get_memory",
-            json!({ "id": "d1", "scope": "diary" })
-        )
-        .unwrap()["id"],
-        "d1"
-    );
-    assert_eq!(
-        call(&elsewhere, "query_memories", json!({ "scope": "Diary" })).unwrap()["total"],
-        1
-    );
+    let found = &elsewhere.fetch(json!({ "id": "d1", "scope": "diary" }))["id"];
+    assert_eq!(*found, "d1");
+    assert_eq!(elsewhere.find(json!({ "scope": "Diary" }))["total"], 1);
     let at_home =
         root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", home.clone())));
-    assert_eq!(
-        call(&at_home, "query_memories", json!({ "query": "deploy" })).unwrap()["total"],
-        2
-    );
+    assert_eq!(at_home.find(json!({ "query": "deploy" }))["total"], 2);
 }
 
 #[test]
 fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
-    let root = Root::new();
-    root.store("open", &[memory("o1", "Deploy on Tuesday", json!({}))]);
+    let root = Root::with("open", &[titled("o1", "Deploy on Tuesday")]);
     for (scope, manifest) in [
         ("typo", "visibilty = \"private\""),
         ("cut", "visibility = \"priv"),
         ("kind", "visibility = 1"),
     ] {
-        root.store(scope, &[memory(scope, "Deploy secret", json!({}))]);
+        root.store(scope, &[titled(scope, "Deploy secret")]);
         root.manifest(scope, manifest);
     }
-    root.store("link", &[memory("link", "Deploy secret", json!({}))]);
+    root.store("link", &[titled("link", "Deploy secret")]);
     std::os::unix::fs::symlink(
         root.path().join("not-mounted/scope.toml"),
         root.scope_folder("link").join("scope.toml"),
     )
     .unwrap();
-    root.store("folder", &[memory("folder", "Deploy secret", json!({}))]);
+    root.store("folder", &[titled("folder", "Deploy secret")]);
     std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
     let service = root.service();
-    let mut read = Vec::new();
     for scope in ["typo", "cut", "kind", "folder", "link"] {
-        for arguments in [
-            json!({ "query": "deploy" }),
-            json!({ "query": "deploy", "scope": scope }),
-        ] {
-            let Ok(answer) = call(&service, "query_memories", arguments) else {
-                continue;
-            };
-            if result_ids(&answer).iter().any(|id| id == scope) {
-                read.push(scope);
-            }
-        }
-        if call(
-            &service,
-            "get_memory",
-            json!({ "id": scope, "scope": scope }),
-        )
-        .is_ok()
-        {
-            read.push(scope);
-        }
+        let found = service.find(json!({ "query": "deploy" }));
+        assert_eq!(result_ids(&found), ["o1"]);
+        let arguments = json!({ "query": "deploy", "scope": scope });
+        service.refused("query_memories", arguments);
+        service.refused("get_memory", json!({ "id": scope, "scope": scope }));
     }
-    read.dedup();
-    assert!(
-        read.is_empty(),
-        "these scopes were read although nobody knows who may: {read:?}"
-    );
 }
 
 #[test]
 fn a_pinned_server_knows_no_other_scope() {
-    let root = Root::new();
-    root.store("own", &[memory("o1", "Deploy on Tuesday", json!({}))]);
-    root.store("hidden-one", &[memory("h1", "Deploy on Friday", json!({}))]);
-    root.store("hidden-two", &[memory("h2", "Deploy at night", json!({}))]);
+    let root = Root::with("own", &[titled("o1", "Deploy on Tuesday")]);
+    root.store("hidden-one", &[titled("h1", "Deploy on Friday")]);
+    root.store("hidden-two", &[titled("h2", "Deploy at night")]);
     root.manifest("hidden-two", "visibility = \"private\"");
     root.manifest("hidden-three", "nonsense = 1");
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
     let service =
         root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "own".to_owned())));
-    let mut answers = Vec::new();
+    let hidden = json!({ "query": "nothing like it", "project": "hidden" });
+    let folder = json!({ "project_path": root.scope_folder("hidden-one") });
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
         ("query_memories", json!({ "status": "all" })),
-        (
-            "query_memories",
-            json!({ "query": "nothing like it", "project": "hidden" }),
-        ),
+        ("query_memories", hidden),
         ("query_memories", json!({ "scope": "nowhere" })),
         ("get_memory", json!({ "id": "h1" })),
         ("get_memory", json!({ "id": "o2", "scope": "own" })),
@@ -1477,22 +1251,15 @@ fn a_pinned_server_knows_no_other_scope() {
         ("list_scopes", json!({ "scope": "own" })),
         ("list_scopes", json!({ "scope": "nowhere" })),
         ("get_context", json!({})),
-        (
-            "get_context",
-            json!({ "project_path": root.scope_folder("hidden-one") }),
-        ),
+        ("get_context", folder),
     ] {
-        let mut answer = call(&service, tool, arguments.clone())
-            .unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
+        let answer = call(&service, tool, arguments.clone());
+        let mut answer = answer.unwrap_or_else(|error| json!(error.body()));
         if let Some(project) = answer.get_mut("project") {
             *project = Value::Null;
         }
-        let text = answer.to_string();
-        if text.contains("hidden-") || text.contains("Friday") || text.contains("\"h2\"") {
-            answers.push(format!("{tool} {arguments}: {answer:#}"));
-        }
+        assert_lacks!(answer, "hidden-", "Friday", "\"h2\""; "{tool} {arguments}");
     }
-    assert!(answers.is_empty(), "{}", answers.join("\n"));
     for scope in [
         "hidden-one",
         "Hidden_Two",
@@ -1506,8 +1273,8 @@ fn a_pinned_server_knows_no_other_scope() {
             if tool == "get_memory" {
                 arguments["id"] = json!("o1");
             }
-            let error = call(&service, tool, arguments).unwrap_err();
-            assert_eq!(error.code(), "scope_refused", "{tool} {scope}");
+            let error = service.refused(tool, arguments);
+            assert_eq!(error.code, "scope_refused", "{tool} {scope}");
         }
     }
 }

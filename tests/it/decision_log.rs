@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::{ack, run};
 use crate::curate::{approved, decide, log, person, staged, with_token};
 use crate::desk_session::{review, saved, three};
-use crate::support::{Root, memory};
+use crate::support::{Root, read_text, titled, write_file};
 use crate::terminal::Session;
 
 fn log_path(root: &Root) -> PathBuf {
@@ -25,9 +25,9 @@ fn rejected() -> Root {
     let root = Root::new();
     root.store(
         "alpha",
-        &["a", "b", "c"].map(|id| memory(id, &format!("Title {id}"), json!({}))),
+        &["a", "b", "c"].map(|id| titled(id, &format!("Title {id}"))),
     );
-    root.store("beta", &[memory("other", "Another scope", json!({}))]);
+    root.store("beta", &[titled("other", "Another scope")]);
     decide(root.path(), &["reject", "a"]).ok();
     decide(root.path(), &["approve", "b", "--because", "checked"]).ok();
     decide(root.path(), &["reject", "c"]).ok();
@@ -41,30 +41,29 @@ type Loss = (&'static str, fn(&Path, &str));
 const LOSSES: [Loss; 9] = [
     ("a block of zeros at the end", |path, text| {
         let (kept, lost) = text.split_at(text.len() - 100);
-        fs::write(path, kept.to_owned() + &"\0".repeat(lost.len())).unwrap();
+        write_file(path, kept.to_owned() + &"\0".repeat(lost.len()));
     }),
     ("a block of zeros over two lines", |path, text| {
         let middle = text.find('\n').unwrap() - 50;
         let zeros = "\0".repeat(100);
-        fs::write(
+        write_file(
             path,
             text[..middle].to_owned() + &zeros + &text[middle + 100..],
-        )
-        .unwrap();
+        );
     }),
     ("only zeros", |path, text| {
-        fs::write(path, "\0".repeat(text.len())).unwrap();
+        write_file(path, "\0".repeat(text.len()));
     }),
-    ("emptied", |path, _| fs::write(path, "").unwrap()),
+    ("emptied", |path, _| write_file(path, "")),
     ("shortened at a line", |path, text| {
         let end = text.trim_end().rfind('\n').unwrap();
-        fs::write(path, &text[..=end]).unwrap();
+        write_file(path, &text[..=end]);
     }),
     ("shortened within a line", |path, text| {
-        fs::write(path, &text[..text.len() - 40]).unwrap();
+        write_file(path, &text[..text.len() - 40]);
     }),
     ("without its first line", |path, text| {
-        fs::write(path, text.split_once('\n').unwrap().1).unwrap();
+        write_file(path, text.split_once('\n').unwrap().1);
     }),
     ("removed", |path, _| fs::remove_file(path).unwrap()),
     ("a link that leads nowhere", |path, _| {
@@ -78,7 +77,7 @@ fn what_a_lost_line_rejected_is_never_served() {
     for (loss, lose) in LOSSES {
         let root = rejected();
         let path = log_path(&root);
-        let text = fs::read_to_string(&path).unwrap();
+        let text = read_text(&path);
         lose(&path, &text);
         assert_eq!(approved(root.path()), ["other"], "{loss}");
         for arguments in [&["query", "title", "-a"][..], &["get", "a"], &["get", "b"]] {
@@ -87,12 +86,12 @@ fn what_a_lost_line_rejected_is_never_served() {
         }
         let doctor = ack(root.path(), &["doctor"]);
         assert_eq!(doctor.code, Some(1), "{loss}: {}", doctor.out);
-        assert!(doctor.out.contains("decisions.jsonl"), "{}", doctor.out);
+        assert_contains!(doctor.out, "decisions.jsonl");
         // Nor can anybody decide over it.
         assert_ne!(decide(root.path(), &["approve", "a"]).code, Some(0));
         // What is put back counts again.
         let _ = fs::remove_file(&path);
-        fs::write(&path, &text).unwrap();
+        write_file(&path, &text);
         assert_eq!(approved(root.path()), ["b", "other"], "{loss}");
     }
 }
@@ -101,49 +100,44 @@ fn what_a_lost_line_rejected_is_never_served() {
 fn a_wanted_loss_is_accepted_by_one_command_that_asks() {
     let root = rejected();
     let path = log_path(&root);
-    let text = fs::read_to_string(&path).unwrap();
+    let text = read_text(&path);
     let (first, rest) = text.split_once('\n').unwrap();
-    fs::write(&path, rest).unwrap();
+    write_file(&path, rest);
     let shown = ack(root.path(), &["query", "title"]);
     let shown = shown.out + &shown.err;
-    assert!(
-        shown.contains("1 line that it had when it was last written is gone")
-            && shown.contains("review --accept-log"),
-        "{shown}"
-    );
+    let said = "1 line that it had when it was last written is gone";
+    assert_contains!(shown, said, "review --accept-log");
     let refused = ack(root.path(), &["review", "--accept-log"]);
     assert_eq!(refused.code, Some(1), "{}", refused.out);
     let mut session = Session::start(person(root.path(), &["review", "--accept-log"]));
     session
         .expect("1 line that it had when it was last written is gone")
-        .expect("Accept the decision log of alpha as it is? [y/N]")
-        .press("n\n")
+        .answer("Accept the decision log of alpha as it is? [y/N]", "n\n")
         .expect("nothing was accepted");
     session.end();
     assert_eq!(approved(root.path()), ["other"]);
     decide(root.path(), &["review", "--accept-log"]).ok();
     assert_eq!(approved(root.path()), ["a", "b", "other"]);
     // A line that was taken out may come back, and other lines are still watched.
-    fs::write(&path, format!("{rest}{first}\n")).unwrap();
+    write_file(&path, format!("{rest}{first}\n"));
     assert_eq!(approved(root.path()), ["b", "other"]);
-    fs::write(&path, "").unwrap();
+    write_file(&path, "");
     assert_eq!(approved(root.path()), ["other"]);
     fs::remove_file(&path).unwrap();
     decide(root.path(), &["review", "--accept-log", "--scope", "alpha"]).ok();
     assert_eq!(approved(root.path()), ["a", "b", "c", "other"]);
     let nothing = decide(root.path(), &["review", "--accept-log"]).ok();
-    assert!(nothing.contains("nothing to accept"), "{nothing}");
+    assert_contains!(nothing, "nothing to accept");
 }
 
 #[test]
 fn logs_are_merged_and_reordered_without_a_complaint() {
     let root = rejected();
     let path = log_path(&root);
-    let text = fs::read_to_string(&path).unwrap();
-    let other = Root::new();
-    other.store("alpha", &[memory("b", "Title b", json!({}))]);
+    let text = read_text(&path);
+    let other = Root::with("alpha", &[titled("b", "Title b")]);
     decide(other.path(), &["reject", "b"]).ok();
-    let theirs = fs::read_to_string(log_path(&other)).unwrap();
+    let theirs = read_text(log_path(&other));
     let mut reversed: Vec<&str> = text.lines().rev().collect();
     let mut interleaved = reversed.clone();
     interleaved.insert(1, theirs.trim());
@@ -157,7 +151,7 @@ fn logs_are_merged_and_reordered_without_a_complaint() {
         format!("\u{feff}{text}"),
         format!("{text}{text}"),
     ] {
-        fs::write(&path, &merged).unwrap();
+        write_file(&path, &merged);
         let shown = approved(root.path());
         assert!(shown.ends_with(&["other".to_owned()]), "{shown:?}");
         assert!(!shown.contains(&"a".to_owned()), "{merged}");
@@ -165,10 +159,9 @@ fn logs_are_merged_and_reordered_without_a_complaint() {
         assert_eq!(doctor.code, Some(0), "{}", doctor.out);
     }
     // The next decision here covers their lines too.
-    fs::write(&path, format!("{text}{theirs}")).unwrap();
+    write_file(&path, format!("{text}{theirs}"));
     decide(root.path(), &["reject", "b", "--because", "me too"]).ok();
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace(&theirs, "")).unwrap();
+    write_file(&path, read_text(&path).replace(&theirs, ""));
     assert_eq!(approved(root.path()), ["other"]);
 }
 
@@ -178,9 +171,9 @@ fn a_log_without_a_seal_counts_until_a_line_names_no_memory() {
     let path = log_path(&root);
     fs::remove_file(path.with_extension("seal")).unwrap();
     assert_eq!(approved(root.path()), ["b", "other"]);
-    let text = fs::read_to_string(&path).unwrap();
+    let text = read_text(&path);
     // It names the memory, which waits.
-    fs::write(&path, format!("{text}{{\"id\":\"b\",\"dig")).unwrap();
+    write_file(&path, format!("{text}{{\"id\":\"b\",\"dig"));
     assert_eq!(approved(root.path()), ["other"]);
     assert_eq!(
         ack(root.path(), &["get", "b", "--status", "all"]).code,
@@ -192,14 +185,14 @@ fn a_log_without_a_seal_counts_until_a_line_names_no_memory() {
         "\0".repeat(512),
         "{\"verdict\":\"reject\"}\n".to_owned(),
     ] {
-        fs::write(&path, format!("{text}{nameless}")).unwrap();
+        write_file(&path, format!("{text}{nameless}"));
         assert_eq!(approved(root.path()), ["other"], "{nameless:?}");
         let shown = ack(root.path(), &["get", "b", "--status", "all"]);
         assert_ne!(shown.code, Some(0), "{nameless:?}");
         let doctor = ack(root.path(), &["doctor"]).out;
         let doctor = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
         let expected = "line 4 cannot be read and does not say which memory it is about";
-        assert!(doctor.contains(expected), "{doctor}");
+        assert_contains!(doctor, expected);
         // Until a person accepts it.
         decide(root.path(), &["review", "--accept-log"]).ok();
         assert_eq!(approved(root.path()), ["b", "other"], "{nameless:?}");
@@ -211,13 +204,13 @@ fn a_log_without_a_seal_counts_until_a_line_names_no_memory() {
 fn a_seal_that_is_damaged_closes_its_scope() {
     let root = rejected();
     let seal = log_path(&root).with_extension("seal");
-    let text = fs::read_to_string(&seal).unwrap();
+    let text = read_text(&seal);
     for damaged in [
         String::new(),
         "\0".repeat(text.len()),
         text.replace('#', ""),
     ] {
-        fs::write(&seal, damaged).unwrap();
+        write_file(&seal, damaged);
         assert_eq!(approved(root.path()), ["other"]);
         decide(root.path(), &["review", "--accept-log"]).ok();
         assert_eq!(approved(root.path()), ["b", "other"]);
@@ -237,30 +230,26 @@ fn lines_that_another_program_wrote_are_marked() {
     staged(&root, "alpha", 2);
     decide(root.path(), &["approve", "alpha-0000"]).ok();
     let path = log_path(&root);
-    let text = fs::read_to_string(&path).unwrap();
+    let text = read_text(&path);
     let mark = "not written by ack-memory on this machine";
     let history = || {
         let shown = decide(root.path(), &["get", "alpha-0000", "--include", "history"]).ok();
         shown.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(!history().contains(mark), "{}", history());
+    assert_lacks!(history(), mark);
     assert!(!ack(root.path(), &["doctor"]).out.contains(mark));
     let forged = text.replace("process:ana", "human:boss");
-    fs::write(&path, format!("{text}{forged}")).unwrap();
-    assert!(
-        history().contains(&format!("human:boss ({mark})")),
-        "{}",
-        history()
-    );
+    write_file(&path, format!("{text}{forged}"));
+    assert_contains!(history(), &format!("human:boss ({mark})"));
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(0), "{}", doctor.out);
-    assert!(doctor.out.contains(mark), "{}", doctor.out);
+    assert_contains!(doctor.out, mark);
     // Also after the next decision, until a person has seen them.
     decide(root.path(), &["approve", "alpha-0001"]).ok();
-    assert!(history().contains(mark), "{}", history());
+    assert_contains!(history(), mark);
     let accepted = decide(root.path(), &["review", "--accept-log"]);
-    assert!(accepted.err.contains("human:boss"), "{}", accepted.err);
-    assert!(!history().contains(mark), "{}", history());
+    assert_contains!(accepted.err, "human:boss");
+    assert_lacks!(history(), mark);
 }
 
 #[test]
@@ -271,17 +260,13 @@ fn a_forged_line_is_listed_even_if_another_line_is_gone() {
         decide(root.path(), &["approve", id]).ok();
     }
     let path = log_path(&root);
-    let text = fs::read_to_string(&path).unwrap();
+    let text = read_text(&path);
     let (first, rest) = text.split_once('\n').unwrap();
     let forged = first.replace("process:ana", "human:boss");
-    fs::write(&path, format!("{rest}{forged}\n")).unwrap();
+    write_file(&path, format!("{rest}{forged}\n"));
     let accepted = decide(root.path(), &["review", "--accept-log"]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.err);
-    assert!(
-        accepted.err.contains("is gone") && accepted.err.contains("human:boss"),
-        "{}",
-        accepted.err
-    );
+    assert_contains!(accepted.err, "is gone", "human:boss");
 }
 
 /// Removes the log of a scope with its seal, and what a killed writer left.
@@ -307,7 +292,7 @@ fn a_batch_of_a_killed_writer_is_written_whole_or_not_at_all() {
         format!("{entry}\n")
     });
     let list = root.path().join("list.jsonl");
-    fs::write(&list, lines.collect::<String>()).unwrap();
+    write_file(&list, lines.collect::<String>());
     let list = list.to_str().unwrap();
     for arguments in [
         &["approve", "--waiting", "--yes"][..],
@@ -365,11 +350,7 @@ fn without_space_for_the_first_decision_there_is_no_log() {
     }
     let refused = run(&mut limited);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(
-        refused.err.contains("nothing was decided"),
-        "{}",
-        refused.err
-    );
+    assert_contains!(refused.err, "nothing was decided");
     let names = fs::read_dir(root.scope_folder("alpha")).unwrap();
     let names: Vec<String> = names
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -410,24 +391,22 @@ fn while_it_waits(root: &Root, arguments: &[&str], meanwhile: impl FnOnce()) -> 
 fn a_log_that_is_replaced_while_a_writer_waits_gets_the_lines() {
     let root = rejected();
     let path = log_path(&root);
-    let theirs = fs::read_to_string(&path)
-        .unwrap()
-        .replace("checked", "seen");
+    let theirs = read_text(&path).replace("checked", "seen");
     let shown = while_it_waits(&root, &["approve", "a"], || {
         let new = path.with_extension("new");
-        fs::write(&new, &theirs).unwrap();
+        write_file(&new, &theirs);
         fs::rename(&new, &path).unwrap();
     });
     // Their file lacks a line of ours, so nothing is decided.
-    assert!(!shown.contains("wrote"), "{shown}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    assert_lacks!(shown, "wrote");
+    assert_eq!(read_text(&path), theirs);
     decide(root.path(), &["review", "--accept-log"]).ok();
     let shown = while_it_waits(&root, &["approve", "a"], || {
         let new = path.with_extension("new");
-        fs::write(&new, &theirs).unwrap();
+        write_file(&new, &theirs);
         fs::rename(&new, &path).unwrap();
     });
-    assert!(shown.contains("wrote 1 decision"), "{shown}");
+    assert_contains!(shown, "wrote 1 decision");
     assert_eq!(log(&root, "alpha").last().unwrap().id, "a");
     assert_eq!(approved(root.path()), ["a", "b", "other"]);
 }
@@ -438,7 +417,7 @@ fn no_decision_is_lost_beside_a_program_that_appends() {
     staged(&root, "alpha", 40);
     decide(root.path(), &["approve", "alpha-0039"]).ok();
     let path = log_path(&root);
-    let line = fs::read_to_string(&path).unwrap();
+    let line = read_text(&path);
     let mut other = Command::new("sh")
         .args([
             "-c",
@@ -497,7 +476,7 @@ fn a_list_is_shown_and_confirmed_before_it_is_applied() {
     let edit = json!({ "edit": { "narrative": "Ignore the lock" } });
     let text = entry(0, "approve", json!({})) + &entry(1, "edit", edit);
     let file = root.path().join("unwritten-decisions-1.jsonl");
-    fs::write(&file, text).unwrap();
+    write_file(&file, text);
     let arguments = ["review", "--apply", file.to_str().unwrap()];
     for answer in ["n", "y"] {
         let mut session = Session::start(person(root.path(), &arguments));
@@ -556,12 +535,12 @@ fn the_actor_is_who_git_says() {
     fs::create_dir_all(project.join(".git/objects")).unwrap();
     fs::create_dir_all(project.join(".git/refs")).unwrap();
     fs::create_dir_all(home.join(".config/git")).unwrap();
-    fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    write_file(project.join(".git/HEAD"), "ref: refs/heads/main\n");
     let config = |name: &str| format!("[user]\n\tname = {name}\n");
     let mut decided = 0;
     let mut actor = |names: &[(PathBuf, &str)]| {
         for (file, name) in names {
-            fs::write(file, config(name)).unwrap();
+            write_file(file, config(name));
         }
         let mut command = with_token(root.path(), &["approve", &format!("alpha-{decided:04}")]);
         command
@@ -575,13 +554,9 @@ fn the_actor_is_who_git_says() {
     };
     assert_eq!(actor(&[]), "process:unix");
     let file = |path: &Path, name: &str| path.join(name);
-    assert_eq!(
-        actor(&[(file(&home, ".config/git/config"), "Ana in XDG")]),
-        "process:Ana in XDG"
-    );
+    let found = actor(&[(file(&home, ".config/git/config"), "Ana in XDG")]);
+    assert_eq!(found, "process:Ana in XDG");
     assert_eq!(actor(&[(file(&home, ".gitconfig"), "Ana")]), "process:Ana");
-    assert_eq!(
-        actor(&[(file(&project, ".git/config"), "Ana of this project")]),
-        "process:Ana of this project"
-    );
+    let found = actor(&[(file(&project, ".git/config"), "Ana of this project")]);
+    assert_eq!(found, "process:Ana of this project");
 }

@@ -10,6 +10,8 @@ use ack_api::memory::{Status, Unreviewed};
 use ack_store::Store;
 use proptest::prelude::*;
 
+use crate::support::write_file;
+
 /// How many memories the lines are about.
 const MEMORIES: usize = 5;
 /// How many damaged lines are reported.
@@ -190,7 +192,7 @@ proptest! {
 
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("decisions.jsonl");
-        std::fs::write(&log, &content).unwrap();
+        write_file(&log, &content);
         let store = Store::new(folder.path().join("memory.db"), Unreviewed::Staging).with_decisions(log);
         // Nobody knows what a line that names no memory rejected, so it closes the scope.
         let is_nameless = |(_, line): &(usize, String)| {

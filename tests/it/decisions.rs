@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::store_support::CLAUDE_MEM;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Ask, Root, Sql, fingerprint, run_sql, titled, unreviewed};
 
 /// Appends a decision about a memory's present content.
 pub fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
@@ -42,7 +42,7 @@ fn append(folder: &Path, line: &str) {
 }
 
 fn found(service: &Service, arguments: Value) -> Vec<String> {
-    let answer = call(service, "query_memories", arguments).unwrap();
+    let answer = service.find(arguments);
     let results = answer["results"].as_array().unwrap();
     let ids = results
         .iter()
@@ -55,23 +55,16 @@ fn claude_mem() -> (Root, std::path::PathBuf) {
     let root = Root::new();
     let path = root.scope_folder("cm").join("claude-mem.db");
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch(CLAUDE_MEM).unwrap();
-    connection
-        .execute_batch("PRAGMA foreign_keys = OFF")
-        .unwrap();
+    connection.sql(CLAUDE_MEM);
+    connection.sql("PRAGMA foreign_keys = OFF");
     for (id, title) in [
         (1, "Deploy on Tuesday"),
         (2, "Deploy at night"),
         (3, "Deploy by hand"),
     ] {
-        connection
-            .execute(
-                "INSERT INTO observations (id, memory_session_id, project, type, title, \
+        connection.sql_with("INSERT INTO observations (id, memory_session_id, project, type, title, \
                  narrative, created_at, created_at_epoch) \
-                 VALUES (?1, 's1', 'shop', 'decision', ?2, 'Text ' || ?1, '2026-03-01T00:00:00Z', 1772323200000 + ?1)",
-                (id, title),
-            )
-            .unwrap();
+                 VALUES (?1, 's1', 'shop', 'decision', ?2, 'Text ' || ?1, '2026-03-01T00:00:00Z', 1772323200000 + ?1)", (id, title));
     }
     (root, path)
 }
@@ -86,21 +79,11 @@ fn a_store_that_records_no_status_shows_exactly_what_was_approved() {
     decide(&folder, "claude-mem.db", "obs-2", "approve", json!({}));
     let before = fingerprint(&folder);
     assert_eq!(query(), ["obs-2"]);
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    let scopes = service.scopes(json!({}));
     assert_eq!(scopes["scopes"][0]["counts"]["approved"], 1, "{scopes:#}");
-    let context = call(
-        &service,
-        "get_context",
-        json!({ "project_path": root.path() }),
-    )
-    .unwrap();
-    assert!(!context.to_string().contains("Tuesday"), "{context:#}");
-    let got = call(
-        &service,
-        "get_memory",
-        json!({ "id": "obs-2", "include": "history" }),
-    )
-    .unwrap();
+    let context = service.brief(json!({ "project_path": root.path() }));
+    assert_lacks!(context.to_string(), "Tuesday");
+    let got = service.fetch(json!({ "id": "obs-2", "include": "history" }));
     assert_eq!(got["status"], "approved");
     assert_eq!(got["history"][0]["actor"], "human:ana", "{got:#}");
     // Another decision, immediately: the very next answer follows it.
@@ -108,10 +91,8 @@ fn a_store_that_records_no_status_shows_exactly_what_was_approved() {
     decide(&folder, "claude-mem.db", "obs-3", "promote", json!({}));
     assert_eq!(query(), ["obs-3"]);
     decide(&folder, "claude-mem.db", "obs-2", "withdraw", json!({}));
-    assert_eq!(
-        found(&service, json!({ "status": "staging" })),
-        ["obs-2", "obs-1"]
-    );
+    let shown = found(&service, json!({ "status": "staging" }));
+    assert_eq!(shown, ["obs-2", "obs-1"]);
     assert_eq!(fingerprint(&folder).get(&path), before.get(&path));
 }
 
@@ -123,7 +104,7 @@ fn text_cannot_be_swapped_under_an_approval() {
     decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
     assert_eq!(found(&service, json!({})), ["obs-1"]);
     let writer = Connection::open(&path).unwrap();
-    writer.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    writer.sql("PRAGMA foreign_keys = OFF");
     for change in [
         "title = 'Deploy on Friday'",
         "subtitle = 'x'",
@@ -137,36 +118,27 @@ fn text_cannot_be_swapped_under_an_approval() {
         "text = 'x'",
         "title = CAST('Deploy on Tuesday' AS BLOB)",
     ] {
-        writer
-            .execute_batch(&format!(
-                "SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"
-            ))
-            .unwrap();
+        writer.sql(&format!(
+            "SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"
+        ));
         assert_eq!(found(&service, json!({})), Vec::<String>::new(), "{change}");
         assert!(found(&service, json!({ "status": "staging" })).contains(&"obs-1".to_owned()));
-        writer
-            .execute_batch(
-                "UPDATE observations SET title = 'Deploy on Tuesday', subtitle = NULL, \
+        writer.sql(
+            "UPDATE observations SET title = 'Deploy on Tuesday', subtitle = NULL, \
                  facts = NULL, narrative = 'Text 1', concepts = NULL, files_modified = NULL, \
                  files_read = NULL, type = 'decision', project = 'shop', text = NULL WHERE id = 1",
-            )
-            .unwrap();
+        );
         assert_eq!(found(&service, json!({})), ["obs-1"], "{change}");
     }
     // Changes to anything but the content do not matter.
-    writer
-        .execute_batch(
-            "UPDATE observations SET discovery_tokens = 9, content_hash = 'x' WHERE id = 1",
-        )
-        .unwrap();
+    writer.sql("UPDATE observations SET discovery_tokens = 9, content_hash = 'x' WHERE id = 1");
     assert_eq!(found(&service, json!({})), ["obs-1"]);
 }
 
 #[test]
 fn in_a_database_a_rejection_is_about_one_id() {
-    let root = Root::new();
-    let equal = ["a", "b"].map(|id| memory(id, "Retry twice", json!({})));
-    root.store("alpha", &equal);
+    let equal = ["a", "b"].map(|id| titled(id, "Retry twice"));
+    let root = Root::with("alpha", &equal);
     let folder = root.scope_folder("alpha");
     decide(&folder, "memory.db", "a", "reject", json!({}));
     assert_eq!(found(&root.service(), json!({})), ["b"]);
@@ -178,14 +150,12 @@ fn the_digest_of_a_row_stays_the_same_in_all_versions() {
     const EXPECTED: &str =
         "sha256:3171174605c5180cef20bae0d11355dead3b7e46cc2068a706f0bee9f61cc26b";
     let root = Root::new();
-    let path = root.store("alpha", &[memory("a", "Retry twice", json!({}))]);
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch(
-            "UPDATE memories SET project = 'red', type = 'bugfix', subtitle = NULL, facts = '[\"Once is too few\"]', \
+    let path = root.store("alpha", &[titled("a", "Retry twice")]);
+    run_sql(
+        &path,
+        "UPDATE memories SET project = 'red', type = 'bugfix', subtitle = NULL, facts = '[\"Once is too few\"]', \
              concepts = NULL, files = NULL, narrative = 'Because of the proxy.'",
-        )
-        .unwrap();
+    );
     let store = Store::new(path, Unreviewed::Staging);
     let curated = store.snapshot(|snapshot| snapshot.curated("a")).unwrap();
     assert_eq!(curated.unwrap().digest, EXPECTED);
@@ -202,14 +172,12 @@ fn an_edited_memory_is_found_and_shown_as_it_was_edited() {
     decide(&folder, "claude-mem.db", "obs-1", "edit", edit);
     assert_eq!(found(&service, json!({ "query": "wednesday" })), ["obs-1"]);
     assert_eq!(found(&service, json!({ "tags": ["release"] })), ["obs-1"]);
-    let got = call(&service, "get_memory", json!({ "id": "obs-1" })).unwrap();
+    let got = service.fetch(json!({ "id": "obs-1" }));
     assert_eq!(got["title"], "Ship on Wednesday");
     assert_eq!(got["facts"], json!(["The window is at noon"]));
     assert_eq!(got["narrative"], "Text 1");
-    assert_eq!(
-        found(&service, json!({ "query": "tuesday", "mode": "lexical" })),
-        Vec::<String>::new()
-    );
+    let shown = found(&service, json!({ "query": "tuesday", "mode": "lexical" }));
+    assert_eq!(shown, Vec::<String>::new());
 }
 
 #[test]
@@ -236,12 +204,7 @@ fn a_merged_memory_is_replaced_by_its_target() {
         json!({ "into": "obs-2" }),
     );
     assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-2"]);
-    let links = call(
-        &service,
-        "get_memory",
-        json!({ "id": "obs-2", "include": "links" }),
-    )
-    .unwrap();
+    let links = service.fetch(json!({ "id": "obs-2", "include": "links" }));
     assert_eq!(links["links"][0]["kind"], "supersedes", "{links:#}");
     // The successor is rejected: the old one comes back.
     decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
@@ -260,17 +223,15 @@ fn damaged_log_lines_never_reveal_more_memories() {
     append(&folder, r#"{"id":"obs-2","verdict":"frob"}"#);
     assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-3"]);
     decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
-    assert_eq!(
-        found(&service, json!({ "query": "deploy", "limit": 5 })).len(),
-        2
-    );
+    let shown = found(&service, json!({ "query": "deploy", "limit": 5 })).len();
+    assert_eq!(shown, 2);
     // A log that exists but cannot be read at all: nobody knows what was rejected.
     fs::rename(folder.join("decisions.jsonl"), folder.join("elsewhere")).unwrap();
     fs::create_dir(folder.join("decisions.jsonl")).unwrap();
     let arguments = json!({ "query": "deploy", "status": "all" });
     let error = call(&service, "query_memories", arguments).unwrap_err();
     assert_eq!(error.code(), "store_unreadable");
-    assert!(error.to_string().contains("decisions.jsonl"), "{error}");
+    assert_contains!(error.to_string(), "decisions.jsonl");
     fs::remove_dir(folder.join("decisions.jsonl")).unwrap();
     fs::rename(folder.join("elsewhere"), folder.join("decisions.jsonl")).unwrap();
     assert_eq!(found(&service, json!({ "query": "deploy" })).len(), 2);
@@ -279,22 +240,15 @@ fn damaged_log_lines_never_reveal_more_memories() {
 #[test]
 fn a_later_rejection_in_the_store_is_respected() {
     let root = Root::new();
-    let path = root.store(
-        "alpha",
-        &[memory("a", "Retry twice", json!({ "status": "staging" }))],
-    );
+    let path = root.store("alpha", &[unreviewed("a", "Retry twice")]);
     let folder = root.scope_folder("alpha");
     let service = root.service();
     decide(&folder, "memory.db", "a", "approve", json!({}));
     assert_eq!(found(&service, json!({})), ["a"]);
     let writer = Connection::open(&path).unwrap();
-    writer
-        .execute_batch("UPDATE memories SET status = 'rejected'")
-        .unwrap();
-    assert_eq!(
-        found(&service, json!({ "status": "all" })),
-        Vec::<String>::new()
-    );
+    writer.sql("UPDATE memories SET status = 'rejected'");
+    let shown = found(&service, json!({ "status": "all" }));
+    assert_eq!(shown, Vec::<String>::new());
     // A person who sees that and approves it anyway is believed, too.
     decide(&folder, "memory.db", "a", "approve", json!({}));
     assert_eq!(found(&service, json!({})), ["a"]);
@@ -303,20 +257,12 @@ fn a_later_rejection_in_the_store_is_respected() {
 #[test]
 fn a_manifest_that_sends_decisions_elsewhere_is_refused_with_the_way_out() {
     for place in ["store", "log"] {
-        let root = Root::new();
-        root.store("alpha", &[memory("a", "One", json!({}))]);
-        root.manifest(
-            "alpha",
-            &format!("description = 'x'\ndecisions = \"{place}\"\n"),
-        );
+        let root = Root::with("alpha", &[titled("a", "One")]);
+        let settings = format!("description = 'x'\ndecisions = \"{place}\"\n");
+        root.manifest("alpha", &settings);
         let shown = crate::cli::ack(root.path(), &["scopes"]).out;
-        for words in [
-            "line 2: the key `decisions` no longer exists",
-            "remove the line",
-            "`decisions.jsonl`",
-        ] {
-            assert!(shown.contains(words), "{words}: {shown}");
-        }
+        let said = "line 2: the key `decisions` no longer exists";
+        assert_contains!(shown, said, "remove the line", "`decisions.jsonl`");
         // The status that the store has still counts once the line is gone.
         root.manifest("alpha", "description = 'x'\n");
         assert_eq!(crate::curate::approved(root.path()), ["a"]);

@@ -1,7 +1,6 @@
 //! The desk in a browser, without one: who has access, what it answers, and when it ends. The page
 //! itself is tested in a real browser (tests/clients/desk.mjs).
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::cli::binary;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, read_text, unreviewed, write_file};
 
 const OWNER: &str = "a-token-of-the-owner";
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,7 +34,7 @@ impl Desk {
 
     /// A desk by a program with its own environment.
     fn open_by(mut program: Command, root: &Root, more: &[&str]) -> Self {
-        fs::write(root.path().join("curator-token"), OWNER).unwrap();
+        write_file(root.path().join("curator-token"), OWNER);
         let mut child = program
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
             .env("GIT_AUTHOR_NAME", "ana")
@@ -171,15 +170,13 @@ impl Answer {
 
 /// A root with memories that wait, and a secret word in each.
 pub fn waiting(count: usize) -> Root {
-    let root = Root::new();
     let memories: Vec<Value> = (0..count)
         .map(|n| {
             let title = format!("Lesson {n} of the quokka");
-            memory(&format!("w{n}"), &title, json!({ "status": "staging" }))
+            unreviewed(&format!("w{n}"), &title)
         })
         .collect();
-    root.store("alpha", &memories);
-    root
+    Root::with("alpha", &memories)
 }
 
 #[test]
@@ -213,13 +210,13 @@ fn the_one_time_address_works_once_and_is_required() {
     let session = desk.enter();
     assert_ne!(session, word);
     let answer = desk.ask(&session, "/card", json!({ "number": 0 }));
-    assert!(answer.body.contains("quokka"), "{}", answer.body);
+    assert_contains!(answer.body, "quokka");
     // It works once: anyone who sees the address later is too late.
     let body = json!({ "word": word }).to_string();
     let again = desk.send("POST", "/enter", &[], &body);
     assert_eq!(again.status, 403, "{}", again.body);
-    assert!(again.body.contains("already used"), "{}", again.body);
-    assert!(!again.body.contains(&session), "{}", again.body);
+    assert_contains!(again.body, "already used");
+    assert_lacks!(again.body, &session);
     refused(&[]);
 }
 
@@ -243,8 +240,8 @@ fn titles_are_shown_without_characters_that_nobody_sees() {
             |c: char| c != '\n' && (c.is_control() || ack_memory::api::text::is_invisible(c));
         assert!(!shown.contains(hides), "{shown:?}");
         // JSON can escape them.
-        assert!(!shown.contains("\\u"), "{shown}");
-        assert!(shown.contains("Reset the key"), "{shown}");
+        assert_lacks!(shown, "\\u");
+        assert_contains!(shown, "Reset the key");
     }
 }
 
@@ -315,17 +312,13 @@ fn every_answer_has_a_strict_content_policy() {
         desk.send("GET", "/", &[("Host", "evil.example")], ""),
     ];
     assert_eq!(answers[0].status, 200);
-    assert_eq!(
-        answers[0].header("content-type"),
-        "text/html; charset=utf-8"
-    );
-    assert!(
-        !answers[0].body.contains("quokka"),
-        "the page holds no memory"
-    );
+    let found = answers[0].header("content-type");
+    assert_eq!(found, "text/html; charset=utf-8");
+    assert_lacks!(answers[0].body, "quokka"; "the page holds no memory");
     for answer in &answers {
         let policy = answer.header("content-security-policy");
-        for part in [
+        assert_contains!(
+            policy,
             "default-src 'none'",
             "script-src 'sha256-",
             "style-src 'sha256-",
@@ -333,11 +326,9 @@ fn every_answer_has_a_strict_content_policy() {
             "frame-ancestors 'none'",
             "base-uri 'none'",
             "form-action 'none'",
-            "require-trusted-types-for 'script'",
-        ] {
-            assert!(policy.contains(part), "{part}: {policy}");
-        }
-        assert!(!policy.contains("unsafe"), "{policy}");
+            "require-trusted-types-for 'script'"
+        );
+        assert_lacks!(policy, "unsafe");
         assert_eq!(answer.header("cache-control"), "no-store");
         assert_eq!(answer.header("referrer-policy"), "no-referrer");
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
@@ -412,11 +403,7 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
     let past = json!({ "do": "put_off", "until": "2020-01-01" });
     let refused = ask(json!([0]), past);
     assert_eq!(refused.status, 409);
-    assert!(
-        refused.body.contains("2020-01-01 is in the past"),
-        "{}",
-        refused.body
-    );
+    assert_contains!(refused.body, "2020-01-01 is in the past");
     let soon = json!({ "do": "put_off", "until": "soon" });
     assert_eq!(ask(json!([0]), soon).status, 409);
     for title in ["", " ", "\u{1b}[31m\u{7}"] {
@@ -441,16 +428,14 @@ fn nothing_is_decided_before_it_is_written() {
         let choice = json!({ "numbers": [number], "choice": { "do": verdict }, "reason": "why" });
         assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
     }
-    assert_eq!(
-        desk.ask(&session, "/back", json!({})).json()["numbers"],
-        json!([2])
-    );
+    let found = &desk.ask(&session, "/back", json!({})).json()["numbers"];
+    assert_eq!(*found, json!([2]));
     assert!(!log.exists());
     let busy = desk.ask(&session, "/finish", json!({ "discard": false }));
     assert_eq!(busy.status, 409, "{}", busy.body);
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 2);
-    let lines = fs::read_to_string(&log).unwrap();
+    let lines = read_text(&log);
     let answer: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -497,7 +482,7 @@ fn the_desk_needs_a_terminal_or_the_owners_token() {
     let root = waiting(1);
     let outcome = crate::cli::ack(root.path(), &["review", "--browser"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-    assert!(!outcome.err.contains("http://"), "{}", outcome.err);
+    assert_lacks!(outcome.err, "http://");
 }
 
 #[test]
@@ -515,9 +500,6 @@ fn the_page_says_that_agents_see_more_than_what_is_approved() {
     home.write(".claude/projects/-p/memory/MEMORY.md", "- a");
     let said = notice();
     let said = said.as_str().unwrap();
-    assert!(
-        said.contains("1 other source puts memories that nobody reviewed")
-            && said.contains("doctor`"),
-        "{said}"
-    );
+    let expected = "1 other source puts memories that nobody reviewed";
+    assert_contains!(said, expected, "doctor`");
 }

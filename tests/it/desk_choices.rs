@@ -8,33 +8,29 @@ use serde_json::{Value, json};
 use crate::changes::git;
 use crate::cli::binary;
 use crate::desk::{Desk, TIMEOUT};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, run_sql, unreviewed, write_file};
 
 /// An approved memory `keep` and two that wait, each with unique content.
 fn beside_an_approved_one() -> Root {
-    let root = Root::new();
     let with = |status: &str, fact: &str, tag: &str| json!({ "status": status, "facts": [fact], "concepts": [tag] });
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "keep",
-                "Retries need jitter",
-                with("approved", "Jitter spreads load", "retry"),
-            ),
-            memory(
-                "w0",
-                "Retries need jitter too",
-                with("staging", "Ten percent is enough", "jitter"),
-            ),
-            memory(
-                "w1",
-                "Jitter for retries",
-                with("staging", "Also for timers", "timer"),
-            ),
-        ],
-    );
-    root
+    let memories = [
+        memory(
+            "keep",
+            "Retries need jitter",
+            with("approved", "Jitter spreads load", "retry"),
+        ),
+        memory(
+            "w0",
+            "Retries need jitter too",
+            with("staging", "Ten percent is enough", "jitter"),
+        ),
+        memory(
+            "w1",
+            "Jitter for retries",
+            with("staging", "Also for timers", "timer"),
+        ),
+    ];
+    Root::with("alpha", &memories)
 }
 
 /// What agents see of a scope, by id.
@@ -68,18 +64,14 @@ fn merges_into_the_same_memory_accumulate() {
     assert_eq!(desk.ask(&session, "/write", json!({})).json()["written"], 3);
     assert_eq!(served_ids(&root), ["keep"]);
     let kept = crate::cli::ack(root.path(), &["get", "keep", "--json"]).ok();
-    for expected in [
+    assert_contains!(
+        kept,
         "Jitter spreads load",
         "Ten percent is enough",
         "timer",
-        "retry",
-    ] {
-        assert!(kept.contains(expected), "{expected}: {kept}");
-    }
-    assert!(
-        !kept.contains("Also for timers"),
-        "a duplicate adds no facts: {kept}"
+        "retry"
     );
+    assert_lacks!(kept, "Also for timers"; "a duplicate adds no facts");
 }
 
 #[test]
@@ -95,21 +87,14 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
         assert_eq!(desk.ask(&session, "/choose", request).status, 200);
     }
     let database = root.scope_folder("alpha").join("memory.db");
-    rusqlite::Connection::open(database)
-        .unwrap()
-        .execute_batch("UPDATE memories SET title = 'Retries need none' WHERE id = 'keep'")
-        .unwrap();
+    let text = "UPDATE memories SET title = 'Retries need none' WHERE id = 'keep'";
+    run_sql(database, text);
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 1, "{written}");
     assert_eq!(written["changed"], json!(["w0"]));
     assert_eq!(served_ids(&root), ["keep", "w1"]);
     let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
-    assert!(
-        card["card"]["marks"][0]
-            .as_str()
-            .unwrap()
-            .contains("nothing was written")
-    );
+    assert_contains!(card["card"]["marks"][0], "nothing was written");
     // It waits again, and can be decided about.
     let head = desk.ask(&session, "/summary", json!({})).json();
     assert_eq!(head["head"]["waiting"], 1);
@@ -160,26 +145,20 @@ fn similar_memories_are_grouped() {
     let root = Root::new();
     let text = "The worker restarts when the lease of its lock runs out after thirty seconds";
     let waits = |fact: &str| json!({ "status": "staging", "facts": [fact], "narrative": text });
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "w0",
-                "Leases of thirty seconds restart the worker",
-                waits(text),
-            ),
-            memory(
-                "w1",
-                "Leases of thirty seconds restart the worker",
-                waits(text),
-            ),
-            memory(
-                "w2",
-                "Fonts are loaded from disk",
-                json!({ "status": "staging" }),
-            ),
-        ],
-    );
+    let memories = [
+        memory(
+            "w0",
+            "Leases of thirty seconds restart the worker",
+            waits(text),
+        ),
+        memory(
+            "w1",
+            "Leases of thirty seconds restart the worker",
+            waits(text),
+        ),
+        unreviewed("w2", "Fonts are loaded from disk"),
+    ];
+    root.store("alpha", &memories);
     let desk = Desk::open(&root);
     let session = desk.enter();
     let since = Instant::now();
@@ -223,8 +202,8 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join("src")).unwrap();
     let helper = folder.join("src/helper.rs");
-    std::fs::write(folder.join("src/here.rs"), "fn retry_limit() {}\n").unwrap();
-    std::fs::write(&helper, "fn lost_helper_x() {}\n").unwrap();
+    write_file(folder.join("src/here.rs"), "fn retry_limit() {}\n");
+    write_file(&helper, "fn lost_helper_x() {}\n");
     for arguments in [
         &["init", "-q"][..],
         &["add", "-A"],
@@ -235,10 +214,8 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     std::fs::remove_file(&helper).unwrap();
     git(&folder, &["commit", "-q", "-a", "-m", "Drop the helper"]);
     let path = folder.to_str().unwrap();
-    root.manifest(
-        "alpha",
-        &format!("projects = [\"shop\"]\npaths = [{path:?}]\n"),
-    );
+    let settings = format!("projects = [\"shop\"]\npaths = [{path:?}]\n");
+    root.manifest("alpha", &settings);
     let cites = |project: &str| {
         json!({
             "status": "staging", "project": project, "files": ["src/here.rs", "src/gone.rs"],
@@ -248,14 +225,12 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     let elsewhere = json!({
         "status": "staging", "project": "shop", "facts": ["Ask on `GitHub`, or use `psql`"],
     });
-    root.store(
-        "alpha",
-        &[
-            memory("w0", "Retries are limited", cites("shop")),
-            memory("w1", "Retries are limited elsewhere", cites("kiosk")),
-            memory("w2", "Questions about the database", elsewhere),
-        ],
-    );
+    let memories = [
+        memory("w0", "Retries are limited", cites("shop")),
+        memory("w1", "Retries are limited elsewhere", cites("kiosk")),
+        memory("w2", "Questions about the database", elsewhere),
+    ];
+    root.store("alpha", &memories);
     let desk = Desk::open_with(&root, &["-C", path]);
     let session = desk.enter();
     let evidence = |number: usize| desk.ask(&session, "/evidence", json!({ "number": number }));
@@ -278,36 +253,32 @@ fn matching_project_instructions_are_shown_on_the_card_in_the_list_and_in_the_re
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join(".cursor/rules")).unwrap();
     let instructions = "# Shop\n\n- Use pnpm in this repository, never npm.\n";
-    std::fs::write(folder.join("CLAUDE.md"), instructions).unwrap();
+    write_file(folder.join("CLAUDE.md"), instructions);
     let rules = "---\nalwaysApply: true\n---\nThe shop API listens on port 8080.\n";
-    std::fs::write(folder.join(".cursor/rules/ports.mdc"), rules).unwrap();
+    write_file(folder.join(".cursor/rules/ports.mdc"), rules);
     // A link that leads out of the project is not followed.
     let outside = root.path().join("outside.md");
-    std::fs::write(&outside, "Deploys of the shop happen on Mondays.\n").unwrap();
+    write_file(&outside, "Deploys of the shop happen on Mondays.\n");
     std::os::unix::fs::symlink(&outside, folder.join("AGENTS.md")).unwrap();
     let path = folder.to_str().unwrap();
-    root.manifest(
-        "alpha",
-        &format!("projects = [\"shop\"]\npaths = [{path:?}]\n"),
-    );
+    let settings = format!("projects = [\"shop\"]\npaths = [{path:?}]\n");
+    root.manifest("alpha", &settings);
     let waits = |project: &str| json!({ "status": "staging", "project": project });
-    root.store(
-        "alpha",
-        &[
-            memory("w0", "The shop API listens on port 8081", waits("shop")),
-            memory(
-                "w1",
-                "Use pnpm in this repository, never npm",
-                waits("shop"),
-            ),
-            memory("w2", "Deploys of the shop happen on Mondays", waits("shop")),
-            memory(
-                "w3",
-                "Use pnpm in this repository, never npm",
-                waits("kiosk"),
-            ),
-        ],
-    );
+    let memories = [
+        memory("w0", "The shop API listens on port 8081", waits("shop")),
+        memory(
+            "w1",
+            "Use pnpm in this repository, never npm",
+            waits("shop"),
+        ),
+        memory("w2", "Deploys of the shop happen on Mondays", waits("shop")),
+        memory(
+            "w3",
+            "Use pnpm in this repository, never npm",
+            waits("kiosk"),
+        ),
+    ];
+    root.store("alpha", &memories);
     let desk = Desk::open_with(&root, &["-C", path]);
     let session = desk.enter();
     let evidence = |number: usize| {
@@ -359,10 +330,7 @@ fn matching_project_instructions_are_shown_on_the_card_in_the_list_and_in_the_re
         .output()
         .unwrap();
     let served = String::from_utf8(reviewed.stdout).unwrap();
-    assert!(
-        !served.contains("8080"),
-        "instructions are never served: {served}"
-    );
+    assert_lacks!(served, "8080"; "instructions are never served");
 }
 
 /// Heaps are disjoint and all that waits; a decision about one never includes what is flagged, and

@@ -1,7 +1,6 @@
 //! What a review session shows at a terminal: cards that fit, messages above the prompt, and what a
 //! line may say.
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
@@ -11,14 +10,13 @@ use serde_json::{Value, json};
 use crate::cli::ack;
 use crate::curate::{approved, decide, log};
 use crate::desk_session::{review, saved, three, waits};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, run_sql, write_file};
 use crate::terminal::Session;
 
 const PROMPT: &str = "z q ? > ";
 
 /// A long memory with a warning, near an approved one.
 fn long() -> Root {
-    let root = Root::new();
     let narrative: Vec<String> = (0..60)
         .map(|line| format!("Line {line} of what happened on the day of the deploy."))
         .collect();
@@ -27,14 +25,11 @@ fn long() -> Root {
         "narrative": narrative.join("\n"), "concepts": ["ops"], "files": ["src/deploy.rs"],
     });
     let near = json!({ "facts": ["Deploys go out at noon."], "narrative": narrative.join("\n") });
-    root.store(
-        "alpha",
-        &[
-            memory("keep", "Deploys go out at noon", near),
-            waits("w0", "Deploys leave at midday", rest),
-        ],
-    );
-    root
+    let memories = [
+        memory("keep", "Deploys go out at noon", near),
+        waits("w0", "Deploys leave at midday", rest),
+    ];
+    Root::with("alpha", &memories)
 }
 
 #[test]
@@ -49,13 +44,10 @@ fn a_long_card_shows_its_title_and_warnings_and_fits_the_terminal() {
         let title = lines
             .iter()
             .position(|line| *line == "Deploys leave at midday");
-        let title = title.expect(&size);
-        assert!(lines[title + 1].starts_with("  ! "), "{size}");
+        assert!(lines[title.expect(&size) + 1].starts_with("  ! "), "{size}");
         assert!(screen.contains("more lines: n"), "{size}");
-        assert!(
-            screen.contains("approved: keep  Deploys go out at noon"),
-            "{size}"
-        );
+        let said = "approved: keep  Deploys go out at noon";
+        assert!(screen.contains(said), "{size}");
         assert!(
             lines
                 .iter()
@@ -66,11 +58,10 @@ fn a_long_card_shows_its_title_and_warnings_and_fits_the_terminal() {
         session
             .press("n\n")
             .expect("Line 59 of what")
-            .expect(PROMPT)
-            .press("q\n");
+            .answer(PROMPT, "q\n");
         let (_, shown) = session.end();
         let (_, whole) = shown.rsplit_once("1/1").unwrap();
-        assert!(!whole.contains("more lines"), "{whole}");
+        assert_lacks!(whole, "more lines");
     }
 }
 
@@ -79,20 +70,13 @@ fn help_and_errors_stay_on_the_screen() {
     let root = long();
     let mut session = Session::start(review(&root));
     session
-        .expect(PROMPT)
-        .press("?\n")
+        .answer(PROMPT, "?\n")
         .expect("Enter     show the card again")
         .expect(PROMPT);
     let screen = session.last_lines(24);
-    assert!(screen.contains("\na         approve  "), "{screen}");
-    assert!(
-        screen.contains("9 the code or its documentation says it"),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("Deploys leave"),
-        "the card is not printed again: {screen}"
-    );
+    assert_contains!(screen, "\na         approve  ");
+    assert_contains!(screen, "9 the code or its documentation says it");
+    assert_lacks!(screen, "Deploys leave"; "the card is not printed again");
     session
         .press("\n")
         .expect("Deploys leave at midday")
@@ -117,8 +101,8 @@ fn help_and_errors_stay_on_the_screen() {
             .expect(typed)
             .expect(PROMPT);
         let screen = session.last_lines(5);
-        assert!(screen.contains(error), "{typed}: {screen}");
-        assert!(!screen.contains("approved: keep"), "{typed}: {screen}");
+        assert_contains!(screen, error; "{typed}");
+        assert_lacks!(screen, "approved: keep"; "{typed}");
     }
     session.press("q\n");
     let (code, shown) = session.end();
@@ -132,26 +116,20 @@ fn a_rejection_asks_why() {
     let why = "why? 1-9 (? lists them), words, Enter for none, q back > ";
     let mut session = Session::start(review(&root));
     session
-        .expect(PROMPT)
-        .press("r\n")
+        .answer(PROMPT, "r\n")
         .expect(why)
         // A key for the next card is no reason.
         .press("a\n")
         .expect("`a` is not a reason; nothing was decided yet")
-        .expect(why)
-        .press("?\n")
+        .answer(why, "?\n")
         .expect("4 too vague to help")
-        .expect(why)
-        .press("q\n")
+        .answer(why, "q\n")
         .expect("1/3")
-        .expect(PROMPT)
-        .press("r\n4\n")
+        .answer(PROMPT, "r\n4\n")
         .expect("2/3")
-        .expect(PROMPT)
-        .press("r\n\n")
+        .answer(PROMPT, "r\n\n")
         .expect("3/3")
-        .expect(PROMPT)
-        .press("r\nnobody asked\nq\ny\n")
+        .answer(PROMPT, "r\nnobody asked\nq\ny\n")
         .expect("3 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -177,8 +155,7 @@ fn the_card_is_shown_again_after_the_session_was_stopped() {
     std::thread::sleep(Duration::from_millis(100));
     session
         .signal(Signal::SIGCONT)
-        .expect("1 decision: write?")
-        .press("y\n");
+        .answer("1 decision: write?", "y\n");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(approved(root.path()), ["w0"]);
@@ -189,8 +166,7 @@ fn the_quit_key_saves_the_choices() {
     let root = three();
     let mut session = Session::start(review(&root));
     session
-        .expect(PROMPT)
-        .press("a\n")
+        .answer(PROMPT, "a\n")
         .expect("2/3")
         .expect(PROMPT)
         .signal(Signal::SIGQUIT);
@@ -207,10 +183,8 @@ fn a_memory_that_changed_meanwhile_comes_back() {
     let mut session = Session::start(review(&root));
     session.press("a\na\ns\n").expect("2 decisions: write?");
     let database = root.scope_folder("alpha").join("memory.db");
-    rusqlite::Connection::open(database)
-        .unwrap()
-        .execute_batch("UPDATE memories SET narrative = 'New text.' WHERE id = 'w1'")
-        .unwrap();
+    let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w1'";
+    run_sql(database, said);
     session
         .press("y\n")
         .expect("wrote 1 decision:")
@@ -221,8 +195,7 @@ fn a_memory_that_changed_meanwhile_comes_back() {
         .expect(PROMPT)
         // The one that was skipped does not come back.
         .press("r no\n")
-        .expect("1 decision: write?")
-        .press("y\n")
+        .answer("1 decision: write?", "y\n")
         .expect("wrote 1 decision:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -240,18 +213,15 @@ fn a_memory_that_changed_meanwhile_comes_back() {
         .expect("nothing was written:")
         .expect("w0 changed after you read it");
     let (_, shown) = session.end();
-    assert!(!shown.contains("wrote 0"), "{shown}");
+    assert_lacks!(shown, "wrote 0");
 }
 
 #[test]
 fn the_report_names_the_replaced_memory_and_the_edited_title() {
     let root = long();
     let editor = root.path().join("editor");
-    fs::write(
-        &editor,
-        "sed -i 's/^title = .*/title = \"Better\"/' \"$1\"\n",
-    )
-    .unwrap();
+    let text = "sed -i 's/^title = .*/title = \"Better\"/' \"$1\"\n";
+    write_file(&editor, text);
     let mut command = review(&root);
     command.env("EDITOR", format!("/bin/sh {}", editor.display()));
     let mut session = Session::start(command);
@@ -271,11 +241,8 @@ fn the_report_names_the_replaced_memory_and_the_edited_title() {
 #[test]
 fn the_list_says_how_many_are_put_off() {
     let root = three();
-    decide(
-        root.path(),
-        &["stage", "w0", "w1", "w2", "--until", "2999-01-01"],
-    )
-    .ok();
+    let words = ["stage", "w0", "w1", "w2", "--until", "2999-01-01"];
+    decide(root.path(), &words).ok();
     let listed = ack(root.path(), &["review", "--list"]).ok();
     assert_eq!(listed, "nothing waits for review; 3 are put off\n");
     let listed: Value = ack(root.path(), &["review", "--list", "--json"]).json();

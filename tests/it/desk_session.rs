@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{ack, binary};
 use crate::curate::{approved, decide, log};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, titled, write_file};
 use crate::terminal::Session;
 
 /// `review --tty` of a person.
@@ -35,7 +35,6 @@ pub fn waits(id: &str, title: &str, rest: Value) -> Value {
 
 /// Three lessons that have nothing in common, oldest first.
 pub fn three() -> Root {
-    let root = Root::new();
     let lessons = [
         ("w0", "Fonts come from the disk of the kiosk", "2026-01-01"),
         ("w1", "Retries need jitter", "2026-01-02"),
@@ -48,8 +47,7 @@ pub fn three() -> Root {
             json!({ "created_at": format!("{day}T00:00:00Z") }),
         )
     });
-    root.store("alpha", &memories);
-    root
+    Root::with("alpha", &memories)
 }
 
 /// The files that decisions were saved to.
@@ -79,10 +77,8 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     session
         .expect("z q ? > ")
         .interrupt()
-        .expect("1 decision: write? [y/n]")
-        .press("k\n")
-        .expect("2/3")
-        .press("1\n")
+        .answer("1 decision: write? [y/n]", "k\n")
+        .answer("2/3", "1\n")
         .expect("3/3")
         .expect("z q ? > ")
         .interrupt()
@@ -99,15 +95,10 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let mut session = Session::start(review(&root));
     session.press("q\n");
     let (_, shown) = session.end();
-    assert!(
-        shown.contains("note: decisions of an earlier review were not written"),
-        "{shown}"
-    );
-    decide(
-        root.path(),
-        &["review", "--apply", files[0].to_str().unwrap()],
-    )
-    .ok();
+    let said = "note: decisions of an earlier review were not written";
+    assert_contains!(shown, said);
+    let words = ["review", "--apply", files[0].to_str().unwrap()];
+    decide(root.path(), &words).ok();
     let decisions = log(&root, "alpha");
     assert_eq!(
         verdicts(&root),
@@ -127,11 +118,8 @@ fn closing_the_terminal_saves_the_choices() {
         assert_eq!(code, Some(expected), "{shown}");
         let files = saved(&root);
         assert_eq!(files.len(), 1, "{shown}");
-        decide(
-            root.path(),
-            &["review", "--apply", files[0].to_str().unwrap()],
-        )
-        .ok();
+        let words = ["review", "--apply", files[0].to_str().unwrap()];
+        decide(root.path(), &words).ok();
         assert_eq!(approved(root.path()), ["w0"]);
         // If nothing was decided, nothing is saved.
         let mut session = Session::start(review(&root));
@@ -147,27 +135,20 @@ fn after_the_last_card_every_card_can_be_reached_again() {
     let mut session = Session::start(review(&root));
     session
         .press("a\ns\nr no\n")
-        .expect("2 decisions: write? [y/n]")
-        .press("what\n")
+        .answer("2 decisions: write? [y/n]", "what\n")
         .expect("`what` is not an answer")
-        .expect("go to the card without a decision")
-        .press("j\n")
+        .answer("go to the card without a decision", "j\n")
         .expect("2/3")
         // The others are not shown again: they are decided.
         .press("p\n")
-        .expect("3 decisions: write? [y/n]")
-        .press("z\n")
-        .expect("2/3")
-        .press("k\n")
+        .answer("3 decisions: write? [y/n]", "z\n")
+        .answer("2/3", "k\n")
         .expect("1/3")
         .expect("  approved\n".replace('\n', "\r\n").as_str())
         .press("r no\n")
-        .expect("2/3")
-        .press("s\n")
-        .expect("2 decisions: write? [y/n]")
-        .press("k\n")
-        .expect("3/3")
-        .press("q\ny\n")
+        .answer("2/3", "s\n")
+        .answer("2 decisions: write? [y/n]", "k\n")
+        .answer("3/3", "q\ny\n")
         .expect("2 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -198,10 +179,9 @@ fn unwritable_decisions_are_saved_and_written_later() {
 #[test]
 fn saved_choices_decide_the_same_as_written_ones() {
     let made = || {
-        let root = Root::new();
         let memories = [
-            memory("keep", "Deploys go out at noon", json!({})),
-            memory("old", "The kiosk has a light theme", json!({})),
+            titled("keep", "Deploys go out at noon"),
+            titled("old", "The kiosk has a light theme"),
             waits(
                 "w0",
                 "Deploys leave at midday",
@@ -217,17 +197,13 @@ fn saved_choices_decide_the_same_as_written_ones() {
             waits("w4", "Retries need jitter", json!({})),
             waits("w5", "Ports are numbers", json!({})),
         ];
-        root.store("alpha", &memories);
-        root
+        Root::with("alpha", &memories)
     };
     let typed = "d keep\nh 2w\nm keep\nu old\np\ne\nq\n";
     let sit = |root: &Root, end: &str| {
         let editor = root.path().join("editor");
-        fs::write(
-            &editor,
-            "sed -i 's/^title = .*/title = \"Ports\"/' \"$1\"\n",
-        )
-        .unwrap();
+        let text = "sed -i 's/^title = .*/title = \"Ports\"/' \"$1\"\n";
+        write_file(&editor, text);
         let mut command = review(root);
         command.env("EDITOR", format!("/bin/sh {}", editor.display()));
         let mut session = Session::start(command);
@@ -239,11 +215,8 @@ fn saved_choices_decide_the_same_as_written_ones() {
     sit(&written, "y");
     sit(&applied, "s");
     let file = saved(&applied).remove(0);
-    decide(
-        applied.path(),
-        &["review", "--apply", file.to_str().unwrap()],
-    )
-    .ok();
+    let words = ["review", "--apply", file.to_str().unwrap()];
+    decide(applied.path(), &words).ok();
     let plain = |root: &Root| -> Vec<Value> {
         let lines = log(root, "alpha").into_iter().map(|line| {
             let mut line = serde_json::to_value(line).unwrap();
@@ -260,7 +233,6 @@ fn saved_choices_decide_the_same_as_written_ones() {
 
 /// Three that are much alike, an approved one like them, and an unrelated one.
 fn alike() -> Root {
-    let root = Root::new();
     let fact = "The webhook sender waits 30 seconds for an answer before it retries.";
     let longer = "The webhook sender waits 30 seconds for an answer before it retries once.";
     let on = |id: &str, fact: &str, day: u32| {
@@ -268,21 +240,18 @@ fn alike() -> Root {
         let rest = json!({ "facts": [fact], "created_at": created });
         waits(id, "Webhook timeout", rest)
     };
-    root.store(
-        "alpha",
-        &[
-            memory("near", "Webhook timeout", json!({ "facts": [longer] })),
-            on("g1", fact, 1),
-            on("g2", fact, 2),
-            on("g3", fact, 3),
-            waits(
-                "other",
-                "Fonts come from the disk of the kiosk",
-                json!({ "created_at": "2026-02-01T00:00:00Z" }),
-            ),
-        ],
-    );
-    root
+    let memories = [
+        memory("near", "Webhook timeout", json!({ "facts": [longer] })),
+        on("g1", fact, 1),
+        on("g2", fact, 2),
+        on("g3", fact, 3),
+        waits(
+            "other",
+            "Fonts come from the disk of the kiosk",
+            json!({ "created_at": "2026-02-01T00:00:00Z" }),
+        ),
+    ];
+    Root::with("alpha", &memories)
 }
 
 #[test]
@@ -300,20 +269,14 @@ fn similar_memories_are_decided_together() {
         let mut session = Session::start(review(&root));
         session
             .expect("2 waiting too, much alike: g2 g3")
-            .expect("z q ? > ")
-            .press(&format!("{keys}\n"))
-            .expect(label)
-            .press("n\n")
-            .expect("1/4")
-            .press(&format!("{keys}\n"))
-            .expect(label)
-            .press("y\n")
+            .answer("z q ? > ", &format!("{keys}\n"))
+            .answer(label, "n\n")
+            .answer("1/4", &format!("{keys}\n"))
+            .answer(label, "y\n")
             // The others are decided too.
             .expect("4/4")
-            .expect("z q ? > ")
-            .press("A\n")
-            .expect("no other waiting memory is much like it")
-            .press("q\ny\n")
+            .answer("z q ? > ", "A\n")
+            .answer("no other waiting memory is much like it", "q\ny\n")
             .expect("3 decisions:");
         let (code, shown) = session.end();
         assert_eq!(code, Some(0), "{shown}");
@@ -331,20 +294,14 @@ fn a_card_shows_decisions_on_similar_memories_and_the_difference_from_the_neares
         .expect("1/4")
         .expect("[-only there-] {+only here+}")
         .expect("[-once-].")
-        .expect("z q ? > ")
-        .press("a\n")
+        .answer("z q ? > ", "a\n")
         .expect("2/4")
         .expect("waiting too, much alike: g3")
-        .expect("already decided, much alike: g1 approved")
-        .press("x\n")
-        .expect("`x` works only on the page")
-        .press("j\n")
-        .expect("3/4")
-        .press("j\n")
-        .expect("4/4")
-        .press("k\n")
-        .expect("3/4")
-        .press("q\nn\n");
+        .answer("already decided, much alike: g1 approved", "x\n")
+        .answer("`x` works only on the page", "j\n")
+        .answer("3/4", "j\n")
+        .answer("4/4", "k\n")
+        .answer("3/4", "q\nn\n");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(verdicts(&root), []);
@@ -355,26 +312,22 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
     let root = three();
     // The first time a mistake, the second time what was meant.
     let editor = root.path().join("editor");
-    fs::write(
+    write_file(
         &editor,
         "if grep -q '^title = Better' \"$1\"; then sed -i 's/^title = .*/title = \"Better\"/' \"$1\"\n\
          else sed -i 's/^title = .*/title = Better/' \"$1\"; fi\n",
-    )
-    .unwrap();
+    );
     let mut command = review(&root);
     command.env("EDITOR", format!("/bin/sh {}", editor.display()));
     let mut session = Session::start(command);
     session
         .press("e\n")
         .expect("line 1 of the edited memory: ")
-        .expect("edit again, with what you wrote? [y/n]")
-        .press("y\n")
-        .expect("2/3")
-        .press("q\ny\n")
+        .answer("edit again, with what you wrote? [y/n]", "y\n")
+        .answer("2/3", "q\ny\n")
         .expect("1 decision:");
     session.end();
-    let got = ack(root.path(), &["get", "w0"]).ok();
-    assert!(got.contains("Better"), "{got}");
+    assert_contains!(ack(root.path(), &["get", "w0"]).ok(), "Better");
     // An editor that fails is named.
     let mut command = review(&root);
     command.env("EDITOR", "/bin/false");
@@ -382,10 +335,8 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
     session
         .press("e\n")
         .expect("the editor `/bin/false` failed")
-        .expect("edit again")
-        .press("n\n")
-        .expect("nothing was changed")
-        .press("q\n");
+        .answer("edit again", "n\n")
+        .answer("nothing was changed", "q\n");
     session.end();
 }
 
@@ -394,14 +345,14 @@ fn invalid_utf8_is_an_unknown_key_and_a_past_day_is_reported() {
     let root = three();
     let mut command = review(&root);
     let file = root.path().join("typed");
-    fs::write(&file, b"\xff\xfe\nh 2020-01-01\na\ny\nq\ny\n").unwrap();
-    fs::write(root.path().join("curator-token"), "a-token-of-the-owner").unwrap();
+    write_file(&file, b"\xff\xfe\nh 2020-01-01\na\ny\nq\ny\n");
+    write_file(root.path().join("curator-token"), "a-token-of-the-owner");
     command
         .env("ACK_MEM_CURATOR_TOKEN", "a-token-of-the-owner")
         .stdin(fs::File::open(&file).unwrap());
     let outcome = crate::cli::run(&mut command);
-    assert!(outcome.err.contains("is not a key"), "{}", outcome.err);
+    assert_contains!(outcome.err, "is not a key");
     let past = "2020-01-01 is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`";
-    assert!(outcome.err.contains(past), "{}", outcome.err);
+    assert_contains!(outcome.err, past);
     assert_eq!(approved(root.path()), ["w0"]);
 }

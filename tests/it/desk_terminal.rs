@@ -11,22 +11,21 @@ use serde_json::json;
 
 use crate::cli::binary;
 use crate::desk::{Desk, TIMEOUT, waiting};
-use crate::support::Root;
+use crate::support::{Root, read_text, write_file};
 use crate::terminal::Session;
 
 /// `review` with or without a display. Addresses that it opens go to a file.
 fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     let browser = root.path().join("browser");
     let opened = root.path().join("opened");
-    fs::write(
+    write_file(
         &browser,
         format!(
             "#!/bin/sh\ncat \"$1\" > {opened}.new\nprintf %s \"$*\" > {opened}.arguments\n\
              mv {opened}.new {opened}\n",
             opened = opened.display()
         ),
-    )
-    .unwrap();
+    );
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = binary();
     for variable in ["DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"] {
@@ -66,7 +65,7 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     let address = opened(&root, "");
     let desk = Desk::at(&address);
     // Other users see the browser's arguments. The file that they name is gone once it is used.
-    let arguments = fs::read_to_string(root.path().join("opened.arguments")).unwrap();
+    let arguments = read_text(root.path().join("opened.arguments"));
     assert!(!arguments.contains("127.0.0.1") && fs::exists(&arguments).unwrap());
     let session = desk.enter();
     assert!(!fs::exists(&arguments).unwrap(), "{arguments}");
@@ -79,11 +78,10 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     assert_eq!(summary["head"]["chosen"], 1, "{summary}");
     terminal
         .interrupt()
-        .expect("1 decision: write? [y/n]")
-        .press("y\n");
+        .answer("1 decision: write? [y/n]", "y\n");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
-    let log = fs::read_to_string(root.scope_folder("alpha").join("decisions.jsonl")).unwrap();
+    let log = read_text(root.scope_folder("alpha").join("decisions.jsonl"));
     let decision = Decision::parse(log.trim()).unwrap();
     assert_eq!(decision.verdict, Verdict::Approve);
     assert_eq!(decision.actor, "human:ana");
@@ -104,7 +102,7 @@ fn without_a_display_review_stays_in_the_terminal() {
         terminal.expect("1/2").press("q\n");
         let (code, shown) = terminal.end();
         assert_eq!(code, Some(0), "{shown}");
-        assert!(!shown.contains("http://"), "{shown}");
+        assert_lacks!(shown, "http://");
     }
     assert!(!root.path().join("opened").exists());
 }

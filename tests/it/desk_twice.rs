@@ -11,12 +11,11 @@ use crate::curate::{approved, decide, log};
 use crate::desk::Desk;
 use crate::desk_session::{review, saved, waits};
 use crate::stale::repository;
-use crate::support::{Root, memory};
+use crate::support::{Root, run_sql, titled};
 use crate::terminal::Session;
 
 /// An approved memory, an older one, and four that wait, oldest first.
 fn queue() -> Root {
-    let root = Root::new();
     let waiting = [
         ("w0", "Fonts come from the disk of the kiosk", "fonts"),
         ("w1", "Retries need jitter", "retry"),
@@ -36,10 +35,9 @@ fn queue() -> Root {
             )
         });
     let served = [("keep", "Ports are numbers"), ("old", "The kiosk is dark")];
-    let served = served.map(|(id, title)| memory(id, title, json!({})));
+    let served = served.map(|(id, title)| titled(id, title));
     let memories: Vec<Value> = served.into_iter().chain(waiting).collect();
-    root.store("alpha", &memories);
-    root
+    Root::with("alpha", &memories)
 }
 
 /// Types keys into a review session to its end.
@@ -79,13 +77,9 @@ fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place
         for end in ["y", "s"] {
             let root = queue();
             let shown = sit(&root, &format!("{before}\ns\nu w0\nk\nk\nk\nq\n{end}\n"));
-            assert!(
-                shown.contains("Approve in its place, hides 1 older"),
-                "{shown}"
-            );
+            assert_contains!(shown, "Approve in its place, hides 1 older");
             // The card says so when it is shown again.
-            let again = shown.rsplit("1/4").next().unwrap();
-            assert!(again.contains("\n  replaced\n"), "{again}");
+            assert_contains!(shown.rsplit("1/4").next().unwrap(), "\n  replaced\n");
             apply(&root);
             let decided = last(&root);
             assert_eq!(decided["w2"][0], "approve", "{before} {end}: {decided:?}");
@@ -141,12 +135,8 @@ fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_af
 fn nothing_is_merged_into_a_memory_that_is_replaced() {
     let root = queue();
     let shown = sit(&root, "u keep\nm keep\nq\ny\n");
-    assert!(
-        shown.contains(
-            "`keep` cannot take the place of `w1`: you approved another memory in its place"
-        ),
-        "{shown}"
-    );
+    let said = "`keep` cannot take the place of `w1`: you approved another memory in its place";
+    assert_contains!(shown, said);
     assert_eq!(approved(root.path()), ["old", "w0"]);
 }
 
@@ -154,10 +144,7 @@ fn nothing_is_merged_into_a_memory_that_is_replaced() {
 fn a_file_with_two_replacements_of_one_memory_can_be_applied() {
     let root = queue();
     let shown = sit(&root, "u keep\nu keep\nq\ns\n");
-    assert!(
-        shown.contains("2 decisions are not written, and kept"),
-        "{shown}"
-    );
+    assert_contains!(shown, "2 decisions are not written, and kept");
     apply(&root);
     assert_eq!(approved(root.path()), ["old", "w0", "w1"]);
     assert_eq!(last(&root)["keep"][1], "w1");
@@ -215,15 +202,12 @@ fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
         .press("a\ns\nu w0\nq\n")
         .expect("2 decisions: write?");
     let database = root.scope_folder("alpha").join("memory.db");
-    rusqlite::Connection::open(database)
-        .unwrap()
-        .execute_batch("UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'")
-        .unwrap();
+    let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'";
+    run_sql(database, said);
     session
         .press("y\n")
         .expect("wrote 1 decision:")
-        .expect("3/4")
-        .press("q\n")
+        .answer("3/4", "q\n")
         .expect("nothing else was decided");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");

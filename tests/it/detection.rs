@@ -9,21 +9,14 @@ use ack_memory::SettingsError;
 use ack_memory::internal::{ENV_DB, ENV_SCOPE, Inputs, Setting};
 use serde_json::{Value, json};
 
-use crate::arguments::call;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, run_sql, titled, unreviewed, write_file};
 
 /// A root with the scopes named, each with its manifest.
 fn scopes(manifests: &[(&str, &str)]) -> Root {
     let root = Root::new();
     for (name, text) in manifests {
-        root.store(
-            name,
-            &[memory(
-                &format!("of-{name}"),
-                &format!("Rule of {name}"),
-                json!({}),
-            )],
-        );
+        let rule = titled(&format!("of-{name}"), &format!("Rule of {name}"));
+        root.store(name, &[rule]);
         root.manifest(name, text);
     }
     root
@@ -39,20 +32,26 @@ fn detect_with(
         inputs.project = Some(Setting::flag("-C", project.to_owned()));
         change(inputs);
     });
-    let answer = call(&service, "list_scopes", json!({})).unwrap();
+    let answer = service.scopes(json!({}));
     let text = |field: &str| answer[field].as_str().map(str::to_owned);
     (text("current_scope"), text("detected_by"))
 }
 
 fn detect(root: &Root, project: &Path) -> String {
     match detect_with(root, project, |_| {}) {
-        (Some(scope), Some(rule)) => format!(
-            "{scope} by {}",
-            rule.replace(root.path().to_str().unwrap(), "ROOT")
-        ),
+        (Some(scope), Some(rule)) => {
+            let rule = rule.replace(root.path().to_str().unwrap(), "ROOT");
+            format!("{scope} by {rule}")
+        }
         (None, None) => "none".to_owned(),
         other => panic!("{other:?}"),
     }
+}
+
+/// The current scope of a project alone, or `none`.
+fn current(root: &Root, project: &Path) -> String {
+    let (scope, _) = detect_with(root, project, |_| {});
+    scope.unwrap_or_else(|| "none".to_owned())
 }
 
 /// A folder inside the root's temporary folder.
@@ -64,35 +63,29 @@ fn folder(root: &Root, path: &str) -> PathBuf {
 
 /// A git repository made of files.
 fn repository(folder: &Path, config: &str) {
-    let git = folder.join(".git");
+    git_folder(&folder.join(".git"), &format!("\tbare = false\n{config}"));
+}
+
+/// The folder of a git repository.
+fn git_folder(git: &Path, config: &str) {
     for part in ["objects", "refs/heads"] {
         std::fs::create_dir_all(git.join(part)).unwrap();
     }
-    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    std::fs::write(
-        git.join("config"),
-        format!("[core]\n\trepositoryformatversion = 0\n\tbare = false\n{config}"),
-    )
-    .unwrap();
+    write_file(git.join("HEAD"), "ref: refs/heads/main\n");
+    let core = format!("[core]\n\trepositoryformatversion = 0\n{config}");
+    write_file(git.join("config"), core);
 }
 
-/// A linked worktree of a repository, as `git worktree add` leaves it.
-fn worktree(main: &Path, name: &str, place: &Path) {
-    let git_dir = main.join(".git/worktrees").join(name);
+/// A linked worktree of a repository's git folder, as `git worktree add` leaves it.
+fn worktree(git: &Path, name: &str, place: &Path) {
+    let git_dir = git.join("worktrees").join(name);
     std::fs::create_dir_all(&git_dir).unwrap();
     std::fs::create_dir_all(place).unwrap();
-    std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/feature\n").unwrap();
-    std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
-    std::fs::write(
-        git_dir.join("gitdir"),
-        format!("{}\n", place.join(".git").display()),
-    )
-    .unwrap();
-    std::fs::write(
-        place.join(".git"),
-        format!("gitdir: {}\n", git_dir.display()),
-    )
-    .unwrap();
+    write_file(git_dir.join("HEAD"), "ref: refs/heads/feature\n");
+    write_file(git_dir.join("commondir"), "../..\n");
+    let own = place.join(".git");
+    write_file(git_dir.join("gitdir"), format!("{}\n", own.display()));
+    write_file(own, format!("gitdir: {}\n", git_dir.display()));
 }
 
 fn remote(url: &str) -> String {
@@ -104,63 +97,44 @@ fn the_rules_apply_in_their_order() {
     let root = Root::new();
     let project = folder(&root, "work/named");
     repository(&project, &remote("git@github.com:org/thing.git"));
-    for scope in [
-        "by-default",
-        "by-path",
-        "by-remote",
-        "by-project",
-        "named",
-        "pinned-env",
-        "pinned-flag",
-    ] {
+    let scopes = "by-default by-path by-remote by-project named pinned-env pinned-flag";
+    for scope in scopes.split(' ') {
         root.store(scope, &[]);
     }
-    let detected = || detect(&root, &project);
-    assert_eq!(detected(), "named by scope name `named`");
-    std::fs::write(
-        root.path().join("config.toml"),
-        "default_scope = 'by-default'",
-    )
-    .unwrap();
-    assert_eq!(detected(), "named by scope name `named`");
-    root.manifest("by-project", "projects = ['NAMED']");
-    assert_eq!(detected(), "by-project by projects `NAMED`");
-    root.manifest("by-remote", "remotes = ['https://github.com/org/thing']");
-    assert_eq!(
-        detected(),
-        "by-remote by remotes `https://github.com/org/thing`"
-    );
-    root.manifest(
-        "by-path",
-        &format!("paths = ['{}']", root.path().join("work").display()),
-    );
-    assert_eq!(detected(), "by-path by paths `ROOT/work`");
+    let config = root.path().join("config.toml");
+    let paths = format!("paths = ['{}']", root.path().join("work").display());
+    let remotes = "remotes = ['https://github.com/org/thing']";
+    assert_eq!(detect(&root, &project), "named by scope name `named`");
+    write_file(&config, "default_scope = 'by-default'");
+    assert_eq!(detect(&root, &project), "named by scope name `named`");
+    for (scope, manifest, rule) in [
+        ("by-project", "projects = ['NAMED']", "projects `NAMED`"),
+        (
+            "by-remote",
+            remotes,
+            "remotes `https://github.com/org/thing`",
+        ),
+        ("by-path", &paths, "paths `ROOT/work`"),
+    ] {
+        root.manifest(scope, manifest);
+        assert_eq!(detect(&root, &project), format!("{scope} by {rule}"));
+    }
+    let found = |scope: &str, rule: &str| (Some(scope.to_owned()), Some(rule.to_owned()));
     let env = |inputs: &mut Inputs| {
         inputs.current_scope = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()))
     };
-    assert_eq!(
-        detect_with(&root, &project, env),
-        (
-            Some("pinned-env".to_owned()),
-            Some("environment ACK_MEM_SCOPE".to_owned())
-        )
-    );
+    let by_env = detect_with(&root, &project, env);
+    assert_eq!(by_env, found("pinned-env", "environment ACK_MEM_SCOPE"));
     let flag = |inputs: &mut Inputs| {
         inputs.pinned = Some(Setting::flag("--pin", "pinned-flag".to_owned()))
     };
-    assert_eq!(
-        detect_with(&root, &project, flag),
-        (
-            Some("pinned-flag".to_owned()),
-            Some("flag --pin".to_owned())
-        )
-    );
-    assert_eq!(
-        detect(&root, &folder(&root, "elsewhere")),
-        "by-default by default_scope in config.toml"
-    );
-    std::fs::remove_file(root.path().join("config.toml")).unwrap();
-    assert_eq!(detect(&root, &folder(&root, "elsewhere")), "none");
+    let by_flag = detect_with(&root, &project, flag);
+    assert_eq!(by_flag, found("pinned-flag", "flag --pin"));
+    let elsewhere = folder(&root, "elsewhere");
+    let by_default = "by-default by default_scope in config.toml";
+    assert_eq!(detect(&root, &elsewhere), by_default);
+    std::fs::remove_file(config).unwrap();
+    assert_eq!(detect(&root, &elsewhere), "none");
 }
 
 #[test]
@@ -180,14 +154,11 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         ("list_scopes", json!({ "scope": "ledger-api" })),
         ("get_context", json!({})),
     ] {
-        let body = call(&service, tool, arguments).unwrap_err().body();
+        let body = service.refused(tool, arguments);
         assert_eq!(body.code, "scope_not_found", "{tool}");
         let text = serde_json::to_string(&body).unwrap();
-        assert!(
-            text.contains("ledger_apl") && text.contains("--pin"),
-            "{tool}: {text}"
-        );
-        assert!(!text.contains("ledger-"), "{tool}: {text}");
+        assert_contains!(text, "ledger_apl", "--pin"; "{tool}");
+        assert_lacks!(text, "ledger-"; "{tool}");
     }
 }
 
@@ -200,7 +171,7 @@ fn the_project_is_the_given_folder_or_the_working_directory() {
             inputs.project = project.map(|project| Setting::flag("-C", project.clone()));
             inputs.working_directory = two.clone();
         });
-        call(&service, "list_scopes", json!({})).unwrap()["current_scope"].clone()
+        service.scopes(json!({}))["current_scope"].clone()
     };
     assert_eq!(current(Some(&one)), "one");
     assert_eq!(current(Some(&PathBuf::from("../one"))), "one");
@@ -261,7 +232,7 @@ trait Bare {
 
 impl Bare for Root {
     fn store_folder_with(&self, name: &str, manifest: &str) {
-        std::fs::write(self.scope_folder(name).join("scope.toml"), manifest).unwrap();
+        write_file(self.scope_folder(name).join("scope.toml"), manifest);
     }
 }
 
@@ -270,7 +241,7 @@ fn a_folder_with_wildcards_in_its_name_is_matched_literally() {
     let root = Root::new();
     let project = folder(&root, "work/[draft] {v2}");
     root.store_folder_with("a", &format!("paths = ['{}']", project.display()));
-    assert_eq!(detect_with(&root, &project, |_| {}).0.as_deref(), Some("a"));
+    assert_eq!(current(&root, &project), "a");
 }
 
 #[test]
@@ -288,44 +259,43 @@ fn a_worktree_counts_as_its_main_repository() {
     let main = folder(&root, "src/ledger-api");
     repository(&main, &remote("https://github.com/org/money"));
     let tree = root.path().join("trees/fix-the-lock");
-    worktree(&main, "fix-the-lock", &tree);
-    std::fs::create_dir_all(tree.join("crates/core")).unwrap();
-    std::fs::create_dir_all(main.join("crates/core")).unwrap();
+    worktree(&main.join(".git"), "fix-the-lock", &tree);
+    folder(&root, "trees/fix-the-lock/crates/core");
+    folder(&root, "src/ledger-api/crates/core");
+    let paths = |path: &Path| format!("paths = ['{}']", path.display());
     for place in [&tree, &tree.join("crates/core")] {
-        root.store_folder_with("ledger_api", "");
-        assert_eq!(
-            detect(&root, place),
-            "ledger_api by scope name `ledger_api`"
-        );
-        root.store_folder_with("by-remote", "remotes = ['github.com/org/money']");
-        assert_eq!(
-            detect(&root, place),
-            "by-remote by remotes `github.com/org/money`"
-        );
-        root.store_folder_with("by-path", &format!("paths = ['{}']", main.display()));
-        assert_eq!(
-            detect(&root, place),
-            "by-path by paths `ROOT/src/ledger-api`"
-        );
-        root.store_folder_with("by-tree", &format!("paths = ['{}']", tree.display()));
-        assert_eq!(
-            detect_with(&root, place, |_| {}).0.as_deref().unwrap(),
-            "by-path",
-            "both are equally long; the first by name wins"
-        );
+        for (scope, manifest, expected) in [
+            (
+                "ledger_api",
+                String::new(),
+                "ledger_api by scope name `ledger_api`",
+            ),
+            (
+                "by-remote",
+                "remotes = ['github.com/org/money']".to_owned(),
+                "by-remote by remotes `github.com/org/money`",
+            ),
+            (
+                "by-path",
+                paths(&main),
+                "by-path by paths `ROOT/src/ledger-api`",
+            ),
+            // Both are equally long; the first by name wins.
+            (
+                "by-tree",
+                paths(&tree),
+                "by-path by paths `ROOT/src/ledger-api`",
+            ),
+        ] {
+            root.store_folder_with(scope, &manifest);
+            assert_eq!(detect(&root, place), expected);
+        }
         for scope in ["ledger_api", "by-remote", "by-path", "by-tree"] {
             std::fs::remove_dir_all(root.scope_folder(scope)).unwrap();
         }
     }
-    let answer = {
-        root.store("other", &[]);
-        call(
-            &root.service(),
-            "get_context",
-            json!({ "project_path": tree }),
-        )
-        .unwrap()
-    };
+    root.store("other", &[]);
+    let answer = root.service().brief(json!({ "project_path": tree }));
     assert_eq!(answer["project"]["name"], "ledger-api");
 }
 
@@ -334,29 +304,9 @@ fn a_worktree_of_a_bare_repository_is_known_by_the_repository() {
     let root = Root::new();
     for (bare, name) in [("src/ledger.git", "ledger"), ("src/kiosk/.bare", "kiosk")] {
         let bare = folder(&root, bare);
-        for part in ["objects", "refs/heads", "worktrees/one"] {
-            std::fs::create_dir_all(bare.join(part)).unwrap();
-        }
-        std::fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        std::fs::write(
-            bare.join("config"),
-            "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
-        )
-        .unwrap();
-        let tree = folder(&root, &format!("trees/{name}-one"));
-        let git_dir = bare.join("worktrees/one");
-        std::fs::write(git_dir.join("HEAD"), "ref: refs/heads/one\n").unwrap();
-        std::fs::write(git_dir.join("commondir"), "../..\n").unwrap();
-        std::fs::write(
-            git_dir.join("gitdir"),
-            format!("{}\n", tree.join(".git").display()),
-        )
-        .unwrap();
-        std::fs::write(
-            tree.join(".git"),
-            format!("gitdir: {}\n", git_dir.display()),
-        )
-        .unwrap();
+        git_folder(&bare, "\tbare = true\n");
+        let tree = root.path().join(format!("trees/{name}-one"));
+        worktree(&bare, "one", &tree);
         root.store_folder_with(name, "");
         assert_eq!(
             detect(&root, &tree),
@@ -386,20 +336,18 @@ fn remotes_are_equal_in_every_spelling() {
     ];
     let root = Root::new();
     let project = folder(&root, "work/clone");
-    let mut differ = Vec::new();
     for in_repository in spellings {
         repository(&project, &remote(in_repository));
         for in_manifest in spellings {
-            root.store_folder_with(
+            let remotes = format!("remotes = ['gitlab.com/x/y', '{in_manifest}']");
+            root.store_folder_with("a", &remotes);
+            assert_eq!(
+                current(&root, &project),
                 "a",
-                &format!("remotes = ['gitlab.com/x/y', '{in_manifest}']"),
+                "{in_repository} / {in_manifest}"
             );
-            if detect_with(&root, &project, |_| {}).0.is_none() {
-                differ.push(format!("{in_repository} / {in_manifest}"));
-            }
         }
     }
-    assert!(differ.is_empty(), "{differ:#?}");
     for other in [
         "https://github.com/org/ledger-api-v2",
         "https://gitlab.com/org/ledger-api",
@@ -408,7 +356,7 @@ fn remotes_are_equal_in_every_spelling() {
     ] {
         repository(&project, &remote(other));
         root.store_folder_with("a", "remotes = ['github.com/org/ledger-api', '']");
-        assert_eq!(detect_with(&root, &project, |_| {}).0, None, "{other}");
+        assert_eq!(current(&root, &project), "none", "{other}");
     }
     let two = format!(
         "[remote \"fork\"]\n\turl = https://github.com/me/fork\n{}",
@@ -442,11 +390,8 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     let by_alias = remote("work:org/ledger-api.git");
     assert!(!found(&by_alias, wanted));
     let ssh = home.join(".ssh/config");
-    std::fs::write(
-        &ssh,
-        "Host work personal-*\n  HostName ssh.github.com\n  Port 443\n",
-    )
-    .unwrap();
+    let text = "Host work personal-*\n  HostName ssh.github.com\n  Port 443\n";
+    write_file(&ssh, text);
     assert!(found(&by_alias, wanted) && found(&by_alias, "git@work:org/ledger-api"));
     assert!(found(
         &remote("https://www.github.com/Org/ledger-api.git"),
@@ -455,13 +400,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     assert!(!found(&remote("git@other:org/ledger-api.git"), wanted));
     // A file that is not regular is not waited for.
     std::fs::remove_file(&ssh).unwrap();
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&ssh)
-            .status()
-            .unwrap()
-            .success()
-    );
+    nix::unistd::mkfifo(&ssh, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     assert!(!found(&by_alias, wanted));
     let short = remote("gh:org/ledger-api");
     assert!(!found(&short, wanted));
@@ -471,7 +410,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
         "the repository's own settings"
     );
     for file in [".gitconfig", ".config/git/config"] {
-        std::fs::write(home.join(file), own).unwrap();
+        write_file(home.join(file), own);
         assert!(
             found(&short, wanted) && found(&short, "gh:org/ledger-api"),
             "{file}"
@@ -480,7 +419,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     }
     // The longest prefix counts, and a manifest without the rewritten URL matches, too.
     let mirror = "[url \"https://mirror.corp/\"]\n\tinsteadOf = https://github.com/\n[url \"https://vault.corp/\"]\n\tinsteadOf = https://github.com/org/\n";
-    std::fs::write(home.join(".gitconfig"), mirror).unwrap();
+    write_file(home.join(".gitconfig"), mirror);
     let plain = remote("https://github.com/org/ledger-api");
     assert!(found(&plain, "vault.corp/ledger-api") && found(&plain, wanted));
     assert!(!found(&plain, "mirror.corp/org/ledger-api"));
@@ -489,78 +428,48 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
 #[test]
 fn names_are_equal_whatever_their_case_and_dashes() {
     let root = scopes(&[("Ledger_API", ""), ("other", "projects = ['Kiosk Web']")]);
+    repository(&folder(&root, "deep/ledger-api"), "");
     for (project, expected) in [
-        ("ledger-api", "Ledger_API"),
-        ("LEDGER_api", "Ledger_API"),
-        ("kiosk_web", "other"),
-        ("Kiosk-Web", "other"),
+        ("work/ledger-api", "Ledger_API"),
+        ("work/LEDGER_api", "Ledger_API"),
+        ("work/kiosk_web", "other"),
+        ("work/Kiosk-Web", "other"),
+        ("deep/ledger-api/crates/core", "Ledger_API"),
+        ("work/ledgerapi", "none"),
     ] {
-        assert_eq!(
-            detect_with(&root, &folder(&root, &format!("work/{project}")), |_| {})
-                .0
-                .as_deref(),
-            Some(expected),
-            "{project}"
-        );
+        let found = current(&root, &folder(&root, project));
+        assert_eq!(found, expected, "{project}");
     }
-    let repository_folder = folder(&root, "deep/ledger-api");
-    repository(&repository_folder, "");
-    assert_eq!(
-        detect_with(&root, &folder(&root, "deep/ledger-api/crates/core"), |_| {})
-            .0
-            .as_deref(),
-        Some("Ledger_API")
-    );
-    assert_eq!(detect(&root, &folder(&root, "work/ledgerapi")), "none");
 }
 
 #[test]
 fn a_default_scope_that_does_not_exist_is_reported() {
     let root = scopes(&[("ledger-api", "")]);
-    std::fs::write(
-        root.path().join("config.toml"),
-        "default_scope = 'ledger-apo'",
-    )
-    .unwrap();
-    let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
-    assert!(
-        answer["notes"].to_string().contains("ledger-apo"),
-        "{answer:#}"
-    );
+    let text = "default_scope = 'ledger-apo'";
+    write_file(root.path().join("config.toml"), text);
+    let answer = root.service().scopes(json!({}));
+    assert_contains!(answer["notes"].to_string(), "ledger-apo");
 }
 
 #[test]
 fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
-    let outside = Root::new();
-    outside.store("stolen", &[memory("x", "Deploy secret", json!({}))]);
+    let outside = Root::with("stolen", &[titled("x", "Deploy secret")]);
     let root = scopes(&[("own", "")]);
-    symlink(
-        outside.scope_folder("stolen"),
-        root.path().join("scopes/link"),
-    )
-    .unwrap();
-    symlink(root.scope_folder("own"), root.path().join("scopes/twin")).unwrap();
-    symlink(
-        root.path().join("nowhere"),
-        root.path().join("scopes/dangling"),
-    )
-    .unwrap();
+    for (name, target) in [
+        ("link", outside.scope_folder("stolen")),
+        ("twin", root.scope_folder("own")),
+        ("dangling", root.path().join("nowhere")),
+    ] {
+        symlink(target, root.path().join("scopes").join(name)).unwrap();
+    }
     let service = root.service();
-    let answer = call(&service, "query_memories", json!({ "status": "all" })).unwrap();
-    assert!(!answer.to_string().contains("secret"));
-    let skipped: Vec<&Value> = answer["searched"]["skipped"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skipped| &skipped["scope"])
-        .collect();
+    let answer = service.find(json!({ "status": "all" }));
+    assert_lacks!(answer, "secret");
+    let skipped = answer["searched"]["skipped"].as_array().unwrap();
+    let skipped: Vec<&Value> = skipped.iter().map(|skipped| &skipped["scope"]).collect();
     assert_eq!(skipped, ["dangling", "link"]);
-    assert_eq!(
-        call(&service, "query_memories", json!({ "scope": "link" }))
-            .unwrap_err()
-            .code(),
-        "scope_not_found"
-    );
+    let error = service.refused("query_memories", json!({ "scope": "link" }));
+    assert_eq!(error.code, "scope_not_found");
     assert_eq!(answer["searched"]["scopes"], json!(["own", "twin"]));
 }
 
@@ -592,12 +501,11 @@ fn an_invalid_manifest_is_reported_with_line_and_key() {
         ("[limits]\nresults = 5\n", 1, "limits"),
         ("visibility: private\n", 1, ""),
     ];
-    let root = Root::new();
-    root.store("a", &[memory("x", "Deploy rule", json!({}))]);
+    let root = Root::with("a", &[titled("x", "Deploy rule")]);
     let service = root.service();
     let problems = |text: &str| {
         root.manifest("a", text);
-        call(&service, "list_scopes", json!({})).unwrap()["scopes"][0]["health"].clone()
+        service.scopes(json!({}))["scopes"][0]["health"].clone()
     };
     for text in valid {
         let health = problems(text);
@@ -607,33 +515,23 @@ fn an_invalid_manifest_is_reported_with_line_and_key() {
             "{text}: {health}"
         );
     }
-    let mut poor = Vec::new();
     for (text, line, says) in invalid {
         let health = problems(text);
         assert_eq!(health["state"], "unavailable", "{text}");
-        let message = health["problems"][0].as_str().unwrap_or_default();
         let line = format!("line {line}:");
-        if ![&*line, says, "scope.toml"]
-            .iter()
-            .all(|part| message.contains(part))
-        {
-            poor.push(format!("{text:?} ({line} {says}): {message}"));
-        }
+        assert_contains!(health["problems"][0], line, says, "scope.toml"; "{text}");
         // It is the only scope, so nothing can be searched.
-        let error = call(&service, "query_memories", json!({})).unwrap_err();
-        assert!(
-            error.code() == "scope_unusable" && error.to_string().contains("scope.toml"),
-            "{text}: {error}"
-        );
+        let error = service.refused("query_memories", json!({}));
+        assert_eq!(error.code, "scope_unusable", "{text}");
+        assert_contains!(error.message, "scope.toml"; "{text}");
     }
-    assert!(poor.is_empty(), "{}", poor.join("\n"));
 }
 
 #[test]
 fn an_invalid_configuration_is_refused_with_line_and_key() {
     let root = Root::new();
     let load = |text: &str| {
-        std::fs::write(root.path().join("config.toml"), text).unwrap();
+        write_file(root.path().join("config.toml"), text);
         Config::load(Inputs {
             root: Some(Setting::flag("--root", root.path().to_owned())),
             working_directory: root.path().to_owned(),
@@ -681,7 +579,6 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         ("default_scope = 5", 1, "", ""),
         ("default_scope = ", 1, "", ""),
     ];
-    let mut poor = Vec::new();
     for (text, line, key, near) in invalid {
         let error = load(text).unwrap_err();
         let SettingsError::Invalid {
@@ -690,89 +587,46 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         else {
             panic!("{text}: {error}")
         };
+        assert_contains!(message, format!("line {line}"), key; "{text:?}");
         let close = near.is_empty() || nearest.first().is_some_and(|found| found == near);
-        if !message.contains(&format!("line {line}")) || !message.contains(key) || !close {
-            poor.push(format!(
-                "{text:?} (line {line}): {message}; nearest {nearest:?}"
-            ));
-        }
+        assert!(close, "{text:?}: {nearest:?}");
         assert_eq!(error.body().code, "invalid_settings");
     }
-    assert!(poor.is_empty(), "{}", poor.join("\n"));
 }
 
 #[test]
 fn a_single_database_is_the_only_scope() {
     let root = scopes(&[("hidden", "")]);
     let elsewhere = Root::new();
-    let path = elsewhere.store(
-        "team",
-        &[
-            memory("x", "Deploy rule", json!({})),
-            memory("y", "Deploy draft", json!({ "status": "staging" })),
-        ],
-    );
-    let service =
-        root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path.clone())));
-    let answer = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-    assert_eq!(
-        (&answer["total"], &answer["searched"]["scopes"]),
-        (&json!(1), &json!(["memory"]))
-    );
+    let memories = [titled("x", "Deploy rule"), unreviewed("y", "Deploy draft")];
+    let path = elsewhere.store("team", &memories);
+    let over = |path: PathBuf| {
+        root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path)))
+    };
+    let service = over(path);
+    let answer = service.find(json!({ "query": "deploy" }));
+    assert_eq!(answer["total"], 1);
+    assert_eq!(answer["searched"]["scopes"], json!(["memory"]));
+    assert_lacks!(service.scopes(json!({})), "hidden");
+    let hidden = service.refused("get_memory", json!({ "id": "of-hidden" }));
+    assert_eq!(hidden.code, "memory_not_found");
+    let got = service.fetch(json!({ "id": "x", "scope": "memory" }));
+    assert_eq!(got["id"], "x");
+    let absent = over(root.path().join("no-such.db"));
+    let body = absent.refused("query_memories", json!({}));
     assert!(
-        !call(&service, "list_scopes", json!({}))
-            .unwrap()
-            .to_string()
-            .contains("hidden")
+        body.message.starts_with("Memory database not found"),
+        "{body:?}"
     );
-    assert_eq!(
-        call(&service, "get_memory", json!({ "id": "of-hidden" }))
-            .unwrap_err()
-            .code(),
-        "memory_not_found"
-    );
-    assert_eq!(
-        call(
-            &service,
-            "get_memory",
-            json!({ "id": "x", "scope": "memory" })
-        )
-        .unwrap()["id"],
-        "x"
-    );
-    let absent = root.service_with(|inputs| {
-        inputs.db = Some(Setting::variable(ENV_DB, root.path().join("no-such.db")))
-    });
-    let body = call(&absent, "query_memories", json!({}))
-        .unwrap_err()
-        .body();
-    assert!(
-        body.message.starts_with("Memory database not found")
-            && body.message.contains("no-such.db"),
-        "{}",
-        body.message
-    );
-    assert_eq!(
-        call(&absent, "list_scopes", json!({})).unwrap()["scopes"][0]["health"]["state"],
-        "unavailable"
-    );
-}
-
-#[test]
-fn a_single_database_inside_a_scope_keeps_the_rules_of_its_manifest() {
-    let root = scopes(&[("diary", "unreviewed = 'approved'\nvisibility = 'private'")]);
-    let connection =
-        rusqlite::Connection::open(root.scope_folder("diary").join("memory.db")).unwrap();
-    connection
-        .execute_batch(
-            "DROP TABLE memories; CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('n', 'Never reviewed')",
-        )
-        .unwrap();
+    assert_contains!(body.message, "no-such.db");
+    let scopes = absent.scopes(json!({}));
+    assert_eq!(scopes["scopes"][0]["health"]["state"], "unavailable");
+    // Inside a scope, it keeps the rules of its manifest.
+    root.manifest("diary", "unreviewed = 'approved'\nvisibility = 'private'");
     let path = root.scope_folder("diary").join("memory.db");
-    let service = root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path)));
-    assert_eq!(
-        call(&service, "query_memories", json!({})).unwrap()["total"],
-        1,
-        "`unreviewed` of the scope.toml beside it counts"
+    run_sql(
+        &path,
+        "CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('n', 'Never reviewed')",
     );
+    assert_eq!(over(path).find(json!({}))["total"], 1);
 }

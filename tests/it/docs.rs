@@ -11,6 +11,8 @@ use ack_memory::internal::{Cli, ClientEntry, ConfigFile, ENVIRONMENT, Manifest};
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
+use crate::support::{shell_words, write_file};
+
 /// The page that is generated as a whole.
 const COMMAND_LINE: &str = "docs/cli.md";
 
@@ -136,42 +138,28 @@ fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn the_readme_is_short() {
-    let bytes = Page::at("README.md").text.len();
+fn the_readme_is_short_and_says_how_to_run_the_tests() {
+    let readme = Page::at("README.md").text;
+    let bytes = readme.len();
     assert!(
         bytes <= README_BYTES,
         "README.md has {bytes} bytes, allowed are {README_BYTES}: move details to docs/"
     );
-}
-
-#[test]
-fn the_readme_says_how_to_run_the_tests() {
-    assert!(Page::at("README.md").text.contains("cargo test"));
+    assert_contains!(readme, "cargo test");
 }
 
 #[test]
 fn the_index_of_the_docs_names_every_page() {
     let index = Page::at("docs/README.md").text;
     for page in manual() {
-        let name = page
-            .path
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .into_owned();
-        assert!(
-            name == "README.md" || index.contains(&format!("({name})")),
-            "docs/README.md does not link {name}"
-        );
+        let name = page.path.file_name().unwrap().to_str().unwrap();
+        if name != "README.md" {
+            assert!(
+                index.contains(&format!("({name})")),
+                "docs/README.md does not link {name}"
+            );
+        }
     }
-}
-
-#[test]
-fn the_docs_name_every_tool() {
-    check(
-        "these tools",
-        ack_memory::internal::TOOLS.map(str::to_owned),
-    );
 }
 
 /// The program's commands with their arguments, as they are typed: `scopes add`.
@@ -210,47 +198,38 @@ fn the_docs_name_every_command_and_every_flag() {
         commands.iter().flat_map(|(_, command)| flags(command)),
     );
     check("these settings of every command", flags(&Cli::command()));
-    check(
-        "these commands",
-        commands
-            .into_iter()
-            .map(|(name, _)| format!("ack-memory {name}")),
-    );
+    let names = commands
+        .into_iter()
+        .map(|(name, _)| format!("ack-memory {name}"));
+    check("these commands", names);
 }
 
 #[test]
-fn the_docs_name_every_environment_variable() {
+fn the_docs_name_every_tool_variable_and_key() {
+    check(
+        "these tools",
+        ack_memory::internal::TOOLS.map(str::to_owned),
+    );
     check(
         "these variables",
         ENVIRONMENT.map(|(name, _)| name.to_owned()),
     );
-}
-
-#[test]
-fn the_docs_name_every_key_of_the_config_file_and_of_a_manifest() {
     check("these keys of config.toml", settings::keys::<ConfigFile>());
     check("these keys of scope.toml", settings::keys::<Manifest>());
-    check(
-        "these keys of a file of tokens",
-        settings::keys::<ClientEntry>(),
+    let text = "these keys of a file of tokens";
+    check(text, settings::keys::<ClientEntry>());
+}
+
+#[test]
+fn the_docs_name_every_error_code_and_kind_of_note() {
+    check_rows(
+        "these error codes",
+        ErrorCode::ALL.iter().map(ToString::to_string),
     );
-}
-
-#[test]
-fn the_docs_name_every_error_code() {
-    let codes: Vec<String> = ErrorCode::ALL.iter().map(ToString::to_string).collect();
-    check_rows("these error codes", codes);
-}
-
-#[test]
-fn the_docs_name_every_kind_of_note() {
     let schema = schemars::schema_for!(NoteKind).to_value();
-    let kinds: Vec<String> = schema["oneOf"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|kind| kind["const"].as_str())
-        .map(str::to_owned)
+    let kinds = schema["oneOf"].as_array().unwrap().iter();
+    let kinds: Vec<String> = kinds
+        .filter_map(|kind| kind["const"].as_str().map(str::to_owned))
         .collect();
     assert!(kinds.contains(&"hidden_by_status".to_owned()), "{schema}");
     check_rows("these kinds of notes", kinds);
@@ -307,7 +286,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     line.split(" | ")
         .flat_map(|part| part.split(" && "))
         .filter_map(|part| {
-            let mut words = words(part);
+            let mut words = shell_words(part);
             if words.first().is_some_and(|word| word == "cargo")
                 && words.get(1).is_some_and(|word| word == "run")
             {
@@ -342,104 +321,73 @@ fn placeholder(word: &str) -> Option<String> {
     }
 }
 
-/// The words of a shell line; quotes hold words together.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, ' ' | '\t') => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 #[test]
 fn shell_lines_are_parsed_like_a_shell() {
-    let read = |line: &str| {
-        commands(line)
-            .into_iter()
-            .map(|words| words.join("/"))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        read("ack-memory query \"exit code 137\" | head"),
-        ["ack-memory/query/exit code 137"]
-    );
-    assert_eq!(
-        read("$ claude mcp add ack-memory -- ack-memory serve"),
-        ["ack-memory/serve"]
-    );
-    assert_eq!(
-        read("ACK_MEM_SCOPE=x ack-memory query … # why"),
-        ["ack-memory/query"]
-    );
-    assert_eq!(read("cargo install ack-memory"), Vec::<String>::new());
-    assert_eq!(
-        read("cargo run --no-default-features -- demo     # first"),
-        ["ack-memory/demo"]
-    );
-    assert_eq!(
-        read("ack-memory demo ./x && ack-memory --root ./x query [--json] -n N"),
-        [
-            "ack-memory/demo/./x",
-            "ack-memory/--root/./x/query/--json/-n/5"
-        ]
-    );
+    for (line, expected) in [
+        (
+            "ack-memory query \"exit code 137\" | head",
+            &["ack-memory/query/exit code 137"][..],
+        ),
+        (
+            "$ claude mcp add ack-memory -- ack-memory serve",
+            &["ack-memory/serve"],
+        ),
+        (
+            "ACK_MEM_SCOPE=x ack-memory query … # why",
+            &["ack-memory/query"],
+        ),
+        ("cargo install ack-memory", &[]),
+        (
+            "cargo run --no-default-features -- demo     # first",
+            &["ack-memory/demo"],
+        ),
+        (
+            "ack-memory demo ./x && ack-memory --root ./x query [--json] -n N",
+            &[
+                "ack-memory/demo/./x",
+                "ack-memory/--root/./x/query/--json/-n/5",
+            ],
+        ),
+    ] {
+        let read: Vec<String> = commands(line).iter().map(|words| words.join("/")).collect();
+        assert_eq!(read, expected, "{line}");
+    }
+}
+
+/// The fenced blocks in a language on all pages, each with its page.
+fn blocks_in(language: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for page in pages() {
+        let own = blocks(&page).into_iter().filter(|(own, _)| own == language);
+        found.extend(own.map(|(_, lines)| (page.path.clone(), lines.join("\n"))));
+    }
+    found
 }
 
 #[test]
 fn the_toml_in_the_docs_is_a_config_file_or_a_manifest_or_a_clients() {
-    for page in pages() {
-        for (_, lines) in blocks(&page)
-            .into_iter()
-            .filter(|(language, _)| language == "toml")
-        {
-            let text = lines.join("\n");
-            let value: toml::Table = toml::from_str(&text)
-                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.path.display()));
-            let fits = toml::from_str::<ConfigFile>(&text).is_ok()
-                || toml::from_str::<Manifest>(&text).is_ok()
-                || toml::from_str::<BTreeMap<String, ClientEntry>>(&text).is_ok();
-            assert!(
-                fits || value.contains_key("mcp_servers"),
-                "{}:\n{text}",
-                page.path.display()
-            );
-        }
+    for (page, text) in blocks_in("toml") {
+        let value: toml::Table = toml::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{text}", page.display()));
+        let fits = toml::from_str::<ConfigFile>(&text).is_ok()
+            || toml::from_str::<Manifest>(&text).is_ok()
+            || toml::from_str::<BTreeMap<String, ClientEntry>>(&text).is_ok();
+        let is_codex = value.contains_key("mcp_servers");
+        assert!(fits || is_codex, "{}:\n{text}", page.display());
     }
 }
 
 #[test]
 fn the_json_in_the_docs_is_json() {
-    for page in pages() {
-        for (_, lines) in blocks(&page)
-            .into_iter()
-            .filter(|(language, _)| language == "json")
-        {
-            let text = lines.join("\n");
-            let parsed = serde_json::from_str::<Value>(&text)
-                .map(|_| ())
-                .or_else(|error| {
-                    // Or JSON lines.
-                    let lines = text.lines().filter(|line| !line.trim().is_empty());
-                    lines
-                        .map(serde_json::from_str::<Value>)
-                        .try_for_each(|line| line.map(|_| ()))
-                        .map_err(|_| error)
-                });
-            assert!(
-                parsed.is_ok(),
-                "{}: {parsed:?}\n{text}",
-                page.path.display()
-            );
-        }
+    for (page, text) in blocks_in("json") {
+        let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+        // Or JSON lines.
+        let lines = || text.lines().filter(|line| !line.trim().is_empty());
+        assert!(
+            is_json(&text) || lines().all(is_json),
+            "{}:\n{text}",
+            page.display()
+        );
     }
 }
 
@@ -504,14 +452,15 @@ fn every_link_in_the_docs_resolves() {
     let mut wrong = Vec::new();
     let mut followed = 0;
     for page in pages() {
-        for link in links(&page)
-            .into_iter()
-            .filter(|link| !link.contains("://"))
-        {
+        for link in links(&page) {
+            if link.contains("://") {
+                continue;
+            }
             followed += 1;
-            let (path, anchor) = link
-                .split_once('#')
-                .map_or((link.as_str(), None), |(path, anchor)| (path, Some(anchor)));
+            let (path, anchor) = match link.split_once('#') {
+                Some((path, anchor)) => (path, Some(anchor)),
+                None => (link.as_str(), None),
+            };
             let target = match path {
                 "" => page.path.clone(),
                 _ => page.path.parent().unwrap().join(path),
@@ -788,7 +737,7 @@ fn the_generated_parts_of_the_docs_are_up_to_date() {
     for (path, text) in made {
         let file = root().join(&path);
         if update {
-            std::fs::write(&file, &text).unwrap();
+            write_file(&file, &text);
         }
         if std::fs::read_to_string(&file).unwrap_or_default() != text {
             stale.push(path.display().to_string());

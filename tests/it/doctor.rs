@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, titled, write_file};
 
 /// The findings, each with its subject; a finding may continue the previous one.
 fn found(root: &Root) -> Vec<(String, String)> {
@@ -28,14 +28,13 @@ fn finding_about(root: &Root, subject: &str) -> Option<String> {
 
 #[test]
 fn the_doctor_reports_agent_access_if_memories_wait() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a-1", "Approved", json!({}))]);
+    let root = Root::with("alpha", &[titled("a-1", "Approved")]);
     assert_eq!(finding_about(&root, "alpha").unwrap(), "1 memory");
     assert_eq!(finding_about(&root, "agents"), None, "nothing waits");
     let waiting = json!({ "status": "staging", "created_at": "2026-02-09T08:00:00Z" });
     let waiting = (0..1_200).map(|n| memory(&format!("b-{n}"), "Waits", waiting.clone()));
     let mut memories: Vec<Value> = waiting.collect();
-    memories.push(memory("b-x", "Approved", json!({})));
+    memories.push(titled("b-x", "Approved"));
     root.store("beta", &memories);
     assert_eq!(
         finding_about(&root, "beta").unwrap(),
@@ -59,39 +58,31 @@ fn a_problem_of_several_scopes_is_reported_once() {
         claude_mem(&root.scope_folder(scope).join("claude-mem.db"));
     }
     let output = ack(root.path(), &["scopes"]).ok();
-    assert_eq!(
-        output.matches("keeps no review status").count(),
-        1,
-        "once is enough: {output}"
-    );
-    assert!(output.contains("\none, two: the store keeps"), "{output}");
+    let found = output.matches("keeps no review status").count();
+    assert_eq!(found, 1, "once is enough: {output}");
+    assert_contains!(output, "\none, two: the store keeps");
     let output = ack(root.path(), &["query"]).ok();
-    assert!(
-        output.contains("\nnote: one, two: this store keeps no review status"),
-        "{output}"
-    );
+    let said = "\nnote: one, two: this store keeps no review status";
+    assert_contains!(output, said);
     assert_eq!(output.matches("no review status").count(), 1, "{output}");
     // A folder in place of a file that SQLite needs.
-    root.store("three", &[memory("t-1", "Three", json!({}))]);
+    root.store("three", &[titled("t-1", "Three")]);
     fs::remove_file(root.scope_folder("three").join("memory.db")).unwrap();
     std::os::unix::fs::symlink("memory.db", root.scope_folder("three").join("memory.db")).unwrap();
     let report = ack(root.path(), &["doctor", "--json"]).out;
     let report: Value = serde_json::from_str(&report).unwrap();
-    assert!(
-        !report["findings"].to_string().contains(" doctor`"),
-        "{report:#}"
-    );
+    assert_lacks!(report["findings"].to_string(), " doctor`");
 }
 
 #[test]
 fn a_broken_store_is_skipped_in_the_review_and_no_command_to_delete_it_is_suggested() {
     let root = Root::new();
     staged(&root, "good", 2);
-    let damaged = root.store("damaged", &[memory("d-1", "One", json!({}))]);
+    let damaged = root.store("damaged", &[titled("d-1", "One")]);
     let start = fs::read(&damaged).unwrap()[..3_000].to_vec();
-    fs::write(&damaged, start).unwrap();
+    write_file(&damaged, start);
     let garbage = root.scope_folder("garbage").join("memory.db");
-    fs::write(garbage, [0xA5; 4_096]).unwrap();
+    write_file(garbage, [0xA5; 4_096]);
     root.manifest("typo", "visibilty = 'shared'");
     for arguments in [
         &["review", "--list"][..],
@@ -106,21 +97,18 @@ fn a_broken_store_is_skipped_in_the_review_and_no_command_to_delete_it_is_sugges
     }
     assert_eq!(approved(root.path()).len(), 2);
     let named = decide(root.path(), &["review", "--list", "--scope", "garbage"]);
-    assert!(named.fails(1).contains("is not an SQLite database"));
+    assert_contains!(named.fails(1), "is not an SQLite database");
     let report = ack(root.path(), &["doctor"]).out;
-    assert!(
-        report.contains("scopes remove garbage") && !report.contains("scopes remove damaged"),
-        "{report}"
-    );
+    assert_contains!(report, "scopes remove garbage");
+    assert_lacks!(report, "scopes remove damaged");
 }
 
 #[test]
 fn a_missing_default_scope_is_reported() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a-1", "One", json!({}))]);
+    let root = Root::with("alpha", &[titled("a-1", "One")]);
     let default = |name: &str| {
         let text = format!("default_scope = \"{name}\"\n");
-        fs::write(root.path().join("config.toml"), text).unwrap();
+        write_file(root.path().join("config.toml"), text);
         finding_about(&root, "config.toml")
     };
     assert_eq!(
@@ -132,17 +120,9 @@ fn a_missing_default_scope_is_reported() {
 
 #[test]
 fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("a-1", "One", json!({})),
-            memory("a-2", "Two", json!({})),
-        ],
-    );
+    let root = Root::with("alpha", &[titled("a-1", "One"), titled("a-2", "Two")]);
     let log = root.scope_folder("alpha").join("decisions.jsonl");
-    let torn = "{\"id\": \"a-1\", \"verdict\": \"rej\n";
-    fs::write(&log, torn).unwrap();
+    write_file(&log, "{\"id\": \"a-1\", \"verdict\": \"rej\n");
     let lines: Vec<String> = found(&root)
         .into_iter()
         .map(|(_, message)| message)
@@ -166,8 +146,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     };
     assert_eq!(advice(), [json!("it is about a-1: decide again")]);
     // Agents are not told which memories wait.
-    let scopes = ack(root.path(), &["scopes", "--json"]).ok();
-    assert!(!scopes.contains("about a-1"), "{scopes}");
+    assert_lacks!(ack(root.path(), &["scopes", "--json"]).ok(), "about a-1");
     let scope = finding_about(&root, "alpha").unwrap();
     assert_eq!(
         scope, "1 memory, 1 waiting for review, the oldest from 2026-01-01",
@@ -176,70 +155,59 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     // An unknown verdict, and two lines whose line break was lost.
     let unknown = "{\"id\":\"a-2\",\"verdict\":\"bless\"}\n";
     let joined = "{\"id\":\"a-1\",\"dig{\"id\":\"a-2\",\"verdict\":\"reject\"}\n";
-    fs::write(
+    write_file(
         &log,
         [unknown, joined, &"{\"id\":\"a-1\"}\n".repeat(5)].concat(),
-    )
-    .unwrap();
+    );
     let report = ack(root.path(), &["doctor", "--json"]).out;
-    for named in [
+    assert_contains!(
+        report,
         "line 1 cannot be read: unknown variant `bless`",
         "it is about a-2: decide again",
         "it is about a-1, a-2: decide again",
-        "decisions.jsonl has more lines like these, from line 6 on",
-    ] {
-        assert!(report.contains(named), "{named}: {report}");
-    }
+        "decisions.jsonl has more lines like these, from line 6 on"
+    );
 }
 
 #[test]
 fn an_unreadable_root_is_not_reported_as_empty() {
     let root = Root::new();
-    fs::write(
-        root.path().join("scopes"),
-        "a file in the place of the folder",
-    )
-    .unwrap();
+    let text = "a file in the place of the folder";
+    write_file(root.path().join("scopes"), text);
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(1), "{}", doctor.out);
-    assert!(doctor.out.contains("cannot read"), "{}", doctor.out);
+    assert_contains!(doctor.out, "cannot read");
     let error = ack(root.path(), &["query", "anything"]).fails(1);
-    assert!(
-        error.contains("cannot read") && !error.contains("setup"),
-        "{error}"
-    );
+    assert_contains!(error, "cannot read");
+    assert_lacks!(error, "setup");
 }
 
 #[test]
 fn an_unreadable_scope_is_not_reported_as_an_empty_queue() {
     let root = Root::new();
-    fs::write(
+    write_file(
         root.scope_folder("garbage").join("memory.db"),
         [0xA5; 4_096],
-    )
-    .unwrap();
+    );
     for arguments in [&["review", "--list"][..], &["review", "--list", "--json"]] {
         let refused = ack(root.path(), arguments);
         assert_eq!(refused.code, Some(1), "{refused:?}");
-        assert!(refused.err.contains("no scope can be read"), "{refused:?}");
-        assert!(!refused.out.contains("nothing waits"), "{refused:?}");
+        assert_contains!(refused.err, "no scope can be read");
+        assert_lacks!(refused.out, "nothing waits");
     }
     // Without any scope, nothing waits.
     let none = ack(Root::new().path(), &["review", "--list"]).ok();
-    assert!(none.contains("nothing waits for review"), "{none}");
+    assert_contains!(none, "nothing waits for review");
     let filtered = ["review", "--list", "--type", "gotcha"];
     let none = ack(Root::new().path(), &filtered).ok();
-    assert!(
-        none.contains("nothing that waits for review matches"),
-        "{none}"
-    );
+    assert_contains!(none, "nothing that waits for review matches");
 }
 
 #[test]
 fn a_client_connected_to_other_memories_is_reported() {
     let (home, one, two) = (Home::new(), Root::new(), Root::new());
     for root in [&one, &two] {
-        root.store("music", &[memory("m", "Tune it", json!({}))]);
+        root.store("music", &[titled("m", "Tune it")]);
     }
     home.write(".claude.json", "{}");
     home.write(".config/opencode/opencode.json", "{}");
@@ -250,8 +218,7 @@ fn a_client_connected_to_other_memories_is_reported() {
         run(&mut command)
     };
     over(&one, &["connect", "claude-code", "opencode", "--yes"]).ok();
-    let right = over(&one, &["doctor"]);
-    assert!(right.out.contains("✓ Claude Code"), "{}", right.out);
+    assert_contains!(over(&one, &["doctor"]).out, "✓ Claude Code");
     let wrong = over(&two, &["doctor"]).out;
     let served = format!(
         "it serves {}, not {}",
@@ -259,41 +226,33 @@ fn a_client_connected_to_other_memories_is_reported() {
         two.path().display()
     );
     // One starts it by a command and arguments, the other by a list.
-    for client in ["! Claude Code", "! Opencode"] {
-        assert!(wrong.contains(client), "{wrong}");
-    }
+    assert_contains!(wrong, "! Claude Code", "! Opencode");
     assert_eq!(wrong.matches(&served).count(), 2, "{wrong}");
     let again = format!(
         "ack-memory --root {} connect claude-code",
         two.path().display()
     );
-    assert!(wrong.contains(&again), "{wrong}");
+    assert_contains!(wrong, &again);
     let bare = over(&two, &[]).out;
-    assert!(
-        bare.contains("claude-code connected, session hook on, but it serves"),
-        "{bare}"
-    );
-    let bare = over(&one, &[]).out;
+    let said = "claude-code connected, session hook on, but it serves";
+    assert_contains!(bare, said);
     let connected = "claude-code connected, session hook on; opencode connected\n";
-    assert!(bare.contains(connected), "{bare}");
+    assert_contains!(over(&one, &[]).out, connected);
     // A pin, and a single database.
     let pinned = over(&one, &["--pin", "music", "doctor"]).out;
-    assert!(
-        pinned.contains("it serves every scope, not only `music`"),
-        "{pinned}"
-    );
+    assert_contains!(pinned, "it serves every scope, not only `music`");
     let store = one.scope_folder("music").join("memory.db");
     let single = over(&one, &["--db", store.to_str().unwrap(), "doctor"]).out;
-    assert!(single.contains("! Claude Code"), "{single}");
+    assert_contains!(single, "! Claude Code");
     over(&one, &["--pin", "music", "connect", "claude-code", "--yes"]).ok();
     let free = over(&one, &["doctor"]).out;
-    assert!(free.contains("it serves only the scope `music`"), "{free}");
+    assert_contains!(free, "it serves only the scope `music`");
 }
 
 #[test]
 fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
     let (home, root) = (Home::new(), Root::new());
-    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    root.store("music", &[titled("m", "Tune it")]);
     home.write(".claude.json", "{broken");
     home.write(".codex/config.toml", "model = \"x\"\n");
     home.write(".codex/hooks.json", "[");
@@ -305,21 +264,17 @@ fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
     let outcome = ours(&["doctor"]);
     assert_eq!(outcome.code, Some(1));
     let output = outcome.out;
-    for part in [
+    assert_contains!(
+        output,
         "✗ Claude Code",
         "~/.claude.json: it is not valid JSON",
         "- Codex",
-        "~/.codex/hooks.json: it is not valid JSON",
-    ] {
-        assert!(output.contains(part), "{part}: {output}");
-    }
-    assert!(
-        !output.contains("connect claude-code"),
-        "it would fail: {output}"
+        "~/.codex/hooks.json: it is not valid JSON"
     );
+    assert_lacks!(output, "connect claude-code"; "it would fail");
     let error = ours(&["connect", "claude-code", "--yes"]).fails(1);
-    assert!(error.contains("the client's own documentation"), "{error}");
-    assert!(!error.contains("configuration.md"), "{error}");
+    assert_contains!(error, "the client's own documentation");
+    assert_lacks!(error, "configuration.md");
 }
 
 /// What `doctor` says about a home, with these memories.
@@ -334,37 +289,27 @@ fn report(home: &Home, root: &Root) -> String {
 #[test]
 fn a_hook_that_its_client_does_not_run_is_reported() {
     let (home, root) = (Home::new(), Root::new());
-    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    root.store("music", &[titled("m", "Tune it")]);
     let there = root.path().to_str().unwrap();
     home.run(&["--root", there, "connect", "codex", "claude-code", "--yes"])
         .ok();
     let waits = "the session hook waits for your trust";
     let untrusted = report(&home, &root);
-    assert!(
-        untrusted.contains(waits) && untrusted.contains("open `/hooks` in Codex"),
-        "{untrusted}"
-    );
-    assert!(
-        !untrusted.contains("Codex        connected, session hook on"),
-        "{untrusted}"
-    );
+    assert_contains!(untrusted, waits, "open `/hooks` in Codex");
+    assert_lacks!(untrusted, "Codex        connected, session hook on");
     let plain = home.read(".codex/config.toml");
     let hooks = home.path(".codex/hooks.json");
     let hooks = hooks.to_str().unwrap();
     let state = |event: &str, entry: u32, hook: u32, rest: &str| {
         let key = format!("{hooks}:{event}:{entry}:{hook}");
-        home.write(
-            ".codex/config.toml",
-            &format!("{plain}\n[hooks.state.\"{key}\"]\n{rest}\n"),
-        );
+        let text = format!("{plain}\n[hooks.state.\"{key}\"]\n{rest}\n");
+        home.write(".codex/config.toml", &text);
         report(&home, &root)
     };
     let hash = "trusted_hash = \"sha256:5b46\"";
     let trusted = state("session_start", 0, 0, hash);
-    assert!(
-        !trusted.contains(waits) && trusted.contains("session hook on"),
-        "{trusted}"
-    );
+    assert_lacks!(trusted, waits);
+    assert_contains!(trusted, "session hook on");
     // Another event, another place, and an entry without a hash.
     for (event, entry, hook, rest) in [
         ("user_prompt_submit", 0, 0, hash),
@@ -373,19 +318,14 @@ fn a_hook_that_its_client_does_not_run_is_reported() {
         ("session_start", 0, 0, "enabled = true"),
     ] {
         let report = state(event, entry, hook, rest);
-        assert!(
-            report.contains(waits),
-            "{event} {entry} {hook} {rest}: {report}"
-        );
+        assert_contains!(report, waits; "{event} {entry} {hook} {rest}");
     }
     let off = state("session_start", 0, 0, &format!("{hash}\nenabled = false"));
-    assert!(off.contains("the session hook is switched off"), "{off}");
-    home.write(
-        ".codex/config.toml",
-        &format!("{plain}\n[features]\nhooks = false\n"),
-    );
+    assert_contains!(off, "the session hook is switched off");
+    let text = format!("{plain}\n[features]\nhooks = false\n");
+    home.write(".codex/config.toml", &text);
     let off = report(&home, &root);
-    assert!(off.contains("the session hook is switched off"), "{off}");
+    assert_contains!(off, "the session hook is switched off");
     // After somebody else's, it is the second one.
     home.write(".codex/config.toml", &plain);
     let mut settings = home.json(".codex/hooks.json");
@@ -417,11 +357,10 @@ fn a_hook_that_its_client_does_not_run_is_reported() {
 #[test]
 fn what_enters_sessions_without_review_is_reported() {
     let (home, root) = (Home::new(), Root::new());
-    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    root.store("music", &[titled("m", "Tune it")]);
     home.write(".claude.json", "{}");
     home.write(".cursor/mcp.json", "{}");
-    let none = report(&home, &root);
-    assert!(!none.contains("nobody reviewed"), "{none}");
+    assert_lacks!(report(&home, &root), "nobody reviewed");
     // What records and what only answers is not the same as what adds text.
     let worker = "bun /h/.claude/plugins/cache/thedotmack/claude-mem/13.1/scripts/worker.cjs";
     let hook = |event: &str, command: &str| json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command }] }] } });
@@ -429,7 +368,7 @@ fn what_enters_sessions_without_review_is_reported() {
         ".claude/settings.json",
         &hook("PostToolUse", worker).to_string(),
     );
-    assert!(!report(&home, &root).contains("nobody reviewed"));
+    assert_lacks!(report(&home, &root), "nobody reviewed");
     for (name, settings, said) in [
         (
             ".claude/settings.json",
@@ -475,7 +414,7 @@ fn what_enters_sessions_without_review_is_reported() {
     home.write(".claude/settings.json", "{}");
     let auto_memory = "its auto-memory is on: what it noted about 2 projects";
     home.write(".claude/projects/-a/session.jsonl", "{}");
-    assert!(!report(&home, &root).contains("its auto-memory is on"));
+    assert_lacks!(report(&home, &root), "its auto-memory is on");
     home.write(".claude/projects/-a/memory/MEMORY.md", "- a");
     home.write(".claude/projects/-b/memory/tests.md", "- b");
     assert!(report(&home, &root).contains(auto_memory));
@@ -494,14 +433,11 @@ fn what_enters_sessions_without_review_is_reported() {
 #[test]
 fn a_missing_rule_against_writing_is_reported() {
     let (home, root) = (Home::new(), Root::new());
-    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    root.store("music", &[titled("m", "Tune it")]);
     let there = root.path().to_str().unwrap();
     let missing = "no rule keeps its file tools from writing below";
     home.write(".claude.json", "{}");
-    assert!(
-        !report(&home, &root).contains(missing),
-        "it is not connected"
-    );
+    assert_lacks!(report(&home, &root), missing; "it is not connected");
     home.run(&["--root", there, "connect", "claude-code", "--yes"])
         .ok();
     assert!(!report(&home, &root).contains(missing));
@@ -513,8 +449,7 @@ fn a_missing_rule_against_writing_is_reported() {
 
 #[test]
 fn text_that_remains_after_its_memory_left_is_named() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a", "Kept", json!({}))]);
+    let root = Root::with("alpha", &[titled("a", "Kept")]);
     let log = root.scope_folder("alpha").join("decisions.jsonl");
     let edit = |id: &str| {
         json!({
@@ -524,13 +459,10 @@ fn text_that_remains_after_its_memory_left_is_named() {
         })
     };
     let said = "keeps edits of 1 memory that left the store";
-    std::fs::write(&log, format!("{}\n", edit("a"))).unwrap();
+    write_file(&log, format!("{}\n", edit("a")));
     let out = ack(root.path(), &["doctor"]).out;
-    assert!(!out.contains("keeps edits"), "{out}");
-    std::fs::write(&log, format!("{}\n{}\n", edit("a"), edit("gone"))).unwrap();
+    assert_lacks!(out, "keeps edits");
+    write_file(&log, format!("{}\n{}\n", edit("a"), edit("gone")));
     let out = ack(root.path(), &["doctor"]).out;
-    assert!(
-        out.contains(said) && out.contains("review --accept-log"),
-        "{out}"
-    );
+    assert_contains!(out, said, "review --accept-log");
 }

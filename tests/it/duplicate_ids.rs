@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack, ack_with_input, binary, run};
 use crate::context::project;
-use crate::support::Root;
+use crate::support::{Ask, Root, Sql, write_file};
 
 /// A word of the texts of each row.
 const MARKS: [&str; 3] = ["quince", "medlar", "damson"];
@@ -35,33 +35,29 @@ fn root() -> (Root, PathBuf) {
     let key = "id            TEXT PRIMARY KEY NOT NULL";
     let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
     let store = Connection::open(path).unwrap();
-    store.execute_batch(&schema).unwrap();
+    store.sql(&schema);
     let insert = "INSERT INTO memories (id, project, title, narrative, facts, files, type, status, created_at) \
                   VALUES (?1, 'own', ?2, ?3, ?4, ?5, 'decision', 'approved', ?6)";
     for mark in MARKS {
-        store
-            .execute(
-                insert,
-                params![
-                    "twin",
-                    format!("Orchard rule {mark}"),
-                    format!("Because of the {mark}."),
-                    json!([format!("fact of the {mark}")]).to_string(),
-                    json!([format!("src/{mark}.rs"), "src/orchard.rs"]).to_string(),
-                    "2026-02-01",
-                ],
-            )
-            .unwrap();
+        store.sql_with(
+            insert,
+            params![
+                "twin",
+                format!("Orchard rule {mark}"),
+                format!("Because of the {mark}."),
+                json!([format!("fact of the {mark}")]).to_string(),
+                json!([format!("src/{mark}.rs"), "src/orchard.rs"]).to_string(),
+                "2026-02-01",
+            ],
+        );
     }
     for other in 0..OTHERS {
         let title = format!("Harbour note number {other}");
         let id = format!("other-{other}");
-        store
-            .execute(
-                insert,
-                params![id, title, "Nothing else.", "[]", "[]", "2026-01-01"],
-            )
-            .unwrap();
+        store.sql_with(
+            insert,
+            params![id, title, "Nothing else.", "[]", "[]", "2026-01-01"],
+        );
     }
     (root, folder)
 }
@@ -115,7 +111,7 @@ fn entry_points(
         for arguments in queries {
             let entry_point = format!("query_memories {arguments}");
             // The words that were asked for are not an answer.
-            let answer = call(service, "query_memories", arguments).unwrap();
+            let answer = service.find(arguments);
             entry_points.push((entry_point, status, answer["results"].to_string()));
         }
         let include = ["links", "history", "timeline", "related"];
@@ -127,18 +123,11 @@ fn entry_points(
             entry_points.push((entry_point, status, answer_of("get_memory", arguments)));
         }
     }
-    let context = json!({ "project_path": folder, "max_memories": 50 });
-    entry_points.push((
-        "get_context".into(),
-        "approved",
-        answer_of("get_context", context),
-    ));
-    let focused = json!({ "project_path": folder, "focus": "orchard", "max_memories": 50 });
-    entry_points.push((
-        "get_context with a focus".into(),
-        "approved",
-        answer_of("get_context", focused),
-    ));
+    for focus in ["", "orchard"] {
+        let asked = json!({ "project_path": folder, "focus": focus, "max_memories": 50 });
+        let entry_point = format!("get_context, focus `{focus}`");
+        entry_points.push((entry_point, "approved", answer_of("get_context", asked)));
+    }
     let brief = service.session_brief(&BriefRequest {
         project_path: Some(folder.to_str().unwrap().to_owned()),
         own: 50,
@@ -233,17 +222,15 @@ fn every_entry_point_shows_the_same_row_of_a_duplicate_id() {
                 let row = (step + round) % MARKS.len();
                 let sql = "UPDATE memories SET status = ?1 WHERE id = 'twin' AND rowid = ?2";
                 let rowid = i64::try_from(row + 1).unwrap();
-                store
-                    .execute(sql, params![statuses[row].as_str(), rowid])
-                    .unwrap();
+                store.sql_with(sql, params![statuses[row].as_str(), rowid]);
                 if (round + step).is_multiple_of(2) {
                     let sql =
                         "UPDATE memories SET narrative = narrative || ' So.' WHERE rowid = ?1";
-                    store.execute(sql, [rowid]).unwrap();
+                    store.sql_with(sql, [rowid]);
                 }
                 let query = json!({ "query": "orchard rule" });
-                let ask = |service| call(service, "query_memories", query.clone()).unwrap();
-                assert_eq!(ask(&follows)["results"], ask(&root.service())["results"]);
+                let anew = root.service().find(query.clone());
+                assert_eq!(follows.find(query)["results"], anew["results"]);
             }
             check(&follows, &root, &folder, &statuses, "followed");
             check(&root.service(), &root, &folder, &statuses, "read anew");
@@ -261,7 +248,7 @@ fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
         let rowid = i64::try_from(row + 1).unwrap();
         let set = |from: &str, to: &str| {
             let sql = "UPDATE memories SET id = ?1 WHERE id = ?2 AND rowid <> ?3";
-            store.execute(sql, params![to, from, rowid]).unwrap();
+            store.sql_with(sql, params![to, from, rowid]);
         };
         set("twin", "aside");
         let path = root.scope_folder("own").join("memory.db");
@@ -282,14 +269,14 @@ fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
         for (row, status) in stored.iter().enumerate() {
             let sql = "UPDATE memories SET status = ?1 WHERE rowid = ?2";
             let rowid = i64::try_from(row + 1).unwrap();
-            store.execute(sql, params![status.as_str(), rowid]).unwrap();
+            store.sql_with(sql, params![status.as_str(), rowid]);
         }
         let line = json!({
             "id": "twin", "digest": digests[row], "verdict": verdict, "was": "staging",
             "reason": format!("Reason {}", MARKS[row]), "actor": "human:somebody",
             "time": "2026-03-01T00:00:00Z",
         });
-        std::fs::write(&log, format!("{line}\n")).unwrap();
+        write_file(&log, format!("{line}\n"));
         // It says nothing about the others, which wait until somebody decides about them.
         let mut statuses = [Status::Staging; 3];
         statuses[row] = match verdict {
@@ -305,7 +292,7 @@ fn only_the_served_row_names_its_successor() {
     let (root, _) = root();
     let path = root.scope_folder("own").join("memory.db");
     let replaced = |sql: &str| {
-        open(&root).execute_batch(sql).unwrap();
+        open(&root).sql(sql);
         let store = Store::new(path.clone(), Unreviewed::Staging);
         let queue = store.full_scan(READ_TIMEOUT, |snapshot| {
             snapshot.queue(jiff::civil::date(2026, 11, 22))
@@ -314,10 +301,8 @@ fn only_the_served_row_names_its_successor() {
     };
     let both = ("other-1".to_owned(), "twin".to_owned());
     assert!(replaced("UPDATE memories SET superseded_by = 'other-1' WHERE rowid = 2").is_empty());
-    assert_eq!(
-        replaced("UPDATE memories SET status = 'staging' WHERE rowid = 1"),
-        [both]
-    );
+    let found = replaced("UPDATE memories SET status = 'staging' WHERE rowid = 1");
+    assert_eq!(found, [both]);
     assert!(
         replaced(
             "UPDATE memories SET superseded_by = 'other-1' WHERE rowid <= 3;
@@ -331,35 +316,23 @@ fn only_the_served_row_names_its_successor() {
 fn links_and_successors_point_to_the_served_row() {
     let (root, _) = root();
     let store = open(&root);
-    store
-        .execute_batch(
-            "UPDATE memories SET status = 'rejected' WHERE rowid = 1;
+    store.sql(
+        "UPDATE memories SET status = 'rejected' WHERE rowid = 1;
              UPDATE memories SET status = 'staging' WHERE rowid = 2;
              INSERT INTO memory_links (from_id, to_id, kind) VALUES ('other-1', 'twin', 'related');
              UPDATE memories SET superseded_by = 'twin' WHERE id = 'other-2'",
-        )
-        .unwrap();
+    );
     let service = root.service();
     let linked = json!({ "id": "other-1", "include": "links" });
-    let linked = call(&service, "get_memory", linked).unwrap();
+    let linked = service.fetch(linked);
     assert_eq!(linked["links"][0]["title"], "Orchard rule damson");
     let query = json!({ "query": "harbour note number 2" });
-    let listed = |service: &Service| call(service, "query_memories", query.clone()).unwrap();
-    assert!(
-        !listed(&service)["results"]
-            .to_string()
-            .contains("other-2\"")
-    );
-    store
-        .execute_batch("UPDATE memories SET status = 'staging' WHERE rowid = 3")
-        .unwrap();
-    assert!(
-        listed(&service)["results"]
-            .to_string()
-            .contains("other-2\"")
-    );
+    let listed = |service: &Service| service.find(query.clone());
+    assert_lacks!(listed(&service)["results"].to_string(), "other-2\"");
+    store.sql("UPDATE memories SET status = 'staging' WHERE rowid = 3");
+    assert_contains!(listed(&service)["results"].to_string(), "other-2\"");
     let linked = json!({ "id": "other-1", "include": "links" });
-    let linked = call(&service, "get_memory", linked).unwrap();
+    let linked = service.fetch(linked);
     assert!(
         linked.get("links").is_none_or(|links| links == &json!([])),
         "{linked}"
@@ -369,9 +342,7 @@ fn links_and_successors_point_to_the_served_row() {
 #[test]
 fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     let (root, folder) = root();
-    open(&root)
-        .execute_batch("UPDATE memories SET status = 'staging' WHERE rowid IN (1, 3)")
-        .unwrap();
+    open(&root).sql("UPDATE memories SET status = 'staging' WHERE rowid IN (1, 3)");
     let served = |text: &str| assert_eq!(marks_in(text), [1], "{text}");
     served(&ack(root.path(), &["query", "orchard", "--long"]).ok());
     served(&ack(root.path(), &["get", "twin"]).ok());
@@ -384,11 +355,8 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     );
     let target = folder.join("published");
     let target = target.to_str().unwrap();
-    ack(
-        root.path(),
-        &["publish", "own", "--to-folder", target, "--yes"],
-    )
-    .ok();
+    let command = ["publish", "own", "--to-folder", target, "--yes"];
+    ack(root.path(), &command).ok();
     let published = std::fs::read_dir(target).unwrap();
     let published: String = published
         .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
@@ -413,10 +381,10 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     served(&completed.out);
     let refused = ack(root.path(), &["reject", "twin", "--dry-run"]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(refused.err.contains("twin"), "{}", refused.err);
+    assert_contains!(refused.err, "twin");
     let scopes = ack(root.path(), &["scopes"]).ok();
     let expected = "2 rows repeat the id of another row (`twin`); the first approved one counts";
-    assert!(scopes.contains(expected), "{scopes}");
+    assert_contains!(scopes, expected);
     let queue = ack(root.path(), &["review", "--list"]).ok();
     assert!(marks_in(&queue).is_empty(), "{queue}");
 }

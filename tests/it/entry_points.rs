@@ -33,7 +33,6 @@ fn id(number: usize) -> String {
 }
 
 fn root() -> Root {
-    let root = Root::new();
     let memories: Vec<Value> = (0..MEMORIES)
         .map(|number| {
             let status = match number {
@@ -41,15 +40,11 @@ fn root() -> Root {
                 STAGING => "staging",
                 _ => "approved",
             };
-            memory(
-                &id(number),
-                &format!("Pool {}", marker(number)),
-                json!({ "status": status }),
-            )
+            let title = format!("Pool {}", marker(number));
+            memory(&id(number), &title, json!({ "status": status }))
         })
         .collect();
-    root.store("guarded", &memories);
-    root
+    Root::with("guarded", &memories)
 }
 
 fn config(cases: u32) -> Config {
@@ -100,24 +95,20 @@ fn request_variant() -> impl Strategy<Value = RequestVariant> {
 }
 
 fn bodies() -> impl Strategy<Value = String> {
+    let call = |tool: &str, arguments: Value| {
+        (
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    };
+    let uri = format!("memory://scope/guarded/memory/{}", id(0));
+    let recall = json!({ "name": "recall", "arguments": { "query": "pool" } });
     let requests = [
         ("tools/list", json!({})),
-        (
-            "tools/call",
-            json!({ "name": "query_memories", "arguments": { "query": "pool" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "get_memory", "arguments": { "id": id(0) } }),
-        ),
-        (
-            "resources/read",
-            json!({ "uri": format!("memory://scope/guarded/memory/{}", id(0)) }),
-        ),
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": "pool" } }),
-        ),
+        call("query_memories", json!({ "query": "pool" })),
+        call("get_memory", json!({ "id": id(0) })),
+        ("resources/read", json!({ "uri": uri })),
+        ("prompts/get", recall),
     ];
     let message = |(method, params): (&str, Value)| {
         json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
@@ -144,10 +135,8 @@ pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) 
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    (
-        status.unwrap_or_else(|| panic!("no status: {response}")),
-        response,
-    )
+    let status = status.unwrap_or_else(|| panic!("no status: {response}"));
+    (status, response)
 }
 
 #[test]
@@ -161,18 +150,14 @@ fn over_http_every_wrong_token_is_refused() {
     let mut server = Process(server.spawn().unwrap());
     let address = http_address(&mut server.0);
 
-    let methods = proptest::sample::select(vec![
-        "POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD",
-    ]);
-    let paths = proptest::sample::select(vec![
-        "/mcp",
-        "/mcp",
-        "/mcp/",
-        "/",
-        "/mcp/../mcp",
-        "//mcp",
-        "/MCP",
-    ]);
+    let methods = "POST POST POST GET DELETE PUT OPTIONS HEAD"
+        .split(' ')
+        .collect::<Vec<_>>();
+    let methods = proptest::sample::select(methods);
+    let paths = "/mcp /mcp /mcp/ / /mcp/../mcp //mcp /MCP"
+        .split(' ')
+        .collect::<Vec<_>>();
+    let paths = proptest::sample::select(paths);
     let in_address = proptest::bool::weighted(0.1);
     let visits = (request_variant(), bodies(), methods, paths, in_address);
     TestRunner::new(config(400))
@@ -201,13 +186,8 @@ fn over_http_every_wrong_token_is_refused() {
             );
             prop_assert!(!answer.contains(TOKEN), "the token is revealed: {}", answer);
             // A request with the token is answered; otherwise the rest would prove nothing.
-            let (status, _) = http(
-                &address,
-                "POST",
-                "/mcp",
-                &format!("Authorization: Bearer {TOKEN}\r\n"),
-                "{}",
-            );
+            let text = format!("Authorization: Bearer {TOKEN}\r\n");
+            let (status, _) = http(&address, "POST", "/mcp", &text, "{}");
             prop_assert!(status != 401);
             Ok(())
         })
@@ -215,13 +195,8 @@ fn over_http_every_wrong_token_is_refused() {
     let call = json!({ "name": "get_memory", "arguments": { "id": id(0) } });
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }).to_string();
-    let (status, answer) = http(
-        &address,
-        "POST",
-        "/mcp",
-        &format!("Authorization: Bearer {TOKEN}\r\n"),
-        &body,
-    );
+    let text = format!("Authorization: Bearer {TOKEN}\r\n");
+    let (status, answer) = http(&address, "POST", "/mcp", &text, &body);
     assert!(status == 200 && answer.contains(&marker(0)), "{answer}");
 }
 
@@ -280,27 +255,24 @@ fn written(number: usize, line: &Line) -> (Vec<u8>, bool) {
             call("get_memory", json!({ "id": id(*memory) })).into_bytes(),
             true,
         ),
-        Line::Query => (
-            call("query_memories", json!({ "query": "pool", "limit": 50 })).into_bytes(),
-            true,
-        ),
+        Line::Query => {
+            let all = json!({ "query": "pool", "limit": 50 });
+            (call("query_memories", all).into_bytes(), true)
+        }
         Line::Failing => (call("no_such_tool", json!({})).into_bytes(), true),
-        Line::Notification => (
-            br#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#.to_vec(),
-            false,
-        ),
-        Line::Garbage(bytes) => (
-            bytes
-                .iter()
-                .copied()
-                .filter(|byte| *byte != b'\n')
-                .collect(),
-            false,
-        ),
-        Line::Cut(end) => (
-            call("get_memory", json!({ "id": id(0) })).into_bytes()[..*end].to_vec(),
-            false,
-        ),
+        Line::Notification => {
+            let unknown = br#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#;
+            (unknown.to_vec(), false)
+        }
+        Line::Garbage(bytes) => {
+            let mut bytes = bytes.clone();
+            bytes.retain(|byte| *byte != b'\n');
+            (bytes, false)
+        }
+        Line::Cut(end) => {
+            let whole = call("get_memory", json!({ "id": id(0) })).into_bytes();
+            (whole[..*end].to_vec(), false)
+        }
     };
     bytes.push(b'\n');
     (bytes, answered)

@@ -7,25 +7,23 @@ use std::process::Command;
 use std::time::Duration;
 
 use ack_api::memory::Memory;
-use ack_memory::internal::{Bounds, FileState, WorkTree};
+use ack_memory::internal::{Bounds, FileState, Setting, WorkTree, current_scope};
 use ack_store::Store;
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, write_file};
 
 fn tree() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        write_file(path, text);
     };
-    write(
-        "services/pay/src/payout.rs",
-        "fn retry_payout() { PayoutJob::run() }\n",
-    );
+    let content = "fn retry_payout() { PayoutJob::run() }\n";
+    write("services/pay/src/payout.rs", content);
     write("services/pay/migrations/004_lock.sql", "ALTER TABLE x\n");
     write("app/[id]/page.tsx", "export default 1\n");
     write("README.md", "run with --no-verify\n");
@@ -58,56 +56,33 @@ fn cited_files_are_found_in_every_spelling() {
     let folder = tree();
     let top = folder.path();
     let absolute = top.join("README.md").display().to_string();
-    for entry in [
-        "services/pay/src/payout.rs",
-        "./services/pay/src/payout.rs:10-20",
-        "services\\pay\\src\\payout.rs#L3",
-        "src/payout.rs",
-        "payout.rs",
-        "Payout.rs",
-        "pay/src/payout.rs",
-        "services/pay/migrations/",
-        "migrations",
-        "services/pay/migrations/*.sql",
-        "migrations/*.sql",
-        "**/*.sql",
-        "*.sql",
-        "app/[id]/page.tsx",
-        "services/../README.md",
-        &absolute,
+    let there = "services/pay/src/payout.rs ./services/pay/src/payout.rs:10-20 \
+        services\\pay\\src\\payout.rs#L3 src/payout.rs payout.rs Payout.rs pay/src/payout.rs \
+        services/pay/migrations/ migrations services/pay/migrations/*.sql migrations/*.sql **/*.sql \
+        *.sql app/[id]/page.tsx services/../README.md target/debug/built.rs";
+    let gone = "services/pay/src/refund.rs refund.rs:7 migrations/*.py README.md/x old/";
+    let outside = "../outside.rs /etc/passwd a/../../b https://x.org/a.rs ~/x.rs";
+    for (entries, expected) in [
+        (there, FileState::There),
+        (&absolute, FileState::There),
+        (gone, FileState::Gone),
+        (outside, FileState::Outside),
     ] {
-        assert_eq!(look(top, entry), FileState::There, "{entry}");
-    }
-    for entry in [
-        "services/pay/src/refund.rs",
-        "refund.rs:7",
-        "migrations/*.py",
-        "README.md/x",
-        "old/",
-    ] {
-        assert_eq!(look(top, entry), FileState::Gone, "{entry}");
-    }
-    for entry in [
-        "../outside.rs",
-        "/etc/passwd",
-        "a/../../b",
-        "https://x.org/a.rs",
-        "~/x.rs",
-    ] {
-        assert_eq!(look(top, entry), FileState::Outside, "{entry}");
+        for entry in entries.split(' ') {
+            assert_eq!(look(top, entry), expected, "{entry}");
+        }
     }
     // Folders with generated content were not listed.
     for entry in ["**", "", "target/x/built.rs"] {
         assert_ne!(look(top, entry), FileState::Gone, "{entry}");
     }
-    assert_eq!(look(top, "target/debug/built.rs"), FileState::There);
 }
 
 #[test]
 fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     let folder = tree();
     let outside = tempfile::tempdir().unwrap();
-    fs::write(outside.path().join("secret.rs"), "fn secret_name() {}").unwrap();
+    write_file(outside.path().join("secret.rs"), "fn secret_name() {}");
     symlink(outside.path(), folder.path().join("link")).unwrap();
     symlink("link", folder.path().join("loop")).unwrap();
     symlink("loop/loop", folder.path().join("link2")).unwrap();
@@ -117,20 +92,20 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     }
     assert_eq!(look(folder.path(), "link"), FileState::There);
     assert_eq!(look(folder.path(), "secret.rs"), FileState::Gone);
-    let bounds = Bounds {
-        entries: 2,
-        ..Bounds::REVIEW
-    };
-    let narrow = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
-    let gone = narrow.cited(&["src/refund.rs".to_owned()]);
-    assert_eq!(gone[0].state, FileState::Unknown);
-    let bounds = Bounds {
-        time: Duration::ZERO,
-        ..Bounds::REVIEW
-    };
-    let hasty = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
-    let gone = hasty.cited(&["src/refund.rs".to_owned()]);
-    assert_eq!(gone[0].state, FileState::Unknown);
+    for bounds in [
+        Bounds {
+            entries: 2,
+            ..Bounds::REVIEW
+        },
+        Bounds {
+            time: Duration::ZERO,
+            ..Bounds::REVIEW
+        },
+    ] {
+        let bounded = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
+        let gone = bounded.cited(&["src/refund.rs".to_owned()]);
+        assert_eq!(gone[0].state, FileState::Unknown);
+    }
     let many: Vec<String> = (0..100).map(|n| format!("none{n}.rs")).collect();
     let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
     let looked = tree.cited(&many);
@@ -144,10 +119,8 @@ fn the_names_of_a_memory_are_looked_for_in_the_tree() {
     let root = Root::new();
     let text = "Call `retry_payout` and PayoutJob::run, never refund_job or --no-verify; \
                 only_in_target is built. See src/payout.rs and `x`.";
-    root.store(
-        "alpha",
-        &[memory("a", "A title", json!({ "narrative": text }))],
-    );
+    let memories = [memory("a", "A title", json!({ "narrative": text }))];
+    root.store("alpha", &memories);
     let path = root.scope_folder("alpha").join("memory.db");
     let store = Store::new(path, ack_api::memory::Unreviewed::Staging);
     let found = store
@@ -183,13 +156,23 @@ fn the_names_of_a_memory_are_looked_for_in_the_tree() {
     assert!(names.contains(&named("refund_job", None)), "{names:?}");
 }
 
+/// The working tree of a project.
+fn tree_of(project: &Path) -> WorkTree {
+    let service = Root::new().service_with(|inputs| {
+        inputs.project = Some(Setting::flag("-C", project.to_owned()));
+    });
+    let place = &service.config.project.value;
+    let current = current_scope(&service.config, &[], Some(place)).unwrap();
+    WorkTree::of(&current, Bounds::REVIEW).unwrap()
+}
+
 #[test]
 fn only_names_that_the_history_has_are_lost() {
     let folder = tree();
     let git = |arguments: &[&str], day: u32| git_at(folder.path(), arguments, day);
     git(&["init", "-q"], 1);
     let text = "Call `retry_payout`, never refund_job; ask `psql` on `GitHub` about src/old.rs.";
-    let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+    let write = |path: &str, text: &str| write_file(folder.path().join(path), text);
     write("services/pay/src/old.rs", "fn refund_job() {}");
     git(&["add", "-A"], 1);
     git(&["commit", "-q", "-m", "one"], 1);
@@ -199,15 +182,7 @@ fn only_names_that_the_history_has_are_lost() {
             created_at: written_at,
             ..Memory::default()
         };
-        let root = Root::new();
-        let service = root.service_with(|inputs| {
-            let project = folder.path().to_owned();
-            inputs.project = Some(ack_memory::internal::Setting::flag("-C", project));
-        });
-        let place = &service.config.project.value;
-        let current =
-            ack_memory::internal::current_scope(&service.config, &[], Some(place)).unwrap();
-        let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
+        let tree = tree_of(folder.path());
         tree.lost_names(&tree.names(&memory), &memory)
     };
     let day = |day: u32| format!("2026-03-{day:02}T12:00:00Z").parse().ok();
@@ -216,11 +191,8 @@ fn only_names_that_the_history_has_are_lost() {
     git(&["commit", "-q", "-m", "two"], 20);
     // A memory may be older than the first commit, or a few hours older than its own.
     for written_at in [day(1), day(5), "2026-02-01T00:00:00Z".parse().ok()] {
-        assert_eq!(
-            lost(written_at),
-            ["refund_job", "src/old.rs"],
-            "{written_at:?}"
-        );
+        let lost = lost(written_at);
+        assert_eq!(lost, ["refund_job", "src/old.rs"], "{written_at:?}");
     }
     assert_eq!(lost(day(25)), Vec::<String>::new(), "written without them");
     assert_eq!(lost(None), Vec::<String>::new());
@@ -232,30 +204,18 @@ fn commits_to_a_file_since_a_memory_are_counted() {
     let git = |arguments: &[&str], day: u32| git_at(folder.path(), arguments, day);
     git(&["init", "-q", "-b", "main"], 1);
     for (day, text) in [(1, "one"), (10, "two"), (20, "three")] {
-        fs::write(folder.path().join("services/pay/src/payout.rs"), text).unwrap();
-        fs::write(folder.path().join("other.rs"), text.repeat(2)).unwrap();
+        write_file(folder.path().join("services/pay/src/payout.rs"), text);
+        write_file(folder.path().join("other.rs"), text.repeat(2));
         git(&["add", "-A"], day);
         git(&["commit", "-q", "-m", text], day);
     }
-    let root = Root::new();
-    let service = root.service_with(|inputs| {
-        let project = folder.path().join("services/pay");
-        inputs.project = Some(ack_memory::internal::Setting::flag("-C", project));
-    });
-    let scopes = service.registry.discover().scopes;
-    let place = &service.config.project.value;
-    let current =
-        ack_memory::internal::current_scope(&service.config, &scopes, Some(place)).unwrap();
-    let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
+    let tree = tree_of(&folder.path().join("services/pay"));
     let files = ["src/payout.rs:10", "README.md", "../../other.rs", "none.rs"];
     let files = files.map(str::to_owned);
-    let counts = |day: &str| {
+    for (day, counts) in [("01", [2, 0, 0, 0]), ("15", [1, 0, 0, 0]), ("25", [0; 4])] {
         let made = format!("2026-03-{day}T12:00:00Z").parse().unwrap();
-        tree.commits_since(&files, made)
-    };
-    assert_eq!(counts("01"), Some(vec![2, 0, 0, 0]));
-    assert_eq!(counts("15"), Some(vec![1, 0, 0, 0]));
-    assert_eq!(counts("25"), Some(vec![0, 0, 0, 0]));
+        assert_eq!(tree.commits_since(&files, made), Some(counts.to_vec()));
+    }
     let bare = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
     let made = "2026-03-01T00:00:00Z".parse().unwrap();
     assert_eq!(bare.commits_since(&files, made), None);

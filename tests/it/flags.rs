@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack};
-use crate::support::{Root, memory};
+use crate::support::{Root, unreviewed};
 
 fn scopes(outcome: Outcome) -> Value {
     outcome.json()["searched"]["scopes"].clone()
@@ -14,17 +14,11 @@ fn scope_filters_and_pin_pins() {
     let root = Root::samples();
     let one = json!(["platform"]);
     for filter in ["-s", "--scope"] {
-        let answer = ack(
-            root.path(),
-            &["query", "docker", filter, "platform", "--json"],
-        );
-        assert_eq!(scopes(answer), one, "{filter}");
+        let words = ["query", "docker", filter, "platform", "--json"];
+        assert_eq!(scopes(ack(root.path(), &words)), one, "{filter}");
     }
-    let refused = ack(
-        root.path(),
-        &["--pin", "platform", "query", "docker", "-s", "ledger-api"],
-    );
-    assert!(refused.fails(1).contains("platform"));
+    let words = ["--pin", "platform", "query", "docker", "-s", "ledger-api"];
+    assert_contains!(ack(root.path(), &words).fails(1), "platform");
 }
 
 #[test]
@@ -54,9 +48,7 @@ fn project_filters_and_c_is_the_folder() {
 
 #[test]
 fn all_shows_what_waits_for_review() {
-    let root = Root::new();
-    let waiting = memory("m-1", "Xylophone", json!({ "status": "staging" }));
-    root.store("music", &[waiting]);
+    let root = Root::with("music", &[unreviewed("m-1", "Xylophone")]);
     let total = |arguments: &[&str]| ack(root.path(), arguments).json()["total"].clone();
     assert_eq!(total(&["query", "xylophone", "--json"]), 0);
     assert_eq!(total(&["query", "xylophone", "-a", "--json"]), 1);
@@ -114,7 +106,7 @@ fn dates_are_accepted_in_several_formats() {
     };
     assert_eq!(total("-9000d"), total("9000d"));
     let wrong = ack(root.path(), &["query", "--since", "-soon"]).fails(2);
-    assert!(wrong.contains("yesterday"), "{wrong}");
+    assert_contains!(wrong, "yesterday");
     let wrong = ack(root.path(), &["query", "-n", "ten"]).fails(2);
-    assert!(wrong.contains("use a whole number"), "{wrong}");
+    assert_contains!(wrong, "use a whole number");
 }

@@ -4,15 +4,11 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp::{Server, command};
-use crate::support::{Root, memory, result_ids};
+use crate::mcp::Server;
+use crate::support::{Root, Sql, memory, result_ids, titled};
 
 fn with_surface(root: &Root, set: &str) -> Server {
-    let mut command = command(root.path());
-    command.args(["--surface", set]);
-    let mut server = Server::spawn(command);
-    server.initialize("2025-06-18");
-    server
+    Server::with(root.path(), &["--surface", set])
 }
 
 fn ids(answer: &Value) -> Vec<String> {
@@ -20,13 +16,9 @@ fn ids(answer: &Value) -> Vec<String> {
     result_ids(&answer["structuredContent"])
 }
 
-fn fetched(answer: &Value) -> Vec<&str> {
+fn fetched(answer: &Value) -> Vec<String> {
     assert_ne!(answer["isError"], true, "{answer}");
-    let memories = answer["structuredContent"]["memories"].as_array().unwrap();
-    memories
-        .iter()
-        .map(|memory| memory["id"].as_str().unwrap())
-        .collect()
+    crate::support::ids(&answer["structuredContent"]["memories"])
 }
 
 fn one(answer: &Value) -> &str {
@@ -39,63 +31,50 @@ fn observed() -> Root {
     let root = Root::new();
     let path = root.scope_folder("claude-mem").join("claude-mem.db");
     let database = rusqlite::Connection::open(path).unwrap();
-    database
-        .execute_batch(
-            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, started_at TEXT);
+    database.sql("CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, started_at TEXT);
              INSERT INTO sdk_sessions VALUES (1, 'one', 'my-project', '2025-11-16T10:00:00Z');
              CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT, title TEXT,
                subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT, files_modified TEXT,
                created_at TEXT, created_at_epoch INTEGER);
              CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT,
-               investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, notes TEXT, created_at TEXT, created_at_epoch INTEGER);",
-        )
-        .unwrap();
+               investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, notes TEXT, created_at TEXT, created_at_epoch INTEGER);");
     let rows = [
         (
             10942,
             "bugfix",
             "Fixed auth token expiration",
-            "2025-11-16T14:15:22Z",
+            "16T14:15:22",
         ),
         (
             11130,
             "discovery",
             "The session store is redis",
-            "2025-11-17T15:40:00Z",
+            "17T15:40:00",
         ),
-        (
-            11131,
-            "feature",
-            "Added JWT authentication",
-            "2025-11-17T15:48:45Z",
-        ),
+        (11131, "feature", "Added JWT authentication", "17T15:48:45"),
         (
             11132,
             "decision",
             "Refresh tokens are rotated",
-            "2025-11-17T16:00:00Z",
+            "17T16:00:00",
         ),
         (
             11140,
             "change",
             "Renamed the database migration",
-            "2025-11-18T09:00:00Z",
+            "18T09:00:00",
         ),
         (
             11150,
             "change, later",
             "A type with a comma in its name",
-            "2025-11-20T09:00:00Z",
+            "20T09:00:00",
         ),
     ];
     for (id, kind, title, at) in rows {
+        let at = format!("2025-11-{at}Z");
         let epoch = at.parse::<jiff::Timestamp>().unwrap().as_millisecond();
-        database
-            .execute(
-                "INSERT INTO observations VALUES (?1, 'one', 'my-project', ?2, ?3, NULL, '[\"seen once\"]', ?3, '[\"auth\"]', '[]', '[]', ?4, ?5)",
-                rusqlite::params![id, kind, title, at, epoch],
-            )
-            .unwrap();
+        database.sql_with("INSERT INTO observations VALUES (?1, 'one', 'my-project', ?2, ?3, NULL, '[\"seen once\"]', ?3, '[\"auth\"]', '[]', '[]', ?4, ?5)", rusqlite::params![id, kind, title, at, epoch]);
     }
     root.manifest("claude-mem", "unreviewed = \"approved\"");
     root
@@ -105,10 +84,8 @@ fn observed() -> Root {
 fn claude_mem_search_then_timeline_then_get_observations() {
     let root = observed();
     let mut server = with_surface(&root, "claude-mem");
-    let index = server.call(
-        "search",
-        json!({ "query": "authentication", "limit": 20, "project": "my-project" }),
-    );
+    let asked = json!({ "query": "authentication", "limit": 20, "project": "my-project" });
+    let index = server.call("search", asked);
     assert_eq!(ids(&index)[0], "obs-11131");
     let older = json!({ "query": "authentication", "format": "index", "limit": 30, "project": "my-project" });
     assert_eq!(ids(&server.call("search", older)), ids(&index));
@@ -123,10 +100,8 @@ fn claude_mem_search_then_timeline_then_get_observations() {
         let around = server.call("timeline", arguments);
         assert_eq!(one(&around), "obs-11131", "{anchor}");
         let timeline = &around["structuredContent"]["timeline"];
-        assert_eq!(
-            (&timeline["before"][1]["id"], &timeline["after"][0]["id"]),
-            (&json!("obs-11130"), &json!("obs-11132"))
-        );
+        assert_eq!(timeline["before"][1]["id"], "obs-11130");
+        assert_eq!(timeline["after"][0]["id"], "obs-11132");
     }
     let found = server.call(
         "timeline",
@@ -139,10 +114,8 @@ fn claude_mem_search_then_timeline_then_get_observations() {
         json!(["#11131", "#10942"]),
         json!(["obs-11131", 10942]),
     ] {
-        let full = server.call(
-            "get_observations",
-            json!({ "ids": pick, "orderBy": "date_desc" }),
-        );
+        let asked = json!({ "ids": pick, "orderBy": "date_desc" });
+        let full = server.call("get_observations", asked);
         assert_eq!(fetched(&full), ["obs-11131", "obs-10942"], "{pick}");
         assert_eq!(full["structuredContent"]["missing"], Value::Null, "{full}");
     }
@@ -173,14 +146,10 @@ fn claude_mem_searches_by_types_and_days() {
         assert_eq!(sorted(arguments), ["obs-10942", "obs-11132"], "{several}");
     }
     // A type whose name contains a comma is found by that name, next to those named by its parts.
-    assert_eq!(
-        sorted(json!({ "obs_type": "change, later" })),
-        ["obs-11140", "obs-11150"]
-    );
-    assert_eq!(
-        sorted(json!({ "obs_type": "refactor,security_note" })),
-        Vec::<String>::new()
-    );
+    let shown = sorted(json!({ "obs_type": "change, later" }));
+    assert_eq!(shown, ["obs-11140", "obs-11150"]);
+    let shown = sorted(json!({ "obs_type": "refactor,security_note" }));
+    assert_eq!(shown, Vec::<String>::new());
     let week = json!({
         "type": "observations", "dateStart": "2025-11-17", "dateEnd": "2025-11-18", "limit": 100, "offset": 0, "project": "my-project",
     });
@@ -195,35 +164,22 @@ fn claude_mem_searches_by_types_and_days() {
 #[test]
 fn episodic_memory_search_then_read() {
     let root = Root::new();
-    root.store(
-        "notes",
-        &[
-            memory(
-                "m-1",
-                "Errors of loaders end up in the error boundary",
-                json!({ "project": "web", "session": "one" }),
-            ),
-            memory(
-                "m-2",
-                "Redirects lose the return address",
-                json!({ "project": "web", "session": "one" }),
-            ),
-        ],
-    );
+    let m_1 = json!({ "project": "web", "session": "one" });
+    let m_2 = json!({ "project": "web", "session": "one" });
+    let memories = [
+        memory("m-1", "Errors of loaders end up in the error boundary", m_1),
+        memory("m-2", "Redirects lose the return address", m_2),
+    ];
+    root.store("notes", &memories);
     let mut server = with_surface(&root, "episodic-memory");
-    let found = server.call(
-        "search",
-        json!({ "query": "error boundary of loaders", "mode": "both", "limit": 10 }),
-    );
+    let arguments = json!({ "query": "error boundary of loaders", "mode": "both", "limit": 10 });
+    let found = server.call("search", arguments);
     assert_eq!(ids(&found)[0], "m-1");
     let concepts = json!({ "query": ["loaders", "error boundary"], "limit": 5, "response_format": "json", "include_sidechains": false });
-    let both = server.call("search", concepts);
-    assert_eq!(ids(&both)[0], "m-1");
+    assert_eq!(ids(&server.call("search", concepts))[0], "m-1");
     for hit in ids(&found) {
-        let read = server.call(
-            "read",
-            json!({ "path": hit, "startLine": 1, "endLine": 100 }),
-        );
+        let arguments = json!({ "path": hit, "startLine": 1, "endLine": 100 });
+        let read = server.call("read", arguments);
         assert_eq!(one(&read), hit);
         assert!(read["structuredContent"]["timeline"].is_object());
     }
@@ -238,43 +194,29 @@ fn episodic_memory_search_then_read() {
 fn siftcoder_search_then_get_why_and_timeline() {
     let root = Root::new();
     let at = |day: u32| json!({ "session": "one", "created_at": format!("2026-04-{day:02}T00:00:00Z"), "type": "decision" });
-    root.store(
-        "notes",
-        &[
-            memory("141", "Redis holds the sessions", at(11)),
-            memory("142", "Decided to skip the in-memory cache", at(12)),
-            memory("143", "The pattern of a paginated query", at(13)),
-        ],
-    );
+    let memories = [
+        memory("141", "Redis holds the sessions", at(11)),
+        memory("142", "Decided to skip the in-memory cache", at(12)),
+        memory("143", "The pattern of a paginated query", at(13)),
+    ];
+    root.store("notes", &memories);
     let mut server = with_surface(&root, "siftcoder");
-    let found = server.call(
-        "mem_search",
-        json!({ "query": "caching strategy: in-memory cache", "k": 5 }),
-    );
-    assert_eq!(ids(&found)[0], "142");
-    let pattern = server.call(
-        "mem_search",
-        json!({ "query": "paginated query", "kind": "pattern", "k": 5 }),
-    );
-    assert_eq!(ids(&pattern)[0], "143");
-    assert_eq!(
-        fetched(&server.call("mem_get", json!({ "ids": [142] }))),
-        ["142"]
-    );
+    let arguments = json!({ "query": "caching strategy: in-memory cache", "k": 5 });
+    assert_eq!(ids(&server.call("mem_search", arguments))[0], "142");
+    let arguments = json!({ "query": "paginated query", "kind": "pattern", "k": 5 });
+    assert_eq!(ids(&server.call("mem_search", arguments))[0], "143");
+    let shown = server.call("mem_get", json!({ "ids": [142] }));
+    assert_eq!(fetched(&shown), ["142"]);
     for id in [json!("142"), json!(142), json!("summary:142")] {
         assert_eq!(one(&server.call("mem_get", json!({ "id": id }))), "142");
         assert_eq!(one(&server.call("mem_why", json!({ "id": id }))), "142");
         let around = server.call("mem_timeline", json!({ "id": id, "before": 3, "after": 3 }));
         assert_eq!(one(&around), "142");
-        assert_eq!(
-            around["structuredContent"]["timeline"]["after"][0]["id"],
-            "143"
-        );
+        let shown = &around["structuredContent"]["timeline"]["after"][0]["id"];
+        assert_eq!(*shown, "143");
     }
-    assert_eq!(
-        one(&server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }))),
-        "142"
-    );
+    let shown = server.call("mem_timeline", json!({ "near_id": 142, "window": 10 }));
+    assert_eq!(one(&shown), "142");
     let why = json!({ "kind": "summary", "id": "142", "depth": 3 });
     assert_eq!(one(&server.call("mem_why", why)), "142");
     // Without any id, it says which there are.
@@ -284,35 +226,25 @@ fn siftcoder_search_then_get_why_and_timeline() {
 
 #[test]
 fn an_id_that_starts_like_a_number_prefix_is_found() {
-    let root = Root::new();
-    root.store(
-        "notes",
-        &[
-            memory("summary:9", "Kept under the whole id", json!({})),
-            memory("#12", "Kept with its mark", json!({})),
-            memory("7", "Kept under a bare number", json!({})),
-        ],
-    );
+    let memories = [
+        titled("summary:9", "Kept under the whole id"),
+        titled("#12", "Kept with its mark"),
+        titled("7", "Kept under a bare number"),
+    ];
+    let root = Root::with("notes", &memories);
     let mut sift = with_surface(&root, "siftcoder");
-    assert_eq!(
-        one(&sift.call("mem_get", json!({ "id": "summary:9" }))),
-        "summary:9"
-    );
+    let found = sift.call("mem_get", json!({ "id": "summary:9" }));
+    assert_eq!(one(&found), "summary:9");
     let both = sift.call("mem_get", json!({ "ids": ["summary:9", 7, "5"] }));
     assert_eq!(fetched(&both), ["summary:9", "7"]);
     assert_eq!(both["structuredContent"]["missing"][0]["id"], "5");
     let mut mem = with_surface(&root, "claude-mem");
     for given in [json!("7"), json!(7)] {
-        assert_eq!(
-            one(&mem.call("timeline", json!({ "anchor": given }))),
-            "7",
-            "{given}"
-        );
+        let found = mem.call("timeline", json!({ "anchor": given }));
+        assert_eq!(one(&found), "7", "{given}");
     }
-    assert_eq!(
-        one(&mem.call("timeline", json!({ "anchor": "#12" }))),
-        "#12"
-    );
+    let found = mem.call("timeline", json!({ "anchor": "#12" }));
+    assert_eq!(one(&found), "#12");
     let unknown = mem.fail("timeline", json!({ "anchor": "#13" }));
     assert_eq!(unknown.code, "memory_not_found");
 }
@@ -320,21 +252,13 @@ fn an_id_that_starts_like_a_number_prefix_is_found() {
 #[test]
 fn sifs_search_then_find_related_in_both_generations() {
     let root = Root::new();
-    root.store(
-        "notes",
-        &[
-            memory(
-                "m-1",
-                "Sessions are locked while they are renewed",
-                json!({ "files": ["src/auth/session.rs"] }),
-            ),
-            memory(
-                "m-2",
-                "The token is checked twice",
-                json!({ "files": ["src/auth/token.rs"] }),
-            ),
-        ],
-    );
+    let m_1 = json!({ "files": ["src/auth/session.rs"] });
+    let m_2 = json!({ "files": ["src/auth/token.rs"] });
+    let memories = [
+        memory("m-1", "Sessions are locked while they are renewed", m_1),
+        memory("m-2", "The token is checked twice", m_2),
+    ];
+    root.store("notes", &memories);
     let mut server = with_surface(&root, "sifs");
     for arguments in [
         json!({ "query": "locked sessions", "repo": "/path/to/project", "mode": "hybrid", "top_k": 5 }),
@@ -354,5 +278,5 @@ fn sifs_search_then_find_related_in_both_generations() {
     let whole = server.call("get_memory", json!({ "id": "m-1" }));
     assert_eq!(one(&whole), "m-1");
     let twice = server.fail("search", json!({ "query": "x", "limit": 5, "top_k": 6 }));
-    assert!(twice.message.contains("say the same"), "{twice:?}");
+    assert_contains!(twice.message, "say the same");
 }

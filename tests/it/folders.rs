@@ -15,27 +15,30 @@ use crate::changes::git;
 use crate::cli::ack;
 use crate::curate::decide;
 use crate::store_support::{serve_notes, write};
-use crate::support::{Root, fingerprint, outside};
+use crate::support::{Ask, Root, fingerprint, outside, result_ids, write_file};
 
 fn found(service: &Service, query: &str) -> Vec<String> {
-    found_ids(service, json!({ "query": query, "limit": 5 }))
+    result_ids(&service.find(json!({ "query": query, "limit": 5 })))
 }
 
 /// The ids of the notes that contain the words. If none does, merely near ones are not shown.
 fn with_words(service: &Service, query: &str) -> Vec<String> {
-    found_ids(
-        service,
-        json!({ "query": query, "limit": 5, "mode": "lexical" }),
-    )
+    let arguments = json!({ "query": query, "limit": 5, "mode": "lexical" });
+    result_ids(&service.find(arguments))
 }
 
-fn found_ids(service: &Service, arguments: Value) -> Vec<String> {
-    let answer = call(service, "query_memories", arguments).unwrap();
-    let results = answer["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect()
+fn sorted(mut ids: Vec<String>) -> Vec<String> {
+    ids.sort();
+    ids
+}
+
+fn problems(service: &Service) -> String {
+    let scopes = service.scopes(json!({}));
+    scopes["scopes"][0]["health"]["problems"].to_string()
+}
+
+fn memory_count(service: &Service) -> Value {
+    service.scopes(json!({}))["scopes"][0]["memory_count"].clone()
 }
 
 fn get(service: &Service, id: &str, include: &str) -> Value {
@@ -43,7 +46,7 @@ fn get(service: &Service, id: &str, include: &str) -> Value {
     if !include.is_empty() {
         arguments["include"] = json!(include);
     }
-    call(service, "get_memory", arguments).unwrap()
+    service.fetch(arguments)
 }
 
 /// A copy of one of the stores that other programs wrote.
@@ -75,31 +78,25 @@ fn every_note_waits_for_review_until_a_decision() {
     root.manifest("notes", &format!("store = '{}'", folder.path().display()));
     let service = root.service();
     assert_eq!(with_words(&service, "approved"), Vec::<String>::new());
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    let scopes = service.scopes(json!({}));
     assert_eq!(scopes["scopes"][0]["counts"]["staging"], 1, "{scopes:#}");
 }
 
 #[test]
 fn a_changed_note_is_noticed_by_the_next_query() {
     let folder = tempfile::tempdir().unwrap();
-    let path = write(
-        folder.path(),
-        "deploy.md",
-        "# Deploy on Tuesday\n\nNot before noon.",
-    );
+    let text = "# Deploy on Tuesday\n\nNot before noon.";
+    let path = write(folder.path(), "deploy.md", text);
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
     // The same length, immediately: metadata alone might not show it.
-    fs::write(&path, "# Deploy on Fridays\n\nNot before noon.").unwrap();
+    write_file(&path, "# Deploy on Fridays\n\nNot before noon.");
     assert_eq!(found(&service, "fridays"), ["deploy"]);
     let replaced = write(folder.path(), "other.tmp", "# Deploy by hand");
     fs::rename(replaced, &path).unwrap();
     assert_eq!(get(&service, "deploy", "")["title"], "Deploy by hand");
-    write(
-        folder.path(),
-        "deep/er/new.md",
-        "# Rollback with one command",
-    );
+    let text = "# Rollback with one command";
+    write(folder.path(), "deep/er/new.md", text);
     assert_eq!(found(&service, "rollback"), ["deep/er/new"]);
     fs::remove_file(&path).unwrap();
     assert_eq!(with_words(&service, "deploy hand"), Vec::<String>::new());
@@ -117,14 +114,14 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
     // Through a name in another folder: this causes no event, and the folder is listed again later.
     let elsewhere = outer.path().join("elsewhere.md");
     fs::hard_link(&inside, &elsewhere).unwrap();
-    fs::write(&elsewhere, "# Deploy on Fridays").unwrap();
+    write_file(&elsewhere, "# Deploy on Fridays");
     let until = Instant::now() + Duration::from_secs(20);
     while with_words(&service, "fridays") != ["deploy"] {
         assert!(Instant::now() < until, "never seen");
         std::thread::sleep(Duration::from_millis(200));
     }
     // From then on it is known to have two names.
-    fs::write(&elsewhere, "# Deploy on Mondays").unwrap();
+    write_file(&elsewhere, "# Deploy on Mondays");
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
     fs::remove_file(elsewhere).unwrap();
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
@@ -149,17 +146,12 @@ fn links_between_notes_become_links_between_memories() {
         "---\ntitle: Retry twice\n---\nSee [[Jitter|spread]].\n\n- contradicts [[never-retry]]",
     );
     write(folder.path(), "jitter.md", "# Jitter\n");
-    write(
-        folder.path(),
-        "never-retry.md",
-        "---\npermalink: x/never-retry\n---\nNever.",
-    );
+    let text = "---\npermalink: x/never-retry\n---\nNever.";
+    write(folder.path(), "never-retry.md", text);
     let (_root, service) = serve_notes(folder.path());
     let links = get(&service, "retry", "links")["links"].clone();
-    let listed: Vec<(&str, &str)> = links
-        .as_array()
-        .unwrap()
-        .iter()
+    let links = links.as_array().unwrap().iter();
+    let mut listed: Vec<(&str, &str)> = links
         .map(|link| {
             (
                 link["kind"].as_str().unwrap(),
@@ -167,12 +159,11 @@ fn links_between_notes_become_links_between_memories() {
             )
         })
         .collect();
-    assert_eq!(listed.len(), 2, "{links:#}");
-    assert!(
-        listed.contains(&("contradicts", "never-retry")),
-        "{links:#}"
+    listed.sort_unstable();
+    assert_eq!(
+        listed,
+        [("contradicts", "never-retry"), ("related", "jitter")]
     );
-    assert!(listed.contains(&("related", "jitter")), "{links:#}");
 }
 
 #[test]
@@ -229,29 +220,20 @@ fn broken_files_do_not_affect_others() {
     write(inside, ".git/hidden.md", "# deadlocks in hidden files");
     let before = fingerprint(inside);
     let (_root, service) = serve_notes(inside);
-    let mut ids = found(&service, "deadlocks");
-    ids.sort();
+    let ids = sorted(found(&service, "deadlocks"));
     assert_eq!(ids, ["good", "latin1", "unclosed"]);
-    let answer = call(
-        &service,
-        "query_memories",
-        json!({ "query": "root shell passwd" }),
-    )
-    .unwrap();
-    assert!(!answer.to_string().contains("/bin/"), "{answer:#}");
+    let answer = service.find(json!({ "query": "root shell passwd" }));
+    assert_lacks!(answer.to_string(), "/bin/");
     assert_eq!(fingerprint(inside), before, "nothing was written");
-    let scopes = call(&service, "list_scopes", json!({}))
-        .unwrap()
-        .to_string();
-    for problem in [
+    let scopes = service.scopes(json!({})).to_string();
+    assert_contains!(
+        scopes,
         "`huge.md` is larger than 8 MB",
         "`binary.md` is not text",
         "`empty.md` has no text, so it is no memory",
         "`latin1.md` is not UTF-8",
-        "`unclosed.md` has front matter that is never closed",
-    ] {
-        assert!(scopes.contains(problem), "{problem}: {scopes}");
-    }
+        "`unclosed.md` has front matter that is never closed"
+    );
 }
 
 /// Makes a folder in this one that nobody can open, whoever runs the test: its path is longer than
@@ -274,21 +256,14 @@ fn an_unreadable_folder_does_not_affect_others() {
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
     // A caller that finds nothing learns that not everything was read.
-    let answer = call(&service, "query_memories", json!({ "query": "wednesday" })).unwrap();
+    let answer = service.find(json!({ "query": "wednesday" }));
     let notes = answer["notes"].to_string();
-    assert!(
-        notes.contains("1 file of this scope cannot be read and is missing here"),
-        "{notes}"
-    );
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    let problems = scopes["scopes"][0]["health"]["problems"].to_string();
-    assert!(problems.contains("`closed"), "{problems}");
-    assert!(
-        problems.contains("cannot be opened: File name too long")
-            && problems.contains("its notes are left out")
-            && !problems.contains("IO error"),
-        "{problems}"
-    );
+    let said = "1 file of this scope cannot be read and is missing here";
+    assert_contains!(notes, said);
+    let problems = problems(&service);
+    let said = "cannot be opened: File name too long";
+    assert_contains!(problems, "`closed", said, "its notes are left out");
+    assert_lacks!(problems, "IO error");
 }
 
 #[test]
@@ -308,11 +283,8 @@ fn a_missing_folder_is_an_error_until_it_is_back() {
 #[test]
 fn json_lines_that_are_not_a_graph_are_not_a_store() {
     let folder = tempfile::tempdir().unwrap();
-    let lines = write(
-        folder.path(),
-        "memories.jsonl",
-        "{\"title\":\"An import line\"}\n",
-    );
+    let text = "{\"title\":\"An import line\"}\n";
+    let lines = write(folder.path(), "memories.jsonl", text);
     let (_root, service) = serve_notes(&lines);
     let error = call(&service, "query_memories", json!({ "query": "import" })).unwrap_err();
     assert_eq!(error.code(), "store_not_sqlite");
@@ -329,7 +301,7 @@ fn a_note_that_is_only_text_shows_the_sentence_that_answers() {
     );
     write(folder.path(), "bare.md", "# Nothing but a rollback title\n");
     let (_root, service) = serve_notes(folder.path());
-    let ask = |arguments| call(&service, "query_memories", arguments).unwrap();
+    let ask = |arguments| service.find(arguments);
     let excerpts = |answer: &Value| -> Vec<Value> {
         let results = answer["results"].as_array().unwrap().iter();
         results.map(|hit| hit["excerpt"].clone()).collect()
@@ -355,18 +327,12 @@ fn a_note_that_another_one_replaces_is_superseded_once_that_one_is_approved() {
         "old.md",
         "# Round half up (superseded by new)\n\nMoney on an invoice is rounded half up.\n",
     );
-    note(
-        "new.md",
-        "# Round half to even\n\nAn invoice splits the rest. Replaces [[old]].\n",
-    );
-    note(
-        "header.md",
-        "---\nsuperseded_by: new\n---\n# Round by hand\n\nOn an invoice.\n",
-    );
-    note(
-        "list.md",
-        "---\nsupersedes:\n- \"[[Cut Off]]\"\n---\n# Round up\n\nOn a receipt.\n",
-    );
+    let content = "# Round half to even\n\nAn invoice splits the rest. Replaces [[old]].\n";
+    note("new.md", content);
+    let content = "---\nsuperseded_by: new\n---\n# Round by hand\n\nOn an invoice.\n";
+    note("header.md", content);
+    let content = "---\nsupersedes:\n- \"[[Cut Off]]\"\n---\n# Round up\n\nOn a receipt.\n";
+    note("list.md", content);
     note("cut.md", "# Cut Off\n\nA receipt is cut off.\n");
     let (root, service) = serve_notes(folder.path());
     let asked = |service: &Service| found(service, "how do we round money on an invoice");
@@ -378,10 +344,8 @@ fn a_note_that_another_one_replaces_is_superseded_once_that_one_is_approved() {
     }
     assert_eq!(get(&service, "old", "")["superseded_by"], "new");
     let links = get(&service, "header", "links");
-    assert_eq!(
-        (&links["links"][0]["from_id"], &links["links"][0]["kind"]),
-        (&json!("new"), &json!("supersedes"))
-    );
+    assert_eq!(links["links"][0]["from_id"], "new");
+    assert_eq!(links["links"][0]["kind"], "supersedes");
     // What waits for review replaces nothing.
     root.manifest("notes", &format!("store = '{}'", folder.path().display()));
     decide(root.path(), &["approve", "old"]).ok();
@@ -394,9 +358,7 @@ fn a_note_that_another_one_replaces_is_superseded_once_that_one_is_approved() {
     assert_eq!(asked(&service), ["new"]);
     note("header.md", "# Round by hand\n\nOn an invoice.\n");
     decide(root.path(), &["approve", "header"]).ok();
-    let mut shown = asked(&service);
-    shown.sort();
-    assert_eq!(shown, ["header", "new"]);
+    assert_eq!(sorted(asked(&service)), ["header", "new"]);
 }
 
 #[test]
@@ -406,37 +368,28 @@ fn real_auto_memory_is_served() {
     };
     let project = path.join("projects/-Users-dana-src-ledger-api");
     let session = json!({ "type": "user", "cwd": "/Users/dana/src/ledger-api" });
-    fs::write(
-        project.join("0001.jsonl"),
-        format!("{{\"type\":\"summary\"}}\n{session}\n"),
-    )
-    .unwrap();
+    let text = format!("{{\"type\":\"summary\"}}\n{session}\n");
+    write_file(project.join("0001.jsonl"), text);
     let (_root, service) = serve_notes(&project.join("memory"));
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    assert_eq!(scopes["scopes"][0]["memory_count"], 16, "{scopes:#}");
+    assert_eq!(memory_count(&service), 16);
     let rounding = get(&service, "project_rounding", "links");
     assert_eq!(
         rounding["title"],
         "Round half to even when splitting an invoice"
     );
-    assert_eq!(
-        (&rounding["type"], &rounding["project"]),
-        (&json!("project"), &json!("ledger-api"))
-    );
+    assert_eq!(rounding["type"], "project");
+    assert_eq!(rounding["project"], "ledger-api");
     assert_eq!(rounding["links"][0]["to_id"], "project_rounding_old");
     let found_first = found(&service, "how do we round money on an invoice");
     assert_eq!(found_first[0], "project_rounding");
     assert!(!found_first.contains(&"project_rounding_old".to_owned()));
-    assert_eq!(
-        found(&service, "MALLOC_ARENA_MAX sidekiq")[0],
-        "broken_yaml"
-    );
+    let shown = &found(&service, "MALLOC_ARENA_MAX sidekiq")[0];
+    assert_eq!(*shown, "broken_yaml");
     let pasted = get(&service, "feedback_pasted_page", "").to_string();
-    assert!(!pasted.contains("\\u001b"), "{pasted}");
+    assert_lacks!(pasted, "\\u001b");
     let (_root, service) = serve_notes(&path.join("projects/-home-dana-src-kiosk-web/memory"));
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
     // Twelve files, and 202 items and a paragraph of the index.
-    assert_eq!(scopes["scopes"][0]["memory_count"], 215, "{scopes:#}");
+    assert_eq!(memory_count(&service), 215);
     assert_eq!(get(&service, "windows_crlf", "")["status"], "approved");
 }
 
@@ -452,21 +405,18 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     let words =
         "201 waiting for review, 0 rejected; newer ones replace 22 of these; 14 deleted in it";
     let output = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
-    assert!(output.replace("\n  ", " ").contains(words), "{output}");
+    assert_contains!(output.replace("\n  ", " "), words);
     let output = ack(root.path(), &["review", "--list"]).ok();
     let words = "201 memories wait for review; median age";
     assert!(output.starts_with(words), "{output}");
-    assert!(
-        output.contains("; 22 of them replaced by newer ones"),
-        "{output}"
-    );
+    assert_contains!(output, "; 22 of them replaced by newer ones");
     let output = ack(root.path(), &["doctor"]).out;
     let words = "; newer ones replace 22 of these; 14 deleted in it are left out";
-    assert!(output.contains(words), "{output}");
+    assert_contains!(output, words);
     let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
     let output = ack(Root::new().path(), &add).ok();
     let words = "0 approved, 201 waiting for review; newer ones replace 22 of these; 14 deleted";
-    assert!(output.contains(words), "{output}");
+    assert_contains!(output, words);
     // What is left is what agents see once everything counts as approved.
     root.manifest("notes", &format!("{manifest}unreviewed = \"approved\"\n"));
     let output = ack(root.path(), &["query", "--limit", "50", "--json"]).json();
@@ -480,34 +430,20 @@ fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
         ("server-memory", "memory.jsonl", 98),
         ("mcp-memory-service", "sqlite_vec.db", 201),
     ] {
-        let Some((_copy, path)) = real(name) else {
+        let Some((_copy, folder)) = real(name) else {
             return;
         };
-        let path = if inside.is_empty() {
-            path
-        } else {
-            path.join(inside)
-        };
-        let folder = if inside.is_empty() {
-            path.clone()
-        } else {
-            path.parent().unwrap().to_owned()
-        };
         let before = fingerprint(&folder);
+        let path = if inside.is_empty() {
+            folder.clone()
+        } else {
+            folder.join(inside)
+        };
         let (_root, service) = serve_notes(&path);
-        let scopes = call(&service, "list_scopes", json!({})).unwrap();
-        assert_eq!(
-            scopes["scopes"][0]["memory_count"], count,
-            "{name}: {scopes:#}"
-        );
-        let hits = call(
-            &service,
-            "query_memories",
-            json!({ "query": "postgres query", "limit": 3 }),
-        )
-        .unwrap();
-        assert!(!hits["results"].as_array().unwrap().is_empty(), "{name}");
-        assert!(!hits.to_string().contains("\\u001b"), "{name}");
+        assert_eq!(memory_count(&service), count, "{name}");
+        let hits = service.find(json!({ "query": "postgres query", "limit": 3 }));
+        assert_ne!(hits["results"], json!([]), "{name}");
+        assert_lacks!(hits.to_string(), "\\u001b"; "{name}");
         assert_eq!(fingerprint(&folder), before);
     }
 }
@@ -532,19 +468,13 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     assert_eq!((ids.len(), made.len()), (3, 1), "{ids:?}");
     assert_eq!(get(&service, "a", "")["facts"], json!(["sort by id"]));
     assert_eq!(get(&service, made[0], "")["narrative"], "Look there first.");
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    let problems = scopes["scopes"][0]["health"]["problems"].to_string();
+    let problems = problems(&service);
     let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is not a key of an import line; did you \
                   mean `title`? (schemas/import-line.json lists them) (and 1 more line)";
-    assert!(problems.contains(broken), "{problems}");
-    write(
-        inside,
-        "ops/lessons.jsonl",
-        "{\"id\":\"b\",\"title\":\"Deadlocks are gone\"}\n",
-    );
-    let mut ids = with_words(&service, "deadlocks");
-    ids.sort();
-    assert_eq!(ids, ["b", "note"]);
+    assert_contains!(problems, broken);
+    let text = "{\"id\":\"b\",\"title\":\"Deadlocks are gone\"}\n";
+    write(inside, "ops/lessons.jsonl", text);
+    assert_eq!(sorted(with_words(&service, "deadlocks")), ["b", "note"]);
 }
 
 #[test]
@@ -567,10 +497,8 @@ fn instructions_for_agents_among_notes_are_no_memories() {
     git(inside, &["add", "-A"]);
     git(inside, &["commit", "-q", "-m", "notes"]);
     for service in [&service, &root.service()] {
-        let mut ids = found(service, "deploy");
-        ids.sort();
-        assert_eq!(ids, ["agents", "deploy"]);
-        let scopes = call(service, "list_scopes", json!({})).unwrap();
+        assert_eq!(sorted(found(service, "deploy")), ["agents", "deploy"]);
+        let scopes = service.scopes(json!({}));
         let problems = &scopes["scopes"][0]["health"]["problems"];
         let expected =
             "`CLAUDE.local.md`, `CLAUDE.md`, `a/b/GEMINI.md`, `sub/AGENTS.md` are left out";
@@ -578,39 +506,27 @@ fn instructions_for_agents_among_notes_are_no_memories() {
         let said = said.filter(|problem| problem.as_str().unwrap().starts_with(expected));
         assert_eq!(said.count(), 1, "{problems}");
     }
-    let doctor = ack(root.path(), &["doctor"]);
-    assert!(doctor.out.contains("sub/AGENTS.md"), "{}", doctor.out);
+    assert_contains!(ack(root.path(), &["doctor"]).out, "sub/AGENTS.md");
     let approved = decide(root.path(), &["approve", "CLAUDE"]);
     assert_eq!(approved.code, Some(1), "{}", approved.out);
     // A commit does not make them memories either.
     let referred = format!("store = '{}'\nref = 'HEAD'", inside.display());
     root.manifest("notes", &referred);
-    let mut ids = found(&root.service(), "deploy");
-    ids.sort();
+    let ids = sorted(found(&root.service(), "deploy"));
     assert_eq!(ids, ["agents", "deploy"]);
 }
 
 #[test]
 fn a_folder_with_rules_for_agents_is_not_a_store() {
     let project = tempfile::tempdir().unwrap();
-    write(
-        project.path(),
-        ".cursor/rules/deploy.md",
-        "# Deploy whenever",
-    );
     let rules = project.path().join(".cursor/rules");
+    write(&rules, "deploy.md", "# Deploy whenever");
     let root = Root::new();
     let store = rules.to_str().unwrap();
-    let added = ack(
-        root.path(),
-        &["scopes", "add", "rules", "--store", store, "--yes"],
-    );
+    let words = ["scopes", "add", "rules", "--store", store, "--yes"];
+    let added = ack(root.path(), &words);
     assert_eq!(added.code, Some(2), "{}", added.out);
-    assert!(
-        added.err.contains("instructions for agents"),
-        "{}",
-        added.err
-    );
+    assert_contains!(added.err, "instructions for agents");
     let (_root, service) = serve_notes(&rules);
     let answer = call(&service, "query_memories", json!({ "query": "deploy" }));
     assert!(format!("{answer:?}").contains("Instructions"), "{answer:?}");
@@ -633,16 +549,9 @@ fn a_file_to_import_says_what_to_do_with_it() {
     let line = json!({ "id": "a", "title": "Deploy on Mondays", "status": "approved" });
     let path = write(folder.path(), "memories.jsonl", format!("{line}\n"));
     let (_root, service) = serve_notes(&path);
-    let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    let problems = scopes["scopes"][0]["health"]["problems"].to_string();
-    assert!(
-        problems.contains("is a file to import, not a store"),
-        "{problems}"
-    );
-    assert!(
-        problems.contains("ack-memory import FILE --scope NAME"),
-        "{problems}"
-    );
+    let problems = problems(&service);
+    assert_contains!(problems, "is a file to import, not a store");
+    assert_contains!(problems, "ack-memory import FILE --scope NAME");
     // In a folder, it is served.
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "deploy"), ["a"]);

@@ -1,15 +1,13 @@
 //! `get_memory`: memories by id, with their context, and the message if one is not returned.
 
-use ack_api::Diagnostic;
 use ack_api::text;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::cli::ack;
 use crate::curate::decide;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, Sql, memory, rejected, run_sql, titled, unreviewed, write_file};
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array()
@@ -17,6 +15,35 @@ fn names(list: &Value) -> Vec<&str> {
         .flatten()
         .map(|entry| entry["id"].as_str().unwrap())
         .collect()
+}
+
+/// These arguments, and more of them.
+fn and(mut arguments: Value, more: Value) -> Value {
+    let more = more.as_object().unwrap().clone();
+    arguments.as_object_mut().unwrap().extend(more);
+    arguments
+}
+
+/// Memories `n0`, `n1`, ….
+fn nodes(count: usize) -> Vec<Value> {
+    let node = |n| titled(&format!("n{n}"), &format!("Node {n}0"));
+    (0..count).map(node).collect()
+}
+
+/// What is around a memory: of what, and the ids before and after.
+fn sides(answer: &Value) -> (&str, Vec<&str>, Vec<&str>) {
+    let timeline = &answer["timeline"];
+    let within = timeline["within"].as_str().unwrap();
+    (
+        within,
+        names(&timeline["before"]),
+        names(&timeline["after"]),
+    )
+}
+
+fn link(writer: &Connection, from: &str, to: &str, kind: &str) {
+    let sql = "INSERT INTO memory_links VALUES (?1, ?2, ?3, 'tool', 0.5)";
+    writer.sql_with(sql, (from, to, kind));
 }
 
 #[test]
@@ -35,10 +62,8 @@ fn get_memory_returns_every_stored_field() {
             }),
         )],
     );
-    writer
-        .execute_batch("INSERT INTO sessions (id, title) VALUES ('s1', 'Deadlock hunt'); INSERT INTO overviews (session, content) VALUES ('s1', 'We looked for deadlocks.')")
-        .unwrap();
-    insta::assert_json_snapshot!(call(&root.service(), "get_memory", json!({ "id": "ack_x_2026-01-04_001" })).unwrap(), @r#"
+    writer.sql("INSERT INTO sessions (id, title) VALUES ('s1', 'Deadlock hunt'); INSERT INTO overviews (session, content) VALUES ('s1', 'We looked for deadlocks.')");
+    insta::assert_json_snapshot!(root.service().fetch(json!({ "id": "ack_x_2026-01-04_001" })), @r#"
 {
   "id": "ack_x_2026-01-04_001",
   "title": "Lock accounts in id order",
@@ -90,14 +115,10 @@ fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
     bulk(&root, "alpha", &memories);
     let service = root.service();
     let twenty: Vec<String> = (5..25).rev().map(|n| format!("ack_{n:02}")).collect();
-    let answer = call(&service, "get_memory", json!({ "ids": twenty })).unwrap();
+    let answer = service.fetch(json!({ "ids": twenty }));
     assert_eq!(names(&answer["memories"]), twenty);
-    let answer = call(
-        &service,
-        "get_memory",
-        json!({ "ids": ["ack_07", " ack_06 ", "ack_07", "ack_03", "ack_04", "ack_06x"] }),
-    )
-    .unwrap();
+    let answer = service
+        .fetch(json!({ "ids": ["ack_07", " ack_06 ", "ack_07", "ack_03", "ack_04", "ack_06x"] }));
     assert_eq!(names(&answer["memories"]), ["ack_07", "ack_06"]);
     insta::assert_json_snapshot!(answer["missing"], @r#"
 [
@@ -120,7 +141,7 @@ fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
   }
 ]
 "#);
-    let one = call(&service, "get_memory", json!({ "ids": ["ack_01"] })).unwrap();
+    let one = service.fetch(json!({ "ids": ["ack_01"] }));
     assert_eq!(names(&one["memories"]), ["ack_01"]);
     assert!(one.get("id").is_none());
 }
@@ -135,58 +156,28 @@ fn the_error_for_an_unapproved_memory_shows_a_working_request() {
         ("r", "rejected"),
         ("u", "unheard of"),
     ] {
-        root.store(
-            &format!("scope-{id}"),
-            &[memory(
-                id,
-                "A title that stays secret",
-                json!({ "status": status }),
-            )],
-        );
+        let one = memory(id, "A title that stays secret", json!({ "status": status }));
+        root.store(&format!("scope-{id}"), &[one]);
     }
     let service = root.service();
-    let mut wrong = Vec::new();
-    for (id, filter) in [("s", "approved"), ("a", "staging"), ("p", "staging")] {
-        let error = call(
-            &service,
-            "get_memory",
-            json!({ "id": id, "status": filter }),
-        )
-        .unwrap_err();
-        assert_eq!(error.code(), "memory_not_served", "{id}");
-        let hint = error.hint().unwrap();
-        let advised = hint
-            .split("status: \"")
-            .nth(1)
-            .and_then(|rest| rest.split('"').next())
-            .unwrap_or_default()
-            .to_owned();
-        if let Err(error) = call(
-            &service,
-            "get_memory",
-            json!({ "id": id, "status": advised }),
-        ) {
-            wrong.push(format!(
-                "{id}: status \"{advised}\" was advised, but {error}"
-            ));
-        }
-        if id != "s" && hint.contains("nobody has approved") {
-            wrong.push(format!("{id} is approved, and the hint says: {hint}"));
-        }
-        assert!(!json!(error.body()).to_string().contains("secret"));
+    let refused = |id: &str, status: &str| {
+        let error = service.refused("get_memory", json!({ "id": id, "status": status }));
+        assert_eq!(error.code, "memory_not_served", "{id}");
+        assert_lacks!(json!(error), "secret");
+        error.hint.unwrap()
+    };
+    for (id, status) in [("s", "approved"), ("a", "staging"), ("p", "staging")] {
+        let hint = refused(id, status);
+        let advised = hint.split("status: \"").nth(1);
+        let advised = advised.and_then(|rest| rest.split('"').next());
+        let advised = advised.unwrap_or_default();
+        service.fetch(json!({ "id": id, "status": advised }));
+        assert_eq!(hint.contains("nobody has approved"), id == "s", "{hint}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for id in ["r", "u"] {
-        for filter in ["approved", "staging", "all"] {
-            let error = call(
-                &service,
-                "get_memory",
-                json!({ "id": id, "status": filter }),
-            )
-            .unwrap_err();
-            assert_eq!(error.code(), "memory_not_served", "{id}");
-            let hint = error.hint().unwrap();
-            assert!(hint.contains("never served"), "{hint}");
+        for status in ["approved", "staging", "all"] {
+            let hint = refused(id, status);
+            assert_contains!(hint, "never served");
             assert_eq!(hint.contains("curator rejected"), id == "r", "{hint}");
         }
     }
@@ -195,55 +186,33 @@ fn the_error_for_an_unapproved_memory_shows_a_working_request() {
 #[test]
 fn a_memory_changed_after_its_approval_is_refused_with_that_reason() {
     let root = Root::new();
-    let store = root.store(
-        "team",
-        &[memory(
-            "money",
-            "Cents are integers",
-            json!({ "status": "staging" }),
-        )],
-    );
+    let store = root.store("team", &[unreviewed("money", "Cents are integers")]);
     decide(root.path(), &["approve", "money"]).ok();
-    Connection::open(store)
-        .unwrap()
-        .execute("UPDATE memories SET title = 'Cents are floats'", [])
-        .unwrap();
+    run_sql(store, "UPDATE memories SET title = 'Cents are floats'");
     let refused = ack(root.path(), &["get", "money"]).fails(1);
-    assert!(
-        refused.contains("changed after it was decided"),
-        "{refused}"
-    );
+    assert_contains!(refused, "changed after it was decided");
 }
 
 #[test]
 fn an_unknown_id_names_the_nearest_that_may_be_shown() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("ack_abc_001", "One", json!({})),
-            memory("ack_abc_002", "Two", json!({ "status": "staging" })),
-            memory("zzz", "Three", json!({})),
-        ],
-    );
+    let memories = [
+        titled("ack_abc_001", "One"),
+        unreviewed("ack_abc_002", "Two"),
+        titled("zzz", "Three"),
+    ];
+    let root = Root::with("alpha", &memories);
     let service = root.service();
-    let near = |arguments: Value| {
-        call(&service, "get_memory", arguments)
-            .unwrap_err()
-            .body()
-            .nearest
-    };
+    let near = |arguments: Value| service.refused("get_memory", arguments).nearest;
     assert_eq!(near(json!({ "id": "ack_abc_003" })), ["ack_abc_001"]);
-    assert_eq!(
-        near(json!({ "id": "ack_abc_003", "status": "all" })),
-        ["ack_abc_001", "ack_abc_002"]
-    );
+    let found = near(json!({ "id": "ack_abc_003", "status": "all" }));
+    assert_eq!(found, ["ack_abc_001", "ack_abc_002"]);
     assert_eq!(near(json!({ "id": "????" })), Vec::<String>::new());
 }
 
 #[test]
 fn every_id_that_a_search_shows_can_be_fetched() {
     let root = Root::new();
+    let long = "x".repeat(300);
     let odd = [
         "two  blanks",
         " blank before",
@@ -255,45 +224,33 @@ fn every_id_that_a_search_shows_can_be_fetched() {
         "slash/../dots",
         "%5f_",
         "emoji-👩‍👧",
+        &long,
     ];
-    let mut ids: Vec<String> = odd.iter().map(|id| (*id).to_owned()).collect();
-    ids.push("x".repeat(300));
-    let memories: Vec<Value> = ids
-        .iter()
-        .enumerate()
-        .map(|(n, id)| memory(id, &format!("Odd id {n}0"), json!({})))
+    let memories: Vec<Value> = (0..)
+        .zip(odd)
+        .map(|(n, id): (usize, _)| titled(id, &format!("Odd id {n}0")))
         .collect();
     root.store("alpha", &memories);
     let service = root.service();
-    let answer = call(
-        &service,
-        "query_memories",
-        json!({ "limit": 50, "max_tokens": 20_000 }),
-    )
-    .unwrap();
-    assert_eq!(names(&answer["results"]).len(), ids.len());
-    let lost: Vec<&str> = names(&answer["results"])
-        .into_iter()
-        .filter(|id| call(&service, "get_memory", json!({ "id": id })).is_err())
-        .collect();
-    assert!(lost.is_empty(), "shown and not fetched: {lost:?}");
+    let answer = service.find(json!({ "limit": 50, "max_tokens": 20_000 }));
+    assert_eq!(names(&answer["results"]).len(), odd.len());
+    for id in names(&answer["results"]) {
+        service.fetch(json!({ "id": id }));
+    }
 }
 
 #[test]
 fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
     let root = Root::new();
     let at = |id: &str, day: u32, rest: Value| {
-        let mut one = memory(id, &format!("Note {id}"), rest);
-        one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
-        one
+        let created = json!({ "created_at": format!("2026-01-{day:02}T00:00:00Z") });
+        memory(id, &format!("Note {id}"), and(rest, created))
     };
     let mut memories: Vec<Value> = (1..=9)
         .map(|n| {
-            at(
-                &format!("s{n}"),
-                n,
-                json!({ "session": "one", "project": "p", "status": if n == 4 { "staging" } else { "approved" } }),
-            )
+            let status = if n == 4 { "staging" } else { "approved" };
+            let rest = json!({ "session": "one", "project": "p", "status": status });
+            at(&format!("s{n}"), n, rest)
         })
         .collect();
     memories.push(at(
@@ -305,43 +262,19 @@ fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
     bulk(&root, "alpha", &memories);
     root.manifest("alpha", "[projects]\np = [\"p-one\"]\nq = []");
     let service = root.service();
-    let timeline = |id: &str, status: &str| {
-        call(
-            &service,
-            "get_memory",
-            json!({ "id": id, "status": status, "include": "timeline" }),
-        )
-        .unwrap()["timeline"]
-            .clone()
-    };
-    let five = timeline("s5", "approved");
-    assert_eq!(
-        (
-            five["within"].as_str().unwrap(),
-            names(&five["before"]),
-            names(&five["after"])
-        ),
-        ("session", vec!["s1", "s2", "s3"], vec!["s6", "s7", "s8"])
-    );
-    assert_eq!(names(&timeline("s5", "all")["before"]), ["s2", "s3", "s4"]);
-    let first = timeline("s1", "approved");
-    assert_eq!(
-        (names(&first["before"]).len(), names(&first["after"])),
-        (0, vec!["s2", "s3", "s5"])
-    );
-    let project = timeline("p1", "approved");
-    assert_eq!(
-        (
-            project["within"].as_str().unwrap(),
-            names(&project["before"])
-        ),
-        ("project", vec!["s7", "s8", "s9"])
-    );
-    let scope = timeline("q1", "approved");
-    assert_eq!(
-        (scope["within"].as_str().unwrap(), names(&scope["before"])),
-        ("scope", vec!["s8", "s9", "p1"])
-    );
+    for (id, status, within, before, after) in [
+        ("s5", "approved", "session", "s1 s2 s3", "s6 s7 s8"),
+        ("s5", "all", "session", "s2 s3 s4", "s6 s7 s8"),
+        ("s1", "approved", "session", "", "s2 s3 s5"),
+        ("p1", "approved", "project", "s7 s8 s9", ""),
+        ("q1", "approved", "scope", "s8 s9 p1", ""),
+    ] {
+        let answer = service.fetch(json!({ "id": id, "status": status, "include": "timeline" }));
+        let (of, earlier, later) = sides(&answer);
+        assert_eq!(of, within, "{id} {status}");
+        assert_eq!(earlier.join(" "), before, "{id} {status}");
+        assert_eq!(later.join(" "), after, "{id} {status}");
+    }
 }
 
 #[test]
@@ -354,20 +287,13 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
             json!({ "session": session, "project": "p" }),
         )
     };
-    let writer = bulk(
-        &root,
-        "alpha",
-        &[of("a1", "one"), of("b1", "two"), of("a2", "one")],
-    );
-    writer
-        .execute_batch(
-            "INSERT INTO sessions (id, project, title) VALUES ('one', 'p', 'First'), ('two', 'p', 'Second');
-             INSERT INTO overviews (session, content) VALUES ('one', 'What was done first'), ('two', 'And then')",
-        )
-        .unwrap();
+    let rows = [of("a1", "one"), of("b1", "two"), of("a2", "one")];
+    let writer = bulk(&root, "alpha", &rows);
+    writer.sql("INSERT INTO sessions (id, project, title) VALUES ('one', 'p', 'First'), ('two', 'p', 'Second');
+             INSERT INTO overviews (session, content) VALUES ('one', 'What was done first'), ('two', 'And then')");
     root.manifest("alpha", "overviews = \"show\"");
     let service = root.service();
-    let answer = call(&service, "get_memory", json!({ "ids": ["a1", "b1", "a2"] })).unwrap();
+    let answer = service.fetch(json!({ "ids": ["a1", "b1", "a2"] }));
     let context_field =
         |number: usize, key: &str| answer["memories"][number]["session_context"][key].clone();
     assert_eq!(
@@ -383,7 +309,7 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
         "First",
         "the title says which session it was"
     );
-    let alone = call(&service, "get_memory", json!({ "ids": ["a2"] })).unwrap();
+    let alone = service.fetch(json!({ "ids": ["a2"] }));
     let overview = &alone["memories"][0]["session_context"]["overview"];
     assert_eq!(overview, "What was done first");
 }
@@ -391,71 +317,31 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
 #[test]
 fn links_are_followed_four_steps_through_cycles_but_not_through_hidden_memories() {
     let root = Root::new();
-    let mut memories: Vec<Value> = (0..8)
-        .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
-        .collect();
-    memories.push(memory(
-        "hidden",
-        "Hidden node",
-        json!({ "status": "staging" }),
-    ));
-    memories.push(memory("beyond", "Beyond the hidden node", json!({})));
+    let mut memories = nodes(8);
+    memories.push(unreviewed("hidden", "Hidden node"));
+    memories.push(titled("beyond", "Beyond the hidden node"));
     memories.push(memory(
         "older",
         "Replaced",
         json!({ "superseded_by": "n0" }),
     ));
     let writer = bulk(&root, "alpha", &memories);
-    for (from, to) in [
-        ("n0", "n1"),
-        ("n1", "n2"),
-        ("n2", "n3"),
-        ("n3", "n4"),
-        ("n4", "n5"),
-        ("n2", "n0"),
-        ("n0", "n0"),
-        ("n0", "hidden"),
-        ("hidden", "beyond"),
-        ("n0", "nowhere"),
-    ] {
-        writer
-            .execute(
-                "INSERT INTO memory_links VALUES (?1, ?2, 'derived_from', 'tool', 0.5)",
-                (from, to),
-            )
-            .unwrap();
+    let links = "n0-n1 n1-n2 n2-n3 n3-n4 n4-n5 n2-n0 n0-n0 n0-hidden hidden-beyond n0-nowhere";
+    for (from, to) in links.split(' ').filter_map(|one| one.split_once('-')) {
+        link(&writer, from, to, "derived_from");
     }
     let links = |status: &str| {
-        let answer = call(
-            &root.service(),
-            "get_memory",
-            json!({ "id": "n0", "status": status, "include": ["links"] }),
-        )
-        .unwrap();
-        let list = answer["links"].as_array().unwrap().clone();
-        list.iter()
-            .map(|link| {
-                format!(
-                    "{}-{}@{}",
-                    link["from_id"].as_str().unwrap(),
-                    link["to_id"].as_str().unwrap(),
-                    link["depth"]
-                )
-            })
-            .collect::<Vec<_>>()
+        let arguments = json!({ "id": "n0", "status": status, "include": ["links"] });
+        let answer = root.service().fetch(arguments);
+        let links = answer["links"].as_array().unwrap().iter().map(|link| {
+            let [from, to] = ["from_id", "to_id"].map(|key| link[key].as_str().unwrap());
+            format!("{from}-{to}@{}", link["depth"])
+        });
+        links.collect::<Vec<_>>().join(" ")
     };
-    let expected = [
-        "n0-n0@1",
-        "n0-n1@1",
-        "n2-n0@1",
-        "n0-older@1",
-        "n1-n2@2",
-        "n2-n3@2",
-        "n3-n4@3",
-        "n4-n5@4",
-    ];
+    let expected = "n0-n0@1 n0-n1@1 n2-n0@1 n0-older@1 n1-n2@2 n2-n3@2 n3-n4@3 n4-n5@4";
     assert_eq!(links("approved"), expected);
-    assert_eq!(links("all").len(), expected.len() + 2);
+    assert_eq!(links("all").split(' ').count(), 10);
 }
 
 #[test]
@@ -463,218 +349,114 @@ fn a_timeline_respects_the_requested_length_and_range() {
     let root = Root::new();
     let memories: Vec<Value> = (0..60)
         .map(|n| {
-            let mut one = memory(
-                &format!("m{n:02}"),
-                &format!("Note {n}"),
-                json!({ "project": if n < 50 { "p" } else { "q" }, "status": if n == 31 { "staging" } else { "approved" } }),
-            );
-            one["created_at"] = json!(format!("2026-01-01T{:02}:{:02}:00Z", n / 60, n % 60));
-            if (28..=33).contains(&n) {
-                one["session"] = json!("one");
-            }
-            one
+            let session = (28..=33).contains(&n).then_some("one");
+            let rest = json!({
+                "project": if n < 50 { "p" } else { "q" },
+                "status": if n == 31 { "staging" } else { "approved" },
+                "created_at": format!("2026-01-01T00:{n:02}:00Z"),
+                "session": session,
+            });
+            memory(&format!("m{n:02}"), &format!("Note {n}"), rest)
         })
         .collect();
     bulk(&root, "alpha", &memories);
     let service = root.service();
-    let ask = |rest: Value| {
-        let mut arguments = json!({ "id": "m30" });
-        arguments
-            .as_object_mut()
-            .unwrap()
-            .extend(rest.as_object().unwrap().clone());
-        call(&service, "get_memory", arguments).unwrap()
-    };
-    let sides = |answer: &Value| {
-        let timeline = &answer["timeline"];
-        let ids = |side: &str| {
-            names(&timeline[side])
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        (
-            timeline["within"].as_str().unwrap().to_owned(),
-            ids("before"),
-            ids("after"),
-        )
-    };
+    let ask = |rest: Value| service.fetch(and(json!({ "id": "m30" }), rest));
     // Asking for neighbours is asking for the timeline.
-    let (within, before, after) = sides(&ask(json!({ "before": 1, "after": 2 })));
-    assert_eq!(
-        (within.as_str(), before, after),
-        (
-            "session",
-            vec!["m29".to_owned()],
-            vec!["m32".to_owned(), "m33".to_owned()]
-        )
-    );
-    let (within, before, after) = sides(&ask(
-        json!({ "timeline_within": "project", "before": 20, "after": 20 }),
-    ));
-    assert_eq!(
-        (within.as_str(), before.len(), after.len()),
-        ("project", 20, 18),
-        "{after:?}"
-    );
-    assert_eq!((before[0].as_str(), before[19].as_str()), ("m10", "m29"));
-    assert_eq!(after.last().unwrap(), "m49", "the project ends there");
-    assert!(!after.contains(&"m31".to_owned()), "nobody approved it");
-    let (within, before, after) = sides(&ask(
-        json!({ "timeline_within": "scope", "before": 0, "after": 20 }),
-    ));
-    assert_eq!(
-        (
-            within.as_str(),
-            before.len(),
-            after.last().unwrap().as_str()
-        ),
-        ("scope", 0, "m51")
-    );
-    let (_, _, after) = sides(&ask(
-        json!({ "timeline_within": "scope", "after": 20, "status": "all" }),
-    ));
-    assert_eq!((after[0].as_str(), after.len()), ("m31", 20));
+    let near = ask(json!({ "before": 1, "after": 2 }));
+    assert_eq!(sides(&near), ("session", vec!["m29"], vec!["m32", "m33"]));
+    let answer = ask(json!({ "timeline_within": "project", "before": 20, "after": 20 }));
+    let (within, before, after) = sides(&answer);
+    assert_eq!(within, "project", "{after:?}");
+    assert_eq!(before.len(), 20, "{after:?}");
+    assert_eq!(after.len(), 18, "{after:?}");
+    assert_eq!((before[0], before[19]), ("m10", "m29"));
+    assert_eq!(after[17], "m49", "the project ends there");
+    assert!(!after.contains(&"m31"), "nobody approved it");
+    let answer = ask(json!({ "timeline_within": "scope", "before": 0, "after": 20 }));
+    let (within, before, after) = sides(&answer);
+    assert_eq!((within, before.len(), after[19]), ("scope", 0, "m51"));
+    let answer = ask(json!({ "timeline_within": "scope", "after": 20, "status": "all" }));
+    let (_, _, after) = sides(&answer);
+    assert_eq!((after[0], after.len()), ("m31", 20));
     // An explicit choice is not overridden.
-    let lone = call(
-        &service,
-        "get_memory",
-        json!({ "id": "m40", "timeline_within": "session" }),
-    )
-    .unwrap();
-    assert_eq!(sides(&lone), ("session".to_owned(), vec![], vec![]));
-    let note = lone["notes"][0]["message"].as_str().unwrap();
-    assert!(note.contains("belongs to no session"), "{note}");
-    for (arguments, argument) in [
-        (json!({ "before": 21 }), "before"),
-        (json!({ "after": -1 }), "after"),
-        (json!({ "timeline_within": "day" }), "timeline_within"),
+    let lone = service.fetch(json!({ "id": "m40", "timeline_within": "session" }));
+    assert_eq!(sides(&lone), ("session", vec![], vec![]));
+    assert_contains!(lone["notes"][0]["message"], "belongs to no session");
+    for (argument, value) in [
+        ("before", json!(21)),
+        ("after", json!(-1)),
+        ("timeline_within", json!("day")),
     ] {
-        let mut with_id = json!({ "id": "m30" });
-        with_id
-            .as_object_mut()
-            .unwrap()
-            .extend(arguments.as_object().unwrap().clone());
-        let error = call(&service, "get_memory", with_id).unwrap_err().body();
-        assert_eq!(
-            (error.code.as_str(), error.argument.as_deref()),
-            ("invalid_argument", Some(argument))
-        );
+        let error = service.refused("get_memory", json!({ "id": "m30", argument: value }));
+        assert_eq!(error.code, "invalid_argument");
+        assert_eq!(error.argument.as_deref(), Some(argument));
     }
 }
 
 #[test]
 fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     let root = Root::new();
-    let mut memories: Vec<Value> = (0..12)
-        .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
-        .collect();
-    memories.push(memory(
-        "hidden",
-        "Hidden node",
-        json!({ "status": "staging" }),
-    ));
-    memories.push(memory(
-        "secret",
-        "Secret node",
-        json!({ "status": "rejected" }),
-    ));
-    memories
-        .extend((0..130).map(|n| memory(&format!("leaf{n}"), &format!("Leaf {n}0"), json!({}))));
-    memories.push(memory("hub", "Hub", json!({})));
+    let mut memories = nodes(12);
+    memories.push(unreviewed("hidden", "Hidden node"));
+    memories.push(rejected("secret", "Secret node"));
+    memories.extend((0..130).map(|n| titled(&format!("leaf{n}"), &format!("Leaf {n}0"))));
+    memories.push(titled("hub", "Hub"));
     let writer = bulk(&root, "alpha", &memories);
-    let link = |from: &str, to: &str, kind: &str| {
-        writer
-            .execute(
-                "INSERT INTO memory_links VALUES (?1, ?2, ?3, 'tool', 0.5)",
-                (from, to, kind),
-            )
-            .unwrap();
-    };
     for n in 0..10 {
-        link(&format!("n{n}"), &format!("n{}", n + 1), "derived_from");
+        link(
+            &writer,
+            &format!("n{n}"),
+            &format!("n{}", n + 1),
+            "derived_from",
+        );
     }
-    link("n0", "n11", "Imports");
-    link("n4", "hidden", "derived_from");
-    link("hidden", "secret", "whispers");
+    link(&writer, "n0", "n11", "Imports");
+    link(&writer, "n4", "hidden", "derived_from");
+    link(&writer, "hidden", "secret", "whispers");
     for n in 0..130 {
-        link("hub", &format!("leaf{n}"), "derived_from");
+        link(&writer, "hub", &format!("leaf{n}"), "derived_from");
     }
     let service = root.service();
-    let ask = |rest: Value| {
-        let mut arguments = json!({ "include": ["links"] });
-        arguments
-            .as_object_mut()
-            .unwrap()
-            .extend(rest.as_object().unwrap().clone());
-        call(&service, "get_memory", arguments)
-    };
+    // How many links, how many steps away the farthest is, and the notes.
     let walk = |rest: Value| {
-        let answer = ask(rest).unwrap();
+        let answer = service.fetch(and(json!({ "include": ["links"] }), rest));
         let list = answer["links"].as_array().cloned().unwrap_or_default();
-        let deepest = list
-            .iter()
-            .map(|link| link["depth"].as_u64().unwrap())
-            .max()
-            .unwrap_or_default();
+        let steps = list.iter().map(|link| link["depth"].as_u64().unwrap());
         let notes = answer["notes"].as_array().cloned().unwrap_or_default();
-        let notes: Vec<String> = notes
-            .iter()
-            .map(|note| note["message"].as_str().unwrap().to_owned())
-            .collect();
-        (list.len(), deepest, notes)
+        (list.len(), steps.max().unwrap_or_default(), notes)
     };
     let (count, deepest, notes) = walk(json!({ "id": "n0" }));
     assert_eq!((count, deepest), (5, 4));
-    assert!(
-        notes[0].contains("followed for 4 steps; there are more")
-            && notes[0].contains("pass `depth: 8`"),
-        "{notes:?}"
-    );
+    let said = "followed for 4 steps; there are more";
+    assert_contains!(notes[0], said, "pass `depth: 8`");
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));
     assert_eq!((count, deepest, notes.len()), (9, 8, 1), "{notes:?}");
     // The answer is not called cut off if only hidden memories are left: it does not hint at them.
     let (count, _, notes) = walk(json!({ "id": "n10", "depth": 5 }));
     assert_eq!((count, notes.len()), (5, 1));
-    let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));
-    assert_eq!((count, deepest, notes), (11, 6, vec![]));
-    let (count, _, notes) = walk(json!({ "id": "n3", "depth": 1, "kind": ["supersedes"] }));
-    assert_eq!((count, notes), (0, vec![]));
+    assert_eq!(walk(json!({ "id": "n5", "depth": 6 })), (11, 6, vec![]));
+    let found = walk(json!({ "id": "n3", "depth": 1, "kind": ["supersedes"] }));
+    assert_eq!(found, (0, 0, vec![]));
     // A kind that only this store has, in any case, alone or among others.
     assert_eq!(walk(json!({ "id": "n0", "kind": ["imports"] })).0, 1);
-    assert_eq!(
-        walk(json!({ "id": "n0", "kind": "imports, derived_from", "depth": 1 })).0,
-        2
-    );
+    let both = json!({ "id": "n0", "kind": "imports, derived_from", "depth": 1 });
+    assert_eq!(walk(both).0, 2);
     let (count, _, notes) = walk(json!({ "id": "hub" }));
     assert_eq!(count, 100);
-    assert!(notes[0].contains("only 100 links of `hub`"), "{notes:?}");
-    let unknown = ask(json!({ "id": "n0", "kind": "derived" }))
-        .unwrap_err()
-        .body();
-    assert_eq!(
-        (unknown.argument.as_deref(), unknown.nearest.as_slice()),
-        (Some("kind"), &["derived_from".to_owned()][..])
-    );
-    let named = unknown.message;
-    assert!(
-        named.contains("contradicts, derived_from, imports, related, supersedes"),
-        "{named}"
-    );
-    assert!(
-        !named.contains("whispers"),
-        "a kind that only hidden memories have is none: {named}"
-    );
-    assert_eq!(
-        ask(json!({ "id": "n0", "kind": "whispers" }))
-            .unwrap_err()
-            .code(),
-        "invalid_argument"
-    );
+    assert_contains!(notes[0], "only 100 links of `hub`");
+    // A kind that only hidden memories have is none.
+    for (kind, nearest) in [("derived", vec!["derived_from"]), ("whispers", vec![])] {
+        let arguments = json!({ "include": ["links"], "id": "n0", "kind": kind });
+        let error = service.refused("get_memory", arguments);
+        assert_eq!(error.code, "invalid_argument");
+        assert_eq!(error.argument.as_deref(), Some("kind"));
+        assert_eq!(error.nearest, nearest);
+        let said = "contradicts, derived_from, imports, related, supersedes";
+        assert_contains!(error.message, said);
+    }
     for depth in [-1, 9] {
-        let error = ask(json!({ "id": "n0", "depth": depth }))
-            .unwrap_err()
-            .body();
+        let error = service.refused("get_memory", json!({ "id": "n0", "depth": depth }));
         assert_eq!(error.argument.as_deref(), Some("depth"), "{error:?}");
     }
 }
@@ -682,23 +464,12 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
 #[test]
 fn history_is_listed_oldest_first() {
     let root = Root::new();
-    let writer = bulk(
-        &root,
-        "alpha",
-        &[memory("a", "One", json!({})), memory("b", "Two", json!({}))],
-    );
-    writer
-        .execute_batch(
-            "INSERT INTO curation_log VALUES ('a', 'approve', 'staging', 'approved', 'checked', 'ines', '2026-01-02T00:00:00Z'),
-             ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')",
-        )
-        .unwrap();
-    let answer = call(
-        &root.service(),
-        "get_memory",
-        json!({ "id": "a", "include": ["history"] }),
-    )
-    .unwrap();
+    let writer = bulk(&root, "alpha", &[titled("a", "One"), titled("b", "Two")]);
+    writer.sql("INSERT INTO curation_log VALUES ('a', 'approve', 'staging', 'approved', 'checked', 'ines', '2026-01-02T00:00:00Z'),
+             ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')");
+    let answer = root
+        .service()
+        .fetch(json!({ "id": "a", "include": ["history"] }));
     insta::assert_json_snapshot!(json!({ "history": answer["history"] }), @r#"
 {
   "history": [
@@ -724,142 +495,83 @@ fn history_is_listed_oldest_first() {
 #[test]
 fn an_answer_is_bounded_in_tokens_whatever_is_included() {
     let root = Root::new();
+    let long = json!({ "narrative": "story ".repeat(8_000), "facts": vec!["a long fact ".repeat(60); 30] });
     let memories: Vec<Value> = (0..120)
         .map(|n| {
-            memory(
-                &format!("m{n:03}"),
-                &format!("Memory {n} {}", "with a long title ".repeat(14)),
-                json!({ "narrative": "story ".repeat(8_000), "facts": vec!["a long fact ".repeat(60); 30] }),
-            )
+            let title = format!("Memory {n} {}", "with a long title ".repeat(14));
+            memory(&format!("m{n:03}"), &title, long.clone())
         })
         .collect();
     let writer = bulk(&root, "alpha", &memories);
-    writer.execute_batch("BEGIN").unwrap();
+    writer.sql("BEGIN");
+    let log = "INSERT INTO curation_log VALUES ('m000', 'review', NULL, NULL, ?1, 'ines', NULL)";
     for n in 1..120 {
-        writer
-            .execute(
-                "INSERT INTO memory_links VALUES ('m000', ?1, 'derived_from', 'tool', 0.5)",
-                [format!("m{n:03}")],
-            )
-            .unwrap();
-        writer
-            .execute(
-                "INSERT INTO curation_log VALUES ('m000', 'review', NULL, NULL, ?1, 'ines', NULL)",
-                ["reason ".repeat(70)],
-            )
-            .unwrap();
+        link(&writer, "m000", &format!("m{n:03}"), "derived_from");
+        writer.sql_with(log, ["reason ".repeat(70)]);
     }
-    writer.execute_batch("COMMIT").unwrap();
+    writer.sql("COMMIT");
     let service = root.service();
-    let mut over = Vec::new();
+    let twenty: Vec<String> = (0..20).map(|n| format!("m{n:03}")).collect();
     for arguments in [
         json!({ "id": "m000" }),
         json!({ "id": "m000", "include": ["links"] }),
         json!({ "id": "m000", "include": ["history"] }),
-        json!({ "ids": (0..20).map(|n| format!("m{n:03}")).collect::<Vec<_>>(), "include": ["timeline"] }),
+        json!({ "ids": twenty, "include": ["timeline"] }),
     ] {
-        let cost = text::tokens(
-            &call(&service, "get_memory", arguments.clone())
-                .unwrap()
-                .to_string(),
-        );
-        if cost > 12_500 {
-            over.push(format!("{cost} tokens for {arguments}"));
-        }
+        let cost = text::tokens(&service.fetch(arguments.clone()).to_string());
+        assert!(cost <= 12_500, "{cost} tokens for {arguments}");
     }
-    assert!(over.is_empty(), "{}", over.join("\n"));
 }
 
 #[test]
 fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a1", "One", json!({}))]);
-    root.store("beta", &[memory("b1", "Two", json!({}))]);
-    std::fs::write(root.scope_folder("beta").join("memory.db"), "no database").unwrap();
-    let ask = |arguments| {
-        call(&root.service(), "get_memory", arguments)
-            .unwrap_err()
-            .body()
-    };
+    let root = Root::with("alpha", &[titled("a1", "One")]);
+    root.store("beta", &[titled("b1", "Two")]);
+    write_file(root.scope_folder("beta").join("memory.db"), "no database");
+    let ask = |arguments| root.service().refused("get_memory", arguments);
     let message = ask(json!({ "id": "b1" })).message;
     assert_eq!(
         message,
         "there is no memory `b1` in `alpha`; `beta` could not be read"
     );
-    let several = call(
-        &root.service(),
-        "get_memory",
-        json!({ "ids": ["a1", "b1"] }),
-    )
-    .unwrap();
+    let several = root.service().fetch(json!({ "ids": ["a1", "b1"] }));
     let reason = several["missing"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("`beta` could not be read"), "{reason}");
+    assert_contains!(reason, "`beta` could not be read");
 }
 
 #[test]
 fn related_memories_are_above_the_search_threshold() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "pool",
-                "The connection pool of the database is too small",
-                json!({}),
-            ),
-            memory(
-                "pool-2",
-                "Raise the size of the database connection pool",
-                json!({}),
-            ),
-            memory(
-                "font",
-                "Playwright webkit needs libwoff on Debian",
-                json!({}),
-            ),
-        ],
-    );
-    let service = root.service();
-    let related = |id: &str| {
-        let answer = call(
-            &service,
-            "get_memory",
-            json!({ "id": id, "include": ["related"] }),
-        );
-        let answer = answer.unwrap();
-        let notes = answer["notes"].as_array().map_or(0, Vec::len);
-        let ids = answer["related"].as_array().map_or(Vec::new(), |near| {
-            near.iter().map(|near| near["id"].clone()).collect()
-        });
-        (ids, notes)
-    };
-    assert_eq!(related("pool"), (vec![json!("pool-2")], 0));
-    assert_eq!(related("font"), (Vec::new(), 1));
+    let memories = [
+        titled("pool", "The connection pool of the database is too small"),
+        titled("pool-2", "Raise the size of the database connection pool"),
+        titled("font", "Playwright webkit needs libwoff on Debian"),
+    ];
+    let root = Root::with("alpha", &memories);
+    for (id, related, notes) in [("pool", vec!["pool-2"], 0), ("font", vec![], 1)] {
+        let answer = root
+            .service()
+            .fetch(json!({ "id": id, "include": ["related"] }));
+        assert_eq!(names(&answer["related"]), related);
+        assert_eq!(answer["notes"].as_array().map_or(0, Vec::len), notes);
+    }
 }
 
 #[test]
 fn a_link_to_a_missing_id_is_named_and_one_to_a_hidden_memory_is_not() {
     let root = Root::new();
-    let writer = bulk(
-        &root,
-        "alpha",
-        &[
-            memory("a", "First", json!({})),
-            memory("b", "Second", json!({})),
-            memory("waiting", "Third", json!({ "status": "staging" })),
-            memory("rejected", "Fourth", json!({ "status": "rejected" })),
-        ],
-    );
+    let memories = [
+        titled("a", "First"),
+        titled("b", "Second"),
+        unreviewed("waiting", "Third"),
+        rejected("rejected", "Fourth"),
+    ];
+    let writer = bulk(&root, "alpha", &memories);
     for to in ["b", "gone-1", "waiting", "rejected", "gone-2"] {
-        writer
-            .execute(
-                "INSERT INTO memory_links VALUES ('a', ?1, 'related', 'tool', 0.5)",
-                [to],
-            )
-            .unwrap();
+        link(&writer, "a", to, "related");
     }
-    let request = json!({ "id": "a", "include": ["links"] });
-    let answer = call(&root.service(), "get_memory", request).unwrap();
+    let answer = root
+        .service()
+        .fetch(json!({ "id": "a", "include": ["links"] }));
     assert_eq!(answer["links"].as_array().unwrap().len(), 1);
     assert_eq!(
         answer["notes"],
@@ -869,20 +581,17 @@ fn a_link_to_a_missing_id_is_named_and_one_to_a_hidden_memory_is_not() {
             "message": "`a` has links to `gone-1`, `gone-2`, which this scope does not have",
         }])
     );
-    let without = call(&root.service(), "get_memory", json!({ "id": "a" })).unwrap();
+    let without = root.service().fetch(json!({ "id": "a" }));
     assert_eq!(without.get("notes"), None);
 }
 
 #[test]
 fn an_agent_that_asks_for_unreviewed_memories_is_told_where_a_person_sees_them() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("ok", "Approved zeppelin", json!({})),
-            memory("waits", "Waiting zeppelin", json!({ "status": "staging" })),
-        ],
-    );
+    let memories = [
+        titled("ok", "Approved zeppelin"),
+        unreviewed("waits", "Waiting zeppelin"),
+    ];
+    let root = Root::with("alpha", &memories);
     let mut server = crate::mcp::Server::initialized(root.path());
     let command = format!(
         "`ack-memory --root {} review` shows them",
@@ -892,46 +601,32 @@ fn an_agent_that_asks_for_unreviewed_memories_is_told_where_a_person_sees_them()
     let mut asked = |tool: &'static str, arguments: Value| {
         let answer = server.call(tool, arguments);
         let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
-        assert!(!text.contains("Waiting zeppelin"), "{text}");
+        assert_lacks!(text, "Waiting zeppelin");
         assert_eq!(text.matches(&told).count(), 1, "{tool}: {text}");
         text
     };
     for status in ["staging", "all"] {
         for query in ["zeppelin", ""] {
-            let text = asked(
-                "query_memories",
-                json!({ "query": query, "status": status }),
-            );
-            let waiting = "1 matching memory waits for review; unreviewed";
-            assert!(text.contains(waiting), "{text}");
-            assert_eq!(
-                text.contains("Approved zeppelin"),
-                status == "all",
-                "{text}"
-            );
+            let given = json!({ "query": query, "status": status });
+            let text = asked("query_memories", given);
+            assert_contains!(text, "1 matching memory waits for review; unreviewed");
+            let found = text.contains("Approved zeppelin");
+            assert_eq!(found, status == "all", "{text}");
         }
-        let nothing = asked(
-            "query_memories",
-            json!({ "query": "quasar", "status": status }),
-        );
-        assert!(!nothing.contains("matching"), "{nothing}");
-        assert_eq!(
-            nothing.contains("list_scopes"),
-            status == "all",
-            "{nothing}"
-        );
+        let given = json!({ "query": "quasar", "status": status });
+        let nothing = asked("query_memories", given);
+        assert_lacks!(nothing, "matching");
+        let found = nothing.contains("list_scopes");
+        assert_eq!(found, status == "all", "{nothing}");
         asked("get_memory", json!({ "id": "waits", "status": status }));
     }
     let all = asked("get_memory", json!({ "id": "ok", "status": "all" }));
-    assert!(all.contains("Approved zeppelin"), "{all}");
+    assert_contains!(all, "Approved zeppelin");
     // What is approved does not wait.
     let staging = server.call("get_memory", json!({ "id": "ok", "status": "staging" }));
     assert_eq!(staging["isError"], true, "{staging}");
     let text = staging["content"][0]["text"].as_str().unwrap();
-    assert!(
-        text.contains("is `approved`") && text.contains("leave `status` out"),
-        "{text}"
-    );
+    assert_contains!(text, "is `approved`", "leave `status` out");
     let several = json!({ "ids": ["ok", "waits"], "status": "staging" });
     let several = server.call("get_memory", several);
     let several = &several["structuredContent"];

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
-use serde_json::json;
-
 use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::{Home, contents};
-use crate::support::{Root, memory};
+use crate::support::{Root, run_sql, unreviewed, write_file};
 
 /// The commands in a text that act on a root.
 fn commands(output: &str) -> Vec<&str> {
@@ -91,29 +88,21 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
         .find(|text| text.contains("unreviewed=approved"));
     let words = trust.unwrap().split_whitespace().skip(1);
     let mut command = home.prepared(binary());
-    let done = run(command.args(words)).ok();
-    assert!(done.contains("written"), "{done}");
+    assert_contains!(run(command.args(words)).ok(), "written");
     assert_eq!(ours(&["query", "xylophone", "--json"]).json()["total"], 1);
 }
 
 #[test]
 fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
     let home = Home::new();
-    let root = Root::new();
-    root.store(
-        "music",
-        &[memory("m", "Tune it", json!({ "status": "staging" }))],
-    );
+    let root = Root::with("music", &[unreviewed("m", "Tune it")]);
     let mut command = home.prepared(binary());
     let output = run(command.env("ACK_MEM_PATH", root.path()).arg("doctor")).out;
-    assert!(
-        output.contains("→ ack-memory review --scope music"),
-        "{output}"
-    );
+    assert_contains!(output, "→ ack-memory review --scope music");
     let mut command = home.prepared(binary());
     let usual = home.path(".ack-mem");
     let error = run(command.arg("--root").arg(usual).args(["query", "x"])).fails(1);
-    assert!(error.contains("`ack-memory setup`"), "{error}");
+    assert_contains!(error, "`ack-memory setup`");
     // A pin is carried too: without it, the command would find something else.
     let mut command = home.prepared(binary());
     command
@@ -125,7 +114,7 @@ fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
         "ack-memory --root {} --pin music review",
         root.path().display()
     );
-    assert!(output.contains(&flags), "{output}");
+    assert_contains!(output, &flags);
 }
 
 #[test]
@@ -138,12 +127,12 @@ fn a_nonexistent_root_is_reported_as_missing() {
     };
     for arguments in [&["query", "x"][..], &["get", "x"]] {
         let error = ours(arguments).fails(1);
-        assert!(error.contains("does not exist"), "{error}");
+        assert_contains!(error, "does not exist");
         act_on(&missing, &error);
     }
     for arguments in [&["doctor"][..], &[], &["scopes"]] {
         let output = ours(arguments).out;
-        assert!(output.contains("does not exist"), "{output}");
+        assert_contains!(output, "does not exist");
         act_on(&missing, &output);
     }
     assert!(contents(home.0.path()).is_empty());
@@ -153,12 +142,9 @@ fn a_nonexistent_root_is_reported_as_missing() {
 fn every_command_reports_a_wrong_database_with_a_matching_hint() {
     let folder = tempfile::TempDir::new().unwrap();
     let text = folder.path().join("notes.txt");
-    std::fs::write(&text, "no database").unwrap();
+    write_file(&text, "no database");
     let foreign = folder.path().join("foreign.db");
-    Connection::open(&foreign)
-        .unwrap()
-        .execute_batch("CREATE TABLE x (y)")
-        .unwrap();
+    run_sql(&foreign, "CREATE TABLE x (y)");
     for (path, problem) in [
         (folder.path().join("nope.db"), "not found"),
         (text, "is not an SQLite database"),
@@ -173,7 +159,7 @@ fn every_command_reports_a_wrong_database_with_a_matching_hint() {
                 .lines()
                 .find(|line| line.starts_with("hint:"))
                 .unwrap();
-            assert!(hint.contains("`--db`"), "{arguments:?}: {hint}");
+            assert_contains!(hint, "`--db`"; "{arguments:?}");
             for other in ["scopes set", "import", "NAME"] {
                 assert!(!error.contains(other), "{arguments:?}: {error}");
             }
@@ -189,7 +175,7 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
     for arguments in [&["query", "x"][..], &["scopes"], &[], &["doctor"]] {
         let outcome = ack(root.path(), arguments);
         let output = outcome.out + &outcome.err;
-        assert!(!output.contains("NAME"), "{arguments:?}: {output}");
+        assert_lacks!(output, "NAME"; "{arguments:?}");
         let set = format!(
             "ack-memory --root {} scopes set claude-mem store=PATH",
             root.path().display()
@@ -211,14 +197,8 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
             "ack-memory --root {} import FILE --scope empty",
             root.path().display()
         );
-        assert!(
-            output.contains(&own),
-            "its own store can be filled: {output}"
-        );
-        assert_eq!(
-            output.matches("import FILE").count(),
-            1,
-            "and no other: {output}"
-        );
+        assert_contains!(output, &own; "its own store can be filled");
+        let found = output.matches("import FILE").count();
+        assert_eq!(found, 1, "and no other: {output}");
     }
 }

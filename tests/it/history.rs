@@ -9,8 +9,9 @@ use ack_worktree::repository::Repository;
 use serde_json::json;
 
 use crate::changes::{AMPLE_BUDGET, edit, git, repository, shown_memories, write};
+use crate::cli::run;
 use crate::context::context;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, titled, write_file};
 
 fn changes(folder: &Path) -> Changes {
     Changes::read(
@@ -24,10 +25,8 @@ fn changes(folder: &Path) -> Changes {
 #[track_caller]
 fn check(folder: &Path, expected: &[&str]) {
     let changes = changes(folder);
-    assert_eq!(
-        (changes.staged_unknown, changes.branch_unknown),
-        (None, None)
-    );
+    assert_eq!(changes.staged_unknown, None);
+    assert_eq!(changes.branch_unknown, None);
     let mut files = changes.files;
     files.sort();
     assert_eq!(files, expected);
@@ -36,7 +35,7 @@ fn check(folder: &Path, expected: &[&str]) {
 fn commit(top: &Path, files: &[&str], message: &str) {
     for file in files {
         std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
-        std::fs::write(top.join(file), format!("{message}: {file}\n")).unwrap();
+        write_file(top.join(file), format!("{message}: {file}\n"));
     }
     git(top, &["add", "-A"]);
     git(top, &["commit", "-q", "-m", message]);
@@ -83,11 +82,10 @@ fn staged_renames_count_under_both_names() {
     // It was written long before the last commit.
     write(&top.join("fresh/new.rs"), "new\n", 0);
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(9_000);
-    let file = std::fs::File::options()
+    let file = std::fs::OpenOptions::new()
         .write(true)
-        .open(top.join("fresh/new.rs"))
-        .unwrap();
-    file.set_modified(old).unwrap();
+        .open(top.join("fresh/new.rs"));
+    file.unwrap().set_modified(old).unwrap();
     git(top, &["add", "fresh/new.rs"]);
     git(top, &["rm", "-q", "src/gone.rs"]);
     git(top, &["mv", "src/old.rs", "src/renamed.rs"]);
@@ -121,11 +119,8 @@ fn commits_of_the_branch_count_and_those_of_the_default_branch_do_not() {
     git(top, &["merge", "-q", "--no-edit", "main"]);
     check(top, &OF_THE_BRANCH);
     edit(&top.join("a.rs"), 20);
-    assert_eq!(
-        changes(top).files[0],
-        "a.rs",
-        "what is not committed comes first"
-    );
+    let first = &changes(top).files[0];
+    assert_eq!(first, "a.rs", "what is not committed comes first");
     git(top, &["checkout", "-q", "-f", "main"]);
     check(top, &[]);
 }
@@ -168,7 +163,7 @@ fn worktrees_detached_heads_and_other_hashes_are_read_too() {
     let unborn = folder.path().join("unborn");
     std::fs::create_dir_all(&unborn).unwrap();
     git(&unborn, &["init", "-q"]);
-    std::fs::write(unborn.join("a.rs"), "first\n").unwrap();
+    write_file(unborn.join("a.rs"), "first\n");
     git(&unborn, &["add", "a.rs"]);
     check(&unborn, &["a.rs"]);
 }
@@ -180,14 +175,8 @@ fn unreadable_history_is_a_note_not_an_error() {
     branched(&origin);
     let url = format!("file://{}", origin.display());
     git(&origin, &["checkout", "-q", "main"]);
-    let depth = [
-        "clone",
-        "-q",
-        "--depth=1",
-        "--no-single-branch",
-        &url,
-        "clone",
-    ];
+    let words = format!("clone -q --depth=1 --no-single-branch {url} clone");
+    let depth: Vec<&str> = words.split(' ').collect();
     git(folder.path(), &depth);
     git(&clone, &["checkout", "-q", "work"]);
     git(&origin, &["checkout", "-q", "work"]);
@@ -195,28 +184,19 @@ fn unreadable_history_is_a_note_not_an_error() {
     assert_eq!(shallow.branch_unknown, Some(Unknown::Shallow));
     assert_eq!(shallow.staged_unknown, None);
     // The objects of the last commit are missing.
-    let output = Command::new("git")
-        .args(["rev-parse", "HEAD"])
-        .current_dir(&origin)
-        .output()
-        .unwrap();
-    let head = String::from_utf8(output.stdout).unwrap();
+    let mut command = Command::new("git");
+    let head = run(command.args(["rev-parse", "HEAD"]).current_dir(&origin)).ok();
     let (start, rest) = head.trim().split_at(2);
     std::fs::remove_file(origin.join(".git/objects").join(start).join(rest)).unwrap();
     edit(&origin.join("a.rs"), 20);
     let damaged = changes(&origin);
     assert_eq!(damaged.staged_unknown, Some(Unknown::Unreadable));
     assert_eq!(damaged.branch_unknown, Some(Unknown::Unreadable));
-    assert_eq!(
-        damaged.files,
-        ["a.rs"],
-        "the working tree is compared all the same"
-    );
-    let root = Root::new();
-    root.store("origin", &[memory("m", "Anything", json!({}))]);
+    // The working tree is compared all the same.
+    assert_eq!(damaged.files, ["a.rs"]);
+    let root = Root::with("origin", &[titled("m", "Anything")]);
     let answer = context(&root, &origin, json!({}));
-    let notes = answer["notes"].to_string();
-    assert!(notes.contains("git's objects cannot be read"), "{notes}");
+    assert_contains!(answer["notes"].to_string(), "git's objects cannot be read");
     assert_eq!(answer["recent_memories"][0]["id"], "m");
 }
 
@@ -226,20 +206,15 @@ fn a_memory_about_a_file_of_the_branch_is_chosen() {
     let top = root.path().join("work/ledger");
     branched(&top);
     let about = |id: &str, file: &str| {
-        memory(
-            id,
-            &format!("About {id}"),
-            json!({ "files": [file], "project": "ledger" }),
-        )
+        let details = json!({ "files": [file], "project": "ledger" });
+        memory(id, &format!("About {id}"), details)
     };
-    root.store(
-        "ledger",
-        &[
-            about("renamed-away", "src/deep/d.rs"),
-            about("deleted", "docs/x.md"),
-            about("untouched", "src/c.rs"),
-        ],
-    );
+    let memories = [
+        about("renamed-away", "src/deep/d.rs"),
+        about("deleted", "docs/x.md"),
+        about("untouched", "src/c.rs"),
+    ];
+    root.store("ledger", &memories);
     let expected = [
         ("deleted", "about changed files: x.md"),
         ("renamed-away", "about changed files: d.rs"),

@@ -1,18 +1,16 @@
 //! `hook pre-tool-use`: what is known about a file before it is edited.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use ack_api::text;
 use serde_json::{Value, json};
 
-use crate::cli::{Outcome, binary};
+use crate::cli::{Outcome, binary, run_with_input};
 use crate::connect::Home;
 use crate::context::project;
 use crate::decisions::decide;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, run_sql, write_file};
 
 /// A root, a project in it, and a home for what hooks remember.
 struct Desk {
@@ -26,35 +24,21 @@ impl Desk {
         let root = Root::new();
         bulk(&root, "ledger", memories);
         let top = project(&root, "ledger", "main");
-        Self {
-            root,
-            top,
-            home: Home::new(),
-        }
+        let home = Home::new();
+        Self { root, top, home }
     }
 
-    fn spawn(&self, hook: &[&str], sent: &Value) -> std::process::Child {
+    fn call(&self, hook: &[&str], sent: &Value) -> Outcome {
         let mut command = self.home.prepared(binary());
         for variable in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME"] {
             command.env_remove(variable);
         }
-        let mut child = command
+        command
             .arg("--root")
             .arg(self.root.path())
             .arg("hook")
-            .args(hook)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut pipe = child.stdin.take().unwrap();
-        pipe.write_all(sent.to_string().as_bytes()).unwrap();
-        child
-    }
-
-    fn call(&self, hook: &[&str], sent: &Value) -> Outcome {
-        outcome(self.spawn(hook, sent))
+            .args(hook);
+        run_with_input(&mut command, sent.to_string().as_bytes())
     }
 
     /// What is added before this file is edited in a session; empty if nothing is.
@@ -68,15 +52,6 @@ impl Desk {
     fn edit(&self, session: &str, file: &str) -> Value {
         json!({ "session_id": session, "cwd": self.top, "hook_event_name": "PreToolUse", "tool_name": "Edit",
             "tool_input": { "file_path": self.top.join(file), "old_string": "a", "new_string": "b" } })
-    }
-}
-
-fn outcome(child: std::process::Child) -> Outcome {
-    let output = child.wait_with_output().unwrap();
-    Outcome {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
@@ -97,13 +72,10 @@ fn context(outcome: &Outcome) -> String {
 
 fn ids(text: &str) -> Vec<&str> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(">   id "));
-    lines
-        .filter_map(|line| line.split_whitespace().next())
-        .collect()
+    lines.map(|line| line.split(' ').next().unwrap()).collect()
 }
 
-fn about(id: &str, file: &str, rest: Value) -> Value {
-    let mut rest = rest;
+fn about(id: &str, file: &str, mut rest: Value) -> Value {
     rest["files"] = json!(["docs/other.md", file]);
     if rest.get("project").is_none() {
         rest["project"] = json!("ledger");
@@ -171,64 +143,48 @@ fn memories_about_a_file_are_shown_once_per_session() {
     for (source, again) in [("resume", false), ("compact", true)] {
         let start = json!({ "session_id": "s2", "cwd": desk.top, "hook_event_name": "SessionStart", "source": source });
         desk.call(&["session-start"], &start).ok();
-        assert_eq!(
-            !desk.added("s2", "src/pay/payout.rs").is_empty(),
-            again,
-            "{source}"
-        );
+        let found = !desk.added("s2", "src/pay/payout.rs").is_empty();
+        assert_eq!(found, again, "{source}");
     }
-    assert_eq!(
-        fingerprint(desk.root.path()),
-        before,
-        "nothing is kept beside a store"
-    );
-    let calls: Vec<_> = (0..8)
-        .map(|_| desk.spawn(&["pre-tool-use"], &desk.edit("s3", "src/pay/payout.rs")))
-        .collect();
-    let listed = calls.into_iter().map(|call| context(&outcome(call)));
-    assert_eq!(listed.filter(|text| !text.is_empty()).count(), 1);
+    let found = fingerprint(desk.root.path());
+    assert_eq!(found, before, "nothing is kept beside a store");
+    // Of several calls at once, one is told.
+    let told = std::thread::scope(|scope| {
+        let call = || !desk.added("s3", "src/pay/payout.rs").is_empty();
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(call)).collect();
+        let told = calls
+            .into_iter()
+            .map(|call| usize::from(call.join().unwrap()));
+        told.sum::<usize>()
+    });
+    assert_eq!(told, 1);
 }
 
 #[test]
 fn only_certain_and_approved_memories_are_shown() {
+    let file = "src/pay/payout.rs";
+    let plain = |id: &str, file: &str| about(id, file, json!({}));
+    let with = |id: &str, key: &str, value: &str| about(id, file, json!({ key: value }));
+    let mention = json!({ "project": "ledger" });
     let desk = Desk::new(&[
-        about("exact", "src/pay/payout.rs", json!({})),
-        about("folder", "src/pay/", json!({})),
-        about("glob", "src/pay/*.rs", json!({})),
-        about("everything", "src/", json!({})),
-        about("any-rust", "*.rs", json!({})),
-        about("namesake", "lib/web/payout.rs", json!({})),
-        about(
-            "staged",
-            "src/pay/payout.rs",
-            json!({ "status": "staging" }),
-        ),
-        about(
-            "rejected",
-            "src/pay/payout.rs",
-            json!({ "status": "rejected" }),
-        ),
-        about(
-            "old",
-            "src/pay/payout.rs",
-            json!({ "superseded_by": "exact" }),
-        ),
-        about("theirs", "src/pay/payout.rs", json!({ "project": "kiosk" })),
-        memory(
-            "mention",
-            "The payout.rs file is long",
-            json!({ "project": "ledger" }),
-        ),
+        plain("exact", file),
+        plain("folder", "src/pay/"),
+        plain("glob", "src/pay/*.rs"),
+        plain("everything", "src/"),
+        plain("any-rust", "*.rs"),
+        plain("namesake", "lib/web/payout.rs"),
+        with("staged", "status", "staging"),
+        with("rejected", "status", "rejected"),
+        with("old", "superseded_by", "exact"),
+        with("theirs", "project", "kiosk"),
+        memory("mention", "The payout.rs file is long", mention),
     ]);
-    bulk(
-        &desk.root,
-        "diary",
-        &[about("private", "src/pay/payout.rs", json!({}))],
-    );
+    let memories = [about("private", "src/pay/payout.rs", json!({}))];
+    bulk(&desk.root, "diary", &memories);
     desk.root.manifest("diary", "visibility = \"private\"");
     let text = desk.added("s", "src/pay/payout.rs");
     assert_eq!(ids(&text), ["exact", "folder", "glob"], "{text}");
-    assert!(text.contains("id folder (about its folder)"), "{text}");
+    assert_contains!(text, "id folder (about its folder)");
     assert_eq!(desk.added("s", "src/web/routes.rs"), "");
     assert_eq!(desk.added("s", "/etc/hosts"), "");
 }
@@ -266,17 +222,8 @@ fn replaced_and_edited_memories_are_shown_in_their_current_form() {
         }
     }
     shown.sort_unstable();
-    assert_eq!(
-        shown,
-        [
-            "by-nobody",
-            "by-rejected",
-            "by-staged",
-            "edited-here",
-            "one-of-two",
-            "two-of-two"
-        ]
-    );
+    let expected = "by-nobody by-rejected by-staged edited-here one-of-two two-of-two";
+    assert_eq!(shown.join(" "), expected);
 }
 
 #[test]
@@ -300,8 +247,7 @@ fn the_text_before_an_edit_is_short() {
 
 #[test]
 fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
-    let at = |id: &str, day: &str, rest: Value| {
-        let mut rest = rest;
+    let at = |id: &str, day: &str, mut rest: Value| {
         rest["created_at"] = json!(format!("{day}T00:00:00Z"));
         about(id, "src/db.rs", rest)
     };
@@ -313,20 +259,16 @@ fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
     let store = desk.root.scope_folder("ledger").join("memory.db");
     let link =
         "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('on', 'off', 'contradicts')";
-    rusqlite::Connection::open(store)
-        .unwrap()
-        .execute_batch(link)
-        .unwrap();
+    run_sql(store, link);
     std::fs::create_dir_all(desk.top.join("src")).unwrap();
-    std::fs::write(desk.top.join("src/db.rs"), "").unwrap();
+    write_file(desk.top.join("src/db.rs"), "");
     let text = desk.added("s", "src/db.rs");
-    for doubt in [
+    assert_contains!(
+        text,
         "id off (contradicted by on (newer))",
         "id on (contradicts off (older))",
-        "id old (stale: past 2026-03-01, the day its author set)",
-    ] {
-        assert!(text.contains(doubt), "{doubt}: {text}");
-    }
+        "id old (stale: past 2026-03-01, the day its author set)"
+    );
     // The start of a session and a prompt mark contradictions on both sides too.
     let start = json!({ "cwd": desk.top, "hook_event_name": "SessionStart", "source": "startup" });
     let started = desk.call(&["session-start"], &start).ok();
@@ -334,8 +276,8 @@ fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
         "prompt": "What to know of off and on?" });
     let prompted = desk.call(&["user-prompt"], &prompt).ok();
     for text in [&started, &prompted] {
-        assert!(text.contains("contradicts off (older)"), "{text}");
-        assert!(text.contains("contradicted by on (newer)"), "{text}");
+        assert_contains!(text, "contradicts off (older)");
+        assert_contains!(text, "contradicted by on (newer)");
     }
 }
 
@@ -347,7 +289,7 @@ fn a_long_title_in_any_script_is_cut_to_fit() {
     let desk = Desk::new(&[memory("jp", &title, named)]);
     let text = desk.added("s", "src/db.rs");
     assert_eq!(ids(&text), ["jp"], "{text}");
-    assert!(text.contains("メモリ不足で"), "{text}");
+    assert_contains!(text, "メモリ不足で");
     assert!(crate::tokens::cost(&text) <= 400, "{text}");
 }
 
@@ -357,29 +299,20 @@ fn other_tools_hosts_and_broken_input_get_no_output() {
     let mut edit = desk.edit("s", "src/a.rs");
     edit["tool_name"] = json!("Read");
     let mut without_session = desk.edit("s", "src/a.rs");
-    without_session
-        .as_object_mut()
-        .unwrap()
-        .remove("session_id");
+    without_session["session_id"].take();
     let mut odd = desk.edit("s", "src/a.rs");
     odd["tool_input"] = json!([1, { "file_path": {} }]);
     for sent in [edit, without_session, odd, json!({}), json!([])] {
         let outcome = desk.call(&["pre-tool-use"], &sent);
-        assert_eq!(
-            (outcome.code, outcome.out.as_str()),
-            (Some(0), ""),
-            "{sent}"
-        );
+        assert_eq!(outcome.code, Some(0), "{sent}");
+        assert_eq!(outcome.out.as_str(), "", "{sent}");
         assert!(outcome.err.lines().count() <= 1);
     }
     let gemini = desk.edit("s", "src/a.rs");
     for client in ["gemini", "cursor", "droid"] {
         let outcome = desk.call(&["pre-tool-use", "--client", client], &gemini);
-        assert_eq!(
-            (outcome.code, outcome.out.as_str()),
-            (Some(0), ""),
-            "{client}"
-        );
+        assert_eq!(outcome.code, Some(0), "{client}");
+        assert_eq!(outcome.out.as_str(), "", "{client}");
     }
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** End Patch\n";
     let codex = json!({
@@ -389,11 +322,10 @@ fn other_tools_hosts_and_broken_input_get_no_output() {
     });
     let outcome = desk.call(&["pre-tool-use", "--client", "codex"], &codex);
     assert_eq!(ids(&context(&outcome)), ["exact"]);
-    std::fs::write(
+    write_file(
         desk.root.scope_folder("ledger").join("memory.db"),
         vec![0xA5; 4096],
-    )
-    .unwrap();
+    );
     let outcome = desk.call(&["pre-tool-use"], &desk.edit("t", "src/a.rs"));
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""));
     assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
@@ -410,22 +342,14 @@ fn connect_adds_the_edit_hook_and_disconnect_removes_it() {
                    \"hooks\": [ { \"type\": \"command\", \"command\": \"mine\" } ] } ]\n  }\n}\n";
         home.write(file, own);
         home.run(&["connect", client, "--yes"]).ok();
-        assert!(
-            !home.read(file).contains("pre-tool-use"),
-            "{client}: it is opt-in"
-        );
+        assert_lacks!(home.read(file), "pre-tool-use"; "{client}: it is opt-in");
         home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
         let entries = home.json(file)["hooks"]["PreToolUse"].clone();
         assert_eq!(entries[0]["hooks"][0]["command"], "mine");
-        assert!(
-            entries[1]["matcher"].as_str().unwrap().contains("Edit|"),
-            "{entries}"
-        );
+        assert_contains!(entries[1]["matcher"], "Edit|");
         let command = entries[1]["hooks"][0]["command"].as_str().unwrap();
-        assert!(
-            command.ends_with(&format!("hook pre-tool-use --client {client}")),
-            "{command}"
-        );
+        let hook = format!("hook pre-tool-use --client {client}");
+        assert!(command.ends_with(&hook), "{command}");
         let written = home.read(file);
         home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
         assert_eq!(home.read(file), written);

@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::mcp::Server;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, read_text, titled, write_file};
 
 /// The token of [`Http::start`].
 pub const SECRET: &str = "a-secret-of-these-tests";
@@ -63,23 +63,12 @@ impl Http {
         let mut command = command(root, home.path(), arguments);
         change(&mut command);
         let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        let url = url.trim().to_owned();
-        let Some(address) = url
+        let url = first_line(&mut child);
+        let address = url
             .strip_prefix("http://")
-            .and_then(|rest| rest.strip_suffix("/mcp"))
-        else {
-            let mut errors = String::new();
-            child
-                .stderr
-                .take()
-                .unwrap()
-                .read_to_string(&mut errors)
-                .unwrap();
-            panic!("no address but {url:?}: {errors}");
+            .and_then(|rest| rest.strip_suffix("/mcp"));
+        let Some(address) = address else {
+            panic!("no address but {url:?}: {}", errors(&mut child));
         };
         Self {
             address: address.parse().unwrap(),
@@ -89,6 +78,11 @@ impl Http {
             token: Some(SECRET.to_owned()),
             home,
         }
+    }
+
+    /// A server with these flags, on a port that the system chooses.
+    fn local(root: &Path, flags: &[&str]) -> Self {
+        Self::with(root, &[&["--http", "127.0.0.1:0"], flags].concat(), |_| {})
     }
 
     /// The process.
@@ -109,10 +103,13 @@ impl Http {
 
     #[track_caller]
     pub fn request(&self, method: &str, params: Value) -> Value {
-        let (status, body) = self.post(
-            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
-            &[],
-        );
+        self.request_with(method, params, &[])
+    }
+
+    #[track_caller]
+    fn request_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let (status, body) = self.post(&message, headers);
         assert_eq!(status, 200, "{method}: {body}");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
     }
@@ -120,11 +117,8 @@ impl Http {
     /// A request in the version without a handshake.
     #[track_caller]
     fn stateless(&self, method: &str, mut params: Value) -> Value {
-        let named = params
-            .get("name")
-            .or_else(|| params.get("uri"))
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let named = params.get("name").or_else(|| params.get("uri"));
+        let named = named.and_then(Value::as_str).map(str::to_owned);
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
@@ -135,12 +129,7 @@ impl Http {
             ("Mcp-Method", method),
         ];
         headers.extend(named.as_deref().map(|name| ("Mcp-Name", name)));
-        let (status, body) = self.post(
-            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
-            &headers,
-        );
-        assert_eq!(status, 200, "{method}: {body}");
-        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
+        self.request_with(method, params, &headers)
     }
 
     /// Writes a request unchanged. Returns everything that the server sends until it closes.
@@ -158,13 +147,7 @@ impl Http {
         let started = Instant::now();
         kill(&self.child, name);
         let status = wait(&mut self.child);
-        let mut errors = String::new();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut errors)
-            .unwrap();
+        let errors = errors(&mut self.child);
         (started.elapsed(), status, errors)
     }
 }
@@ -174,6 +157,27 @@ impl Drop for Http {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The first line of a process's output.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let output = child.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    line.trim().to_owned()
+}
+
+/// The standard error of a process until it ends.
+fn errors(child: &mut Child) -> String {
+    let mut text = String::new();
+    let mut errors = child.stderr.take().unwrap();
+    errors.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The bits of a file's mode that say who may do what.
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 fn agent() -> ureq::Agent {
@@ -225,20 +229,16 @@ fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Runs a server that is expected to end by itself.
-pub fn refused(root: &Path, arguments: &[&str], token: Option<&str>) -> Output {
+/// Runs a server that is expected to end by itself. Its exit code and what it says.
+pub fn refused(root: &Path, arguments: &[&str], token: Option<&str>) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
     let mut command = command(root, home.path(), arguments);
     if let Some(token) = token {
         command.env("ACK_MEM_TOKEN", token);
     }
     let mut child = command.spawn().unwrap();
-    wait(&mut child);
-    child.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    let status = wait(&mut child);
+    (status.code(), errors(&mut child))
 }
 
 /// The file of a token that was made at first use.
@@ -259,35 +259,28 @@ fn both_protocol_versions_are_answered_as_over_standard_input() {
     let hello = http.request("initialize", client);
     assert_eq!(hello["result"]["serverInfo"]["name"], "ack-memory");
     assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
-    let (status, body) = http.post(
-        &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-        &[],
-    );
+    let asked = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let (status, body) = http.post(&asked, &[]);
     assert_eq!((status, body.as_str()), (202, ""));
     let discovered = http.stateless("server/discover", json!({}));
-    assert!(
-        discovered["result"]["supportedVersions"]
-            .to_string()
-            .contains("2026-07-28"),
-        "{discovered}"
+    assert_contains!(
+        discovered["result"]["supportedVersions"].to_string(),
+        "2026-07-28"
     );
+    let call = |tool: &str, arguments: Value| {
+        (
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    };
     for (method, params) in [
         ("tools/list", json!({})),
-        (
-            "tools/call",
-            json!({ "name": "query_memories", "arguments": { "query": "deadlock" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "get_memory", "arguments": { "id": "nothing" } }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "list_scopes", "arguments": {} }),
-        ),
-        (
-            "tools/call",
-            json!({ "name": "get_context", "arguments": { "project_path": "/nowhere/ledger-api" } }),
+        call("query_memories", json!({ "query": "deadlock" })),
+        call("get_memory", json!({ "id": "nothing" })),
+        call("list_scopes", json!({})),
+        call(
+            "get_context",
+            json!({ "project_path": "/nowhere/ledger-api" }),
         ),
         ("resources/list", json!({})),
         (
@@ -309,11 +302,8 @@ fn both_protocol_versions_are_answered_as_over_standard_input() {
             .replace(&format!("{}/scopes/", root.path().display()), "")
             .replace(&format!("`{}`", here.display()), &format!("`{name}`"));
         let wanted: Value = serde_json::from_str(&wanted).unwrap();
-        assert_eq!(
-            http.request(method, params.clone())["result"],
-            wanted,
-            "{method} {params}"
-        );
+        let answer = http.request(method, params.clone());
+        assert_eq!(answer["result"], wanted, "{method} {params}");
         let mut result = http.stateless(method, params.clone())["result"].clone();
         let result = result.as_object_mut().unwrap();
         result.retain(|key, _| {
@@ -340,24 +330,17 @@ fn only_the_full_token_is_accepted_and_health_reveals_nothing() {
         http.token = wrong.map(str::to_owned);
         let (status, body) = http.post(&call, &[]);
         assert_eq!(status, 401, "{wrong:?}: {body}");
-        assert!(!body.contains(SECRET) && !body.contains("tools"), "{body}");
+        assert_lacks!(body, SECRET, "tools");
     }
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n",
         http.address
     );
-    let response = http.raw(&head);
-    assert!(
-        response.to_lowercase().contains("www-authenticate: bearer"),
-        "{response}"
-    );
+    assert_contains!(http.raw(&head).to_lowercase(), "www-authenticate: bearer");
     http.token = Some(SECRET.to_owned());
     assert_eq!(http.post(&call, &[]).0, 200);
-    let mut health = http
-        .agent
-        .get(http.url.replace("/mcp", "/health"))
-        .call()
-        .unwrap();
+    let health = http.url.replace("/mcp", "/health");
+    let mut health = http.agent.get(health).call().unwrap();
     assert_eq!(health.headers()["cache-control"], "no-store");
     let health: Value = serde_json::from_str(&health.body_mut().read_to_string().unwrap()).unwrap();
     assert_eq!(
@@ -370,58 +353,35 @@ fn only_the_full_token_is_accepted_and_health_reveals_nothing() {
 fn a_token_is_created_at_first_use_private_and_never_shown() {
     let root = Root::samples();
     let before = fingerprint(root.path());
-    let mut http = Http::with(root.path(), &["--http", "127.0.0.1:0"], |_| {});
+    let mut http = Http::local(root.path(), &[]);
     let file = kept(http.home.path());
-    let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    let token = read_text(&file).trim().to_owned();
     assert_eq!(token.len(), 43, "32 random bytes");
-    assert_eq!(
-        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    assert_eq!(
-        std::fs::metadata(file.parent().unwrap())
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777,
-        0o700
-    );
-    let alone: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
+    let folder = file.parent().unwrap();
+    assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
+    let alone: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
     assert_eq!(alone.len(), 1, "{alone:?}");
     http.token = Some(token.clone());
     http.request("tools/list", json!({}));
     // A second server of the same owner uses the same one.
     let home = http.home.path().to_owned();
-    let second = Http::with(root.path(), &["--http", "127.0.0.1:0"], |command| {
+    let mut second = Http::with(root.path(), &["--http", "127.0.0.1:0"], |command| {
         command.env("HOME", &home);
     });
-    assert_eq!(
-        post(
-            &agent(),
-            &second.url,
-            Some(&token),
-            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}",
-            &[]
-        )
-        .0,
-        200
-    );
+    second.token = Some(token.clone());
+    second.request("tools/list", json!({}));
     let (_, _, stderr) = second.signal("INT");
-    assert!(!stderr.contains("created just now"), "{stderr}");
-    let url = http.url.clone();
-    let kept_home = std::mem::replace(&mut http.home, tempfile::tempdir().unwrap());
-    let (_, status, stderr) = http.signal("INT");
-    assert_eq!(status.code(), Some(0));
-    assert!(
-        stderr.contains("created just now") && !stderr.contains(&token),
-        "{stderr}"
-    );
+    assert_lacks!(stderr, "created just now");
     let shown = format!(
-        "claude mcp add --transport http ack-memory {url} --header \"Authorization: Bearer $(cat '{}')\"",
+        "claude mcp add --transport http ack-memory {} --header \"Authorization: Bearer $(cat '{}')\"",
+        http.url,
         file.display()
     );
-    assert!(stderr.contains(&shown), "{stderr}");
-    drop(kept_home);
+    let _kept_home = std::mem::replace(&mut http.home, tempfile::tempdir().unwrap());
+    let (_, status, stderr) = http.signal("INT");
+    assert_eq!(status.code(), Some(0));
+    assert_contains!(stderr, "created just now", shown);
+    assert_lacks!(stderr, token);
     assert_eq!(
         before,
         fingerprint(root.path()),
@@ -434,12 +394,8 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     let root = Root::new();
     let memories: Vec<Value> = (0..12)
         .map(|number| {
-            let status = if number < 8 { "approved" } else { "staging" };
-            memory(
-                &format!("m-{number}"),
-                &format!("Pool {number}"),
-                json!({ "status": status }),
-            )
+            let status = json!({ "status": if number < 8 { "approved" } else { "staging" } });
+            memory(&format!("m-{number}"), &format!("Pool {number}"), status)
         })
         .collect();
     root.store("mine", &memories);
@@ -452,7 +408,7 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
         results.as_array().unwrap().len()
     };
     let write = |text: &str| {
-        std::fs::write(root.path().join("config.toml"), text).unwrap();
+        write_file(root.path().join("config.toml"), text);
         std::thread::sleep(Duration::from_millis(1_100));
     };
     assert_eq!((found("approved"), found("all")), (8, 8));
@@ -464,11 +420,8 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!((found("approved"), found("all")), (8, 8));
     let (_, _, stderr) = http.signal("TERM");
-    assert!(stderr.contains("was read again"), "{stderr}");
-    assert!(
-        stderr.contains("the previous settings still apply"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "was read again");
+    assert_contains!(stderr, "the previous settings still apply");
 }
 
 #[test]
@@ -476,7 +429,7 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     let root = Root::samples();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
-    std::fs::write(&file, format!("{SECRET}\n")).unwrap();
+    write_file(&file, format!("{SECRET}\n"));
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
     // The flag takes precedence over the environment.
@@ -490,66 +443,42 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     http.request("tools/list", json!({}));
     assert!(!kept(http.home.path()).exists());
     let (_, _, stderr) = http.signal("TERM");
-    assert!(
-        stderr.contains("others may read the token") && stderr.contains("chmod 600"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "others may read the token", "chmod 600");
     for (content, reason) in [
         ("", "is empty"),
         ("short", "at least 16"),
         ("a secret with blanks", "visible ASCII"),
     ] {
-        std::fs::write(&file, content).unwrap();
-        for token in [None, Some(content).filter(|content| !content.is_empty())] {
-            let from_file: &[&str] = &["--http", "127.0.0.1:0", "--token-file", path];
-            let arguments = if token.is_some() {
-                &from_file[..2]
-            } else {
-                from_file
-            };
-            let output = refused(root.path(), arguments, token);
-            let stderr = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{stderr}");
-            assert!(
-                stderr.contains(reason) && stderr.contains("at least 16 visible"),
-                "{stderr}"
-            );
+        write_file(&file, content);
+        for in_the_file in [true, false] {
+            let flags = ["--http", "127.0.0.1:0", "--token-file", path];
+            if !in_the_file && content.is_empty() {
+                continue;
+            }
+            let flags = if in_the_file { &flags[..] } else { &flags[..2] };
+            let token = (!in_the_file).then_some(content);
+            let (code, stderr) = refused(root.path(), flags, token);
+            assert_eq!(code, Some(1), "{stderr}");
+            assert_contains!(stderr, reason, "at least 16 visible");
             assert!(content.is_empty() || !stderr.contains(content), "{stderr}");
         }
     }
-    let output = refused(
-        root.path(),
-        &["--http", "127.0.0.1:0", "--token-file", "/nowhere/token"],
-        None,
-    );
-    assert!(
-        text(&output.stderr).contains("/nowhere/token"),
-        "{}",
-        text(&output.stderr)
-    );
+    let nowhere = ["--http", "127.0.0.1:0", "--token-file", "/nowhere/token"];
+    let (_, stderr) = refused(root.path(), &nowhere, None);
+    assert_contains!(stderr, "/nowhere/token");
 }
 
 #[test]
 fn a_foreign_host_or_origin_is_refused_first() {
     let root = Root::samples();
-    let http = Http::with(
-        root.path(),
-        &[
-            "--http",
-            "127.0.0.1:0",
-            "--no-token",
-            "--allow-host",
-            "memory.example",
-        ],
-        |_| {},
-    );
+    let words = ["--no-token", "--allow-host", "memory.example"];
+    let http = Http::local(root.path(), &words);
     let own = http.address.to_string();
     let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{}}";
     let ask = |path: &str, host: &str, origin: &str| {
-        let origin = if origin.is_empty() {
-            String::new()
-        } else {
-            format!("Origin: {origin}\r\n")
+        let origin = match origin {
+            "" => String::new(),
+            origin => format!("Origin: {origin}\r\n"),
         };
         let response = http.raw(&format!(
             "POST {path} HTTP/1.1\r\nHost: {host}\r\n{origin}Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -562,16 +491,20 @@ fn a_foreign_host_or_origin_is_refused_first() {
         );
         status
     };
-    assert_eq!(ask("/mcp", &own, ""), 200);
-    assert_eq!(ask("/mcp", "localhost:1", ""), 200);
-    assert_eq!(ask("/mcp", "memory.example", ""), 200);
-    assert_eq!(ask("/mcp", &own, &format!("http://{own}")), 200);
-    assert_eq!(ask("/mcp", "evil.example", ""), 403);
-    assert_eq!(ask("/health", "evil.example", ""), 403);
-    assert_eq!(ask("/mcp", &own, "http://evil.example"), 403);
-    assert_eq!(ask("/mcp", &own, "http://localhost:3000"), 403);
-    assert_eq!(ask("/mcp", &own, "null"), 403);
-    assert_eq!(ask("http://evil.example/mcp", &own, ""), 403);
+    for (path, host, origin, status) in [
+        ("/mcp", own.as_str(), "", 200),
+        ("/mcp", "localhost:1", "", 200),
+        ("/mcp", "memory.example", "", 200),
+        ("/mcp", &own, &format!("http://{own}"), 200),
+        ("/mcp", "evil.example", "", 403),
+        ("/health", "evil.example", "", 403),
+        ("/mcp", &own, "http://evil.example", 403),
+        ("/mcp", &own, "http://localhost:3000", 403),
+        ("/mcp", &own, "null", 403),
+        ("http://evil.example/mcp", &own, "", 403),
+    ] {
+        assert_eq!(ask(path, host, origin), status, "{path} {host} {origin}");
+    }
     assert!(
         http.raw("POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n")
             .starts_with("HTTP/1.1 400")
@@ -591,35 +524,28 @@ fn invalid_messages_and_methods_get_an_explanation() {
     let root = Root::samples();
     let http = Http::start(root.path());
     let send = |body: &[u8]| post(&http.agent, &http.url, Some(SECRET), body, &[]);
+    let cut = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query_memories","arguments":{"query":"cut \ud83d"}}}"#;
     for (body, status, code) in [
         ("{nope", 400, Some(-32700)),
         (
-            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
             400,
             Some(-32600),
         ),
+        (r#"{"jsonrpc":"2.0","id":5,"method":7}"#, 400, Some(-32600)),
         (
-            "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":7}",
-            400,
-            Some(-32600),
-        ),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{}}",
+            r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}"#,
             400,
             Some(-32602),
         ),
         (
-            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}",
+            r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#,
             202,
             None,
         ),
-        ("{\"jsonrpc\":\"2.0\",\"method\":7}", 202, None),
+        (r#"{"jsonrpc":"2.0","method":7}"#, 202, None),
         ("", 202, None),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"cut \\ud83d\"}}}",
-            200,
-            None,
-        ),
+        (cut, 200, None),
     ] {
         let (answered, answer) = send(body.as_bytes());
         assert_eq!(answered, status, "{body}: {answer}");
@@ -630,44 +556,26 @@ fn invalid_messages_and_methods_get_an_explanation() {
     }
     let (status, body) = send(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such/method\"}");
     assert!(status == 200 || status == 404, "{status}");
-    assert!(body.contains("-32601"), "{body}");
+    assert_contains!(body, "-32601");
     let authorization = format!("Bearer {SECRET}");
     for (url, status, allowed) in [
         (http.url.clone(), 405, Some("POST")),
         (http.url.replace("/mcp", "/"), 404, None),
     ] {
-        let mut answer = http
-            .agent
-            .get(&url)
-            .header("Authorization", &authorization)
-            .call()
-            .unwrap();
+        let get = http.agent.get(&url).header("Authorization", &authorization);
+        let mut answer = get.call().unwrap();
         let body = answer.body_mut().read_to_string().unwrap();
         assert_eq!(answer.status().as_u16(), status, "{body}");
-        assert_eq!(
-            answer
-                .headers()
-                .get("allow")
-                .map(|allow| allow.to_str().unwrap()),
-            allowed
-        );
-        assert!(
-            serde_json::from_str::<Value>(&body).unwrap()["error"]["message"].is_string(),
-            "{body}"
-        );
+        let allow = answer.headers().get("allow");
+        assert_eq!(allow.map(|allow| allow.to_str().unwrap()), allowed);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert!(body["error"]["message"].is_string(), "{body}");
     }
-    let mut answer = http
+    let delete = http
         .agent
         .delete(&http.url)
-        .header("Authorization", &authorization)
-        .call()
-        .unwrap();
-    assert_eq!(
-        answer.status().as_u16(),
-        405,
-        "{}",
-        answer.body_mut().read_to_string().unwrap()
-    );
+        .header("Authorization", &authorization);
+    assert_eq!(delete.call().unwrap().status().as_u16(), 405);
     // A body that is too long is refused before it is sent.
     let response = http.raw(&format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: {authorization}\r\nContent-Length: 5000000\r\n\r\n",
@@ -696,7 +604,7 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
                 let agent = agent();
                 let first = post(&agent, url, Some(SECRET), body.as_bytes(), &[]);
                 assert_eq!(first.0, 200, "{}", first.1);
-                assert!(first.1.contains("\"results\":[{"), "{}", first.1);
+                assert_contains!(first.1, "\"results\":[{");
                 for _ in 0..20 {
                     assert_eq!(post(&agent, url, Some(SECRET), body.as_bytes(), &[]), first);
                 }
@@ -704,7 +612,7 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
         }
     });
     println!("252 calls of 12 clients: {:?}", started.elapsed());
-    root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    root.store("music", &[titled("m-1", "Tune the xylophone")]);
     let (_, found) = post(
         &http.agent,
         &http.url,
@@ -712,7 +620,7 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
         call("xylophone").as_bytes(),
         &[],
     );
-    assert!(found.contains("m-1"), "{found}");
+    assert_contains!(found, "m-1");
 }
 
 #[test]
@@ -720,23 +628,13 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
     let root = Root::new();
     let rows: Vec<Value> = (0..4_000)
         .map(|row| {
-            memory(
+            titled(
                 &format!("m-{row}"),
                 &format!("Memory {row} about lock{}", row % 97),
-                json!({}),
             )
         })
         .collect();
-    {
-        let path = root.scope_folder("load").join("memory.db");
-        let mut connection = rusqlite::Connection::open(path).unwrap();
-        connection
-            .execute_batch(ack_memory::internal::import::SCHEMA)
-            .unwrap();
-        let transaction = connection.transaction().unwrap();
-        crate::support::insert(&transaction, &rows);
-        transaction.commit().unwrap();
-    }
+    crate::query::bulk(&root, "load", &rows);
     for signal in ["TERM", "INT", "HUP"] {
         let http = Http::start(root.path());
         // Used once and kept open, and never used.
@@ -761,47 +659,33 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
         assert_eq!(answered, 200, "{body}");
         println!("SIG{signal}: ended after {took:?}");
         assert!(took < Duration::from_secs(8), "{took:?}");
-        assert!(
-            TcpStream::connect(address).is_err(),
-            "somebody still listens"
-        );
+        let later = TcpStream::connect(address);
+        assert!(later.is_err(), "somebody still listens");
     }
 }
 
 #[test]
 fn serve_errors_state_the_next_step() {
     let root = Root::samples();
-    let output = refused(root.path(), &["--http", "0.0.0.0:0", "--no-token"], None);
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("without a token is refused") && stderr.contains("127.0.0.1"),
-        "{stderr}"
-    );
+    let refused = |arguments: &[&str], token| refused(root.path(), arguments, token);
+    let (code, stderr) = refused(&["--http", "0.0.0.0:0", "--no-token"], None);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_contains!(stderr, "without a token is refused", "127.0.0.1");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = refused(root.path(), &["--http", &address, "--no-token"], None);
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains(&format!("`{address}` is in use"))
-            && stderr.contains("--http 127.0.0.1:PORT"),
-        "{stderr}"
+    let (code, stderr) = refused(&["--http", &address, "--no-token"], None);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_contains!(
+        stderr,
+        &format!("`{address}` is in use"),
+        "--http 127.0.0.1:PORT"
     );
-    let output = refused(
-        root.path(),
-        &["--json", "--http", &address, "--no-token"],
-        None,
-    );
-    let body: Value = serde_json::from_slice(&output.stderr).unwrap();
+    let (_, stderr) = refused(&["--json", "--http", &address, "--no-token"], None);
+    let body: Value = serde_json::from_str(&stderr).unwrap();
     assert_eq!(body["code"], "cannot_serve");
     // An address that this machine does not have (RFC 5737 keeps it for examples).
-    let output = refused(root.path(), &["--http", "192.0.2.1:7767"], Some(SECRET));
-    assert!(
-        text(&output.stderr).contains("cannot listen on `192.0.2.1:7767`"),
-        "{}",
-        text(&output.stderr)
-    );
+    let (_, stderr) = refused(&["--http", "192.0.2.1:7767"], Some(SECRET));
+    assert_contains!(stderr, "cannot listen on `192.0.2.1:7767`");
     for wrong in [
         ["--http", "memory.example:80"].as_slice(),
         &["--http", "70000"],
@@ -809,13 +693,8 @@ fn serve_errors_state_the_next_step() {
         &["--token-file", "x"],
         &["--http", "0", "--no-token", "--token-file", "x"],
     ] {
-        let output = refused(root.path(), wrong, None);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{wrong:?}: {}",
-            text(&output.stderr)
-        );
+        let (code, stderr) = refused(wrong, None);
+        assert_eq!(code, Some(2), "{wrong:?}: {stderr}");
     }
 }
 
@@ -826,7 +705,7 @@ fn with_json_a_program_learns_where_the_server_is() {
     for (arguments, token_file) in [
         (
             ["--json", "--http", "0"].as_slice(),
-            json!(kept(home.path()).to_str().unwrap()),
+            json!(kept(home.path())),
         ),
         (
             &["--json", "--http", "localhost:0", "--no-token"],
@@ -836,10 +715,7 @@ fn with_json_a_program_learns_where_the_server_is() {
         let mut child = command(root.path(), home.path(), arguments)
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        let line = first_line(&mut child);
         let ready: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(ready["token_file"], token_file, "{ready}");
         let health = agent()

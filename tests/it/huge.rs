@@ -8,34 +8,26 @@ use serde_json::json;
 
 use crate::mcp::{Server, command};
 use crate::store_support::{Other, fetched, get, has_note, ids, words};
-use crate::support::{Root, memory};
+use crate::support::{Root, Sql, memory, read_text, titled, write_file};
 
 /// A store with a narrative of so many MiB, and one of ordinary length.
 fn store(mebibytes: usize) -> Root {
     let root = Root::new();
-    let path = root.store(
-        "one",
-        &[
-            memory("huge", "A huge marker", json!({ "facts": ["kept"] })),
-            memory(
-                "small",
-                "A small marker",
-                json!({ "narrative": "few words" }),
-            ),
-        ],
-    );
+    let small = json!({ "narrative": "few words" });
+    let memories = [
+        memory("huge", "A huge marker", json!({ "facts": ["kept"] })),
+        memory("small", "A small marker", small),
+    ];
+    let path = root.store("one", &memories);
     let connection = Connection::open(&path).unwrap();
     // 16 bytes per repetition.
     let text = format!(
         "replace(hex(zeroblob({})), '00', 'sixteen letters ')",
         mebibytes << 16
     );
-    connection
-        .execute(
-            &format!("UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"),
-            [],
-        )
-        .unwrap();
+    connection.sql(&format!(
+        "UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"
+    ));
     root
 }
 
@@ -50,37 +42,21 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
         "{:?}",
         answer.notes
     );
-    let answer = service.query_memories(&words("marker")).unwrap();
-    assert_eq!(answer.total, 2);
-    let whole = fetched(&service, "huge");
-    assert_eq!(whole["facts"], json!(["kept"]));
+    assert_eq!(service.query_memories(&words("marker")).unwrap().total, 2);
+    assert_eq!(fetched(&service, "huge")["facts"], json!(["kept"]));
     // A change to another field of such a row is seen.
     let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
-    writer
-        .execute(
-            "UPDATE memories SET title = 'giraffe' WHERE id = 'huge'",
-            [],
-        )
-        .unwrap();
-    assert_eq!(
-        ids(&service.query_memories(&words("giraffe")).unwrap()),
-        ["huge"]
-    );
-    writer
-        .execute(
-            "UPDATE memories SET status = 'rejected' WHERE id = 'huge'",
-            [],
-        )
-        .unwrap();
+    writer.sql("UPDATE memories SET title = 'giraffe' WHERE id = 'huge'");
+    let shown = ids(&service.query_memories(&words("giraffe")).unwrap());
+    assert_eq!(shown, ["huge"]);
+    writer.sql("UPDATE memories SET status = 'rejected' WHERE id = 'huge'");
     let by_words = QueryRequest {
         mode: Some(ack_api::Mode::Lexical),
         ..words("giraffe")
     };
     assert!(ids(&service.query_memories(&by_words).unwrap()).is_empty());
-    assert_eq!(
-        get(&service, "huge").unwrap_err().code(),
-        "memory_not_served"
-    );
+    let shown = get(&service, "huge").unwrap_err().code();
+    assert_eq!(shown, "memory_not_served");
 }
 
 /// The most memory that a server took for a few answers, in MiB. Its scope has two memories with
@@ -105,7 +81,7 @@ fn peak(root: &Root) -> u64 {
             assert_eq!(answer["structuredContent"]["total"], 2, "{answer}");
         }
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let status = read_text(format!("/proc/{}/status", server.id()));
     let peak = status
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))
@@ -133,14 +109,12 @@ fn a_note_of_nothing_but_signs_takes_little_memory() {
     let notes = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
         let huge = format!("# A huge marker\n\n{text}\n");
-        std::fs::write(folder.path().join("huge.md"), huge).unwrap();
-        std::fs::write(folder.path().join("small.md"), "# A small marker\n").unwrap();
+        write_file(folder.path().join("huge.md"), huge);
+        write_file(folder.path().join("small.md"), "# A small marker\n");
         let root = Root::new();
         let store = folder.path().display();
-        root.manifest(
-            "one",
-            &format!("store = '{store}'\nunreviewed = 'approved'"),
-        );
+        let settings = format!("store = '{store}'\nunreviewed = 'approved'");
+        root.manifest("one", &settings);
         peak(&root)
     };
     let little = notes("");
@@ -158,16 +132,14 @@ fn a_note_of_nothing_but_signs_takes_little_memory() {
 fn reading_next_to_a_writer_releases_its_memory() {
     let taken = |mode: &str| {
         let root = Root::new();
-        let path = root.store("one", &[memory("m1", "first marker", json!({}))]);
+        let path = root.store("one", &[titled("m1", "first marker")]);
         let connection = Connection::open(&path).unwrap();
         // Much to scan, and nothing to keep.
-        connection
-            .execute_batch(&format!(
+        connection.sql(&format!(
                 "PRAGMA journal_mode = {mode};
                  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 24)
                  INSERT INTO memories (id, title, status, narrative) SELECT 'r' || i, 'rejected', 'rejected', hex(zeroblob(524288)) FROM n"
-            ))
-            .unwrap();
+            ));
         drop(connection);
         let mut other = Other::open(&path);
         let mut server = Server::initialized(root.path());
@@ -176,13 +148,10 @@ fn reading_next_to_a_writer_releases_its_memory() {
                 "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
             ));
             let answer = server.call("query_memories", json!({ "query": "marker" }));
-            assert_eq!(
-                answer["structuredContent"]["total"],
-                number + 2,
-                "{mode}: {answer}"
-            );
+            let found = &answer["structuredContent"]["total"];
+            assert_eq!(*found, number + 2, "{mode}: {answer}");
         }
-        let map = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", server.id())).unwrap();
+        let map = read_text(format!("/proc/{}/smaps_rollup", server.id()));
         // Clean pages are those of the binary: whether they are shared depends on what else runs.
         let private = map.lines().filter(|line| line.starts_with("Private_Dirty"));
         private

@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cli::{Outcome, ack, ack_with_input, add_scope, binary, claude_mem, run};
+use crate::cli::{Outcome, ack, ack_with_input, add_scope, binary, claude_mem};
 use crate::mcp::Server;
-use crate::support::{Root, fingerprint, memory, sorted_ids};
+use crate::support::{Root, Sql, fingerprint, sorted_ids, titled, write_file};
 
 /// Lines as a file, and a root whose folder does not exist yet.
 struct Case {
@@ -19,12 +19,9 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
-        Self {
-            folder: tempfile::Builder::new()
-                .prefix("ack-test-")
-                .tempdir()
-                .unwrap(),
-        }
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("ack-test-").tempdir().unwrap();
+        Self { folder }
     }
 
     fn root(&self) -> PathBuf {
@@ -33,7 +30,7 @@ impl Case {
 
     fn file(&self, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join("lines.jsonl");
-        std::fs::write(&path, content).unwrap();
+        write_file(&path, content);
         path
     }
 
@@ -48,6 +45,11 @@ impl Case {
 
     fn report(&self, content: impl AsRef<[u8]>, rest: &[&str]) -> Value {
         self.import(content, &[rest, &["--json"]].concat()).json()
+    }
+
+    /// Imports these lines, all of which are good.
+    fn add(&self, values: &[Value], rest: &[&str]) {
+        self.import(lines(values), rest).ok();
     }
 
     fn store(&self) -> Connection {
@@ -65,6 +67,23 @@ impl Case {
             .unwrap();
         rows.map(Result::unwrap).collect()
     }
+}
+
+/// Imports lines from standard input into a scope.
+fn import_into(root: &Path, scope: &str, text: impl AsRef<[u8]>) -> Outcome {
+    ack_with_input(root, &["import", "-", "--scope", scope], text.as_ref())
+}
+
+/// The names in a folder.
+fn listed(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    names.collect()
+}
+
+/// The paths of the files and folders in a folder.
+fn paths(folder: &Path) -> Vec<PathBuf> {
+    fingerprint(folder).into_keys().collect()
 }
 
 fn lines(values: &[Value]) -> String {
@@ -96,32 +115,16 @@ fn an_import_creates_a_scope_whose_memories_wait_for_review_by_default() {
     );
     assert_eq!(counts(&report), (4, 0, 0, 0));
     assert_eq!(report["created"], true);
-    let found = |status: &str| {
-        let answer = ack(
-            &case.root(),
-            &["query", "xylophone", "--status", status, "--json"],
-        )
-        .json();
-        sorted_ids(&answer["results"]).join("")
-    };
-    assert_eq!(
-        (found("approved"), found("staging"), found("all")),
-        ("bd".into(), "a".into(), "abd".into())
-    );
-    let left: Vec<String> = std::fs::read_dir(case.root().join("scopes/new"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    for (status, found) in [("approved", "bd"), ("staging", "a"), ("all", "abd")] {
+        let query = ["query", "xylophone", "--status", status, "--json"];
+        let answer = ack(&case.root(), &query).json();
+        assert_eq!(sorted_ids(&answer["results"]).join(""), found);
+    }
+    let left = listed(&case.root().join("scopes/new"));
     assert_eq!(left, ["memory.db"], "nothing but the store");
-    let log: i64 = case
-        .store()
-        .query_row(
-            "SELECT count(*) FROM curation_log WHERE action = 'import'",
-            [],
-            |row| row.get(0),
-        )
-        .unwrap();
-    assert_eq!(log, 4);
+    let count = "SELECT count(*) FROM curation_log WHERE action = 'import'";
+    let log = case.store().query_row(count, [], |row| row.get(0));
+    assert_eq!(log, Ok(4));
 }
 
 #[test]
@@ -155,11 +158,8 @@ fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
     ]);
     assert_eq!(counts(&case.report(&text, &[])), (4, 0, 0, 0));
     let rows = case.rows();
-    assert!(
-        rows.iter()
-            .all(|(id, ..)| id == "own" || id.starts_with("ack_")),
-        "{rows:?}"
-    );
+    let derived = |id: &str| id == "own" || id.starts_with("ack_");
+    assert!(rows.iter().all(|(id, ..)| derived(id)), "{rows:?}");
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(counts(&case.report(&text, &[])), (0, 0, 4, 0));
     assert_eq!(counts(&case.report(&text, &["--update"])), (0, 0, 4, 0));
@@ -182,45 +182,26 @@ fn one_bad_line_means_that_nothing_is_written() {
     all[499] = json!({ "title": "x", "status": "active" });
     let text = lines(&all);
     case.file(&text);
-    let before = fingerprint(case.folder.path());
+    let before = paths(case.folder.path());
     let error = case.import(&text, &[]).fails(1);
-    assert!(error.contains("line 500: `status` is `active`"), "{error}");
-    assert!(
-        error.contains("1 of 1,000 lines was refused") && error.contains("--skip-refused"),
-        "{error}"
-    );
-    let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
+    assert_contains!(error, "line 500: `status` is `active`");
+    assert_contains!(error, "1 of 1,000 lines was refused", "--skip-refused");
     assert_eq!(
-        after,
-        before.into_keys().collect::<Vec<_>>(),
+        paths(case.folder.path()),
+        before,
         "a folder or file was left"
     );
     let report = case.report(&text, &["--skip-refused"]);
     assert_eq!(counts(&report), (999, 0, 0, 1));
     assert_eq!(report["refused"][0]["line"], 500);
     assert_eq!(case.rows().len(), 999);
-}
-
-#[test]
-fn an_existing_store_is_left_as_it_is_when_a_line_is_bad() {
-    let root = Root::samples();
-    let file = root.path().join("lines.jsonl");
-    std::fs::write(
-        &file,
-        lines(&[json!({ "title": "Good" }), json!({ "titel": "Bad" })]),
-    )
-    .unwrap();
-    let before = fingerprint(&root.path().join("scopes"));
-    let error = ack(
-        root.path(),
-        &["import", "--scope", "platform", file.to_str().unwrap()],
-    )
-    .fails(1);
-    assert!(
-        error.contains("line 2") && error.contains("did you mean `title`"),
-        "{error}"
-    );
-    assert_eq!(fingerprint(&root.path().join("scopes")), before);
+    // An existing store is left as it is.
+    let before = fingerprint(&case.root());
+    let error = case
+        .import("{\"title\":\"Good\"}\n{\"titel\":\"Bad\"}", &[])
+        .fails(1);
+    assert_contains!(error, "line 2", "did you mean `title`");
+    assert_eq!(fingerprint(&case.root()), before);
 }
 
 #[test]
@@ -249,26 +230,15 @@ fn each_refused_line_is_reported_with_its_reason() {
             "line {line}: {parts} is not in {reason:?}"
         );
     }
-    assert!(
-        !error.contains("line 1:") && !error.contains("line 2:"),
-        "{error}"
-    );
+    assert_lacks!(error, "line 1:", "line 2:");
 }
 
 #[test]
 fn a_long_list_of_refusals_is_cut_and_counted() {
-    let case = Case::new();
-    let text = "{}\n".repeat(100);
-    let error = case.import(text, &[]).fails(1);
-    assert_eq!(
-        error
-            .lines()
-            .filter(|line| line.starts_with("line "))
-            .count(),
-        20,
-        "{error}"
-    );
-    assert!(error.contains("and 80 more"), "{error}");
+    let error = Case::new().import("{}\n".repeat(100), &[]).fails(1);
+    let named = error.lines().filter(|line| line.starts_with("line "));
+    assert_eq!(named.count(), 20, "{error}");
+    assert_contains!(error, "and 80 more");
 }
 
 #[test]
@@ -283,23 +253,13 @@ fn with_json_an_error_is_nothing_but_the_error_body() {
 #[test]
 fn changed_content_is_refused_and_replaced_with_update() {
     let case = Case::new();
-    case.import(
-        lines(&[
-            json!({ "id": "a", "title": "One" }),
-            json!({ "id": "b", "title": "Two" }),
-        ]),
-        &[],
-    )
-    .ok();
-    let changed = lines(&[
-        json!({ "id": "a", "title": "One, corrected" }),
+    let [one, two] = [
+        json!({ "id": "a", "title": "One" }),
         json!({ "id": "b", "title": "Two" }),
-    ]);
-    let error = case.import(&changed, &[]).fails(1);
-    assert!(
-        error.contains("line 1") && error.contains("--update"),
-        "{error}"
-    );
+    ];
+    case.add(&[one, two.clone()], &[]);
+    let changed = lines(&[json!({ "id": "a", "title": "One, corrected" }), two]);
+    assert_contains!(case.import(&changed, &[]).fails(1), "line 1", "--update");
     assert_eq!(case.rows()[0].1, "One");
     assert_eq!(counts(&case.report(&changed, &["--update"])), (0, 1, 1, 0));
     assert_eq!(case.rows()[0].1, "One, corrected");
@@ -310,14 +270,15 @@ fn a_dry_run_writes_nothing() {
     let case = Case::new();
     let text = lines(&[json!({ "id": "a", "title": "One" })]);
     case.file(&text);
-    let before: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
+    let before = paths(case.folder.path());
     let output = case.import(&text, &["--dry-run"]).ok();
-    assert!(
-        output.starts_with("1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n"),
-        "{output}"
+    let told = "1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n";
+    assert!(output.starts_with(told), "{output}");
+    assert_eq!(
+        paths(case.folder.path()),
+        before,
+        "a folder or file was left"
     );
-    let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
-    assert_eq!(after, before, "a folder or file was left");
 
     case.import(&text, &[]).ok();
     let before = fingerprint(&case.root());
@@ -325,31 +286,15 @@ fn a_dry_run_writes_nothing() {
         json!({ "id": "a", "title": "Changed" }),
         json!({ "title": "More" }),
     ]);
-    assert_eq!(
-        counts(&case.report(&more, &["--dry-run", "--update"])),
-        (1, 1, 0, 0)
-    );
+    let report = case.report(&more, &["--dry-run", "--update"]);
+    assert_eq!(counts(&report), (1, 1, 0, 0));
     assert_eq!(fingerprint(&case.root()), before);
-}
-
-#[test]
-fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
-    let case = Case::new();
-    case.import(lines(&[json!({ "id": "a", "title": "One" })]), &[])
-        .ok();
+    // Nor does it touch a write-ahead log.
     left_behind(&case.root().join("scopes/new/memory.db"), |connection| {
-        connection
-            .execute_batch("PRAGMA journal_mode = WAL; INSERT INTO memories (id, title, status) VALUES ('b', 'Two', 'approved');")
-            .unwrap();
+        connection.sql("PRAGMA journal_mode = WAL; UPDATE memories SET title = 'Two'");
     });
     let before = fingerprint(&case.root());
-    let report = case.report(
-        lines(&[
-            json!({ "id": "b", "title": "Two, changed" }),
-            json!({ "title": "More" }),
-        ]),
-        &["--dry-run", "--update"],
-    );
+    let report = case.report(&more, &["--dry-run", "--update"]);
     assert_eq!(counts(&report), (1, 1, 0, 0));
     assert_eq!(fingerprint(&case.root()), before);
 }
@@ -362,8 +307,8 @@ fn left_behind(path: &Path, change: impl FnOnce(&Connection)) {
     let (database, content) = (std::fs::read(path).unwrap(), std::fs::read(&log).unwrap());
     assert!(!content.is_empty());
     drop(connection);
-    std::fs::write(path, database).unwrap();
-    std::fs::write(&log, content).unwrap();
+    write_file(path, database);
+    write_file(&log, content);
 }
 
 #[test]
@@ -373,22 +318,11 @@ fn a_store_of_another_program_is_refused_and_not_touched() {
     drop(claude_mem(&path));
     let log = PathBuf::from(format!("{}-wal", path.display()));
     left_behind(&path, |connection| {
-        connection
-            .execute_batch("INSERT INTO observations (project, type, title) VALUES ('tunes', 'discovery', 'Another')")
-            .unwrap();
+        connection.sql("INSERT INTO observations (project, type, title) VALUES ('tunes', 'discovery', 'Another')");
     });
-    let file = root.path().join("lines.jsonl");
-    std::fs::write(&file, lines(&[json!({ "title": "One" })])).unwrap();
     let before = fingerprint(&root.path().join("scopes"));
-    let error = ack(
-        root.path(),
-        &["import", "--scope", "theirs", file.to_str().unwrap()],
-    )
-    .fails(1);
-    assert!(
-        error.contains("claude-mem store") && error.contains(path.to_str().unwrap()),
-        "{error}"
-    );
+    let error = import_into(root.path(), "theirs", "{\"title\":\"One\"}").fails(1);
+    assert_contains!(error, "claude-mem store", path.to_str().unwrap());
     assert!(log.exists(), "its write-ahead log is gone");
     assert_eq!(fingerprint(&root.path().join("scopes")), before);
 }
@@ -397,31 +331,13 @@ fn a_store_of_another_program_is_refused_and_not_touched() {
 fn an_import_writes_to_the_store_that_the_manifest_names() {
     let root = Root::new();
     root.manifest("linked", "store = \"elsewhere/store.db\"\n");
-    let file = root.path().join("lines.jsonl");
-    std::fs::write(
-        &file,
-        lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]),
-    )
-    .unwrap();
-    let outcome = ack(
-        root.path(),
-        &["import", "--scope", "linked", file.to_str().unwrap()],
-    );
+    let line = json!({ "title": "Tune the xylophone", "status": "approved" });
+    let outcome = import_into(root.path(), "linked", lines(&[line]));
     if outcome.code == Some(0) {
-        let answer = ack(
-            root.path(),
-            &["query", "xylophone", "--scope", "linked", "--json"],
-        );
+        let query = ["query", "xylophone", "--scope", "linked", "--json"];
+        let answer = ack(root.path(), &query).json();
         assert_eq!(
-            answer.code,
-            Some(0),
-            "imported, and nobody reads it: {} {}",
-            outcome.out,
-            answer.err
-        );
-        assert_eq!(
-            answer.json()["total"],
-            1,
+            answer["total"], 1,
             "imported, and nobody finds it: {}",
             outcome.out
         );
@@ -439,31 +355,24 @@ fn decisions_of_a_curator_survive_an_import() {
         json!({ "title": "Will be promoted" }),
     ]);
     case.import(&text, &[]).ok();
-    case.store()
-        .execute_batch(
-            "UPDATE memories SET status = 'approved', reviewed_by = 'ines', reviewed_at = '2026-01-05T00:00:00Z' WHERE id = 'a';
+    case.store().sql("UPDATE memories SET status = 'approved', reviewed_by = 'ines', reviewed_at = '2026-01-05T00:00:00Z' WHERE id = 'a';
              UPDATE memories SET status = 'rejected' WHERE id = 'b';
-             UPDATE memories SET status = 'promoted' WHERE title LIKE '%promoted';",
-        )
-        .unwrap();
+             UPDATE memories SET status = 'promoted' WHERE title LIKE '%promoted';");
     let decided = case.rows();
     assert_eq!(counts(&case.report(&text, &[])), (0, 0, 3, 0));
+    assert_eq!(case.rows(), decided);
+    // An update does not restore what was rejected.
+    let unsaid = text.replace(",\"status\":\"approved\"", "");
+    case.import(&unsaid, &["--update"]).ok();
     assert_eq!(case.rows(), decided);
 }
 
 #[test]
 fn an_update_that_changes_an_approved_text_waits_unless_the_line_says_its_status() {
     let case = Case::new();
-    case.import(
-        lines(&[json!({ "id": "a", "title": "Will be approved" })]),
-        &[],
-    )
-    .ok();
-    case.store()
-        .execute_batch(
-            "UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'",
-        )
-        .unwrap();
+    case.add(&[json!({ "id": "a", "title": "Will be approved" })], &[]);
+    let approve = "UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'";
+    case.store().sql(approve);
     let update = |line: Value| {
         case.import(lines(&[line]), &["--update"]).ok();
         let (_, title, status) = case.rows().remove(0);
@@ -504,69 +413,30 @@ fn an_update_keeps_fields_that_the_line_does_not_set() {
     let before = row();
     // Approving by import, with empty values.
     let approved = json!({ "id": "a", "title": "Whole", "status": "approved", "narrative": null, "facts": null });
-    assert_eq!(
-        counts(&case.report(lines(std::slice::from_ref(&approved)), &["--update"])),
-        (0, 1, 0, 0)
-    );
+    let found = counts(&case.report(lines(std::slice::from_ref(&approved)), &["--update"]));
+    assert_eq!(found, (0, 1, 0, 0));
     let after = row();
     assert_eq!(after[..14], before[..14]);
     assert_eq!(after[14], "approved".to_owned().into());
-    assert_eq!(
-        counts(&case.report(lines(&[approved]), &["--update"])),
-        (0, 0, 1, 0)
-    );
+    let found = counts(&case.report(lines(&[approved]), &["--update"]));
+    assert_eq!(found, (0, 0, 1, 0));
     // Every value in a line counts, even an empty list.
     let emptied = json!({ "id": "a", "title": "Whole", "facts": [], "body": "Short" });
     case.import(lines(&[emptied]), &["--update"]).ok();
-    assert_eq!(
-        (row()[7].clone(), row()[10].clone()),
-        ("[]".to_owned().into(), "Short".to_owned().into())
-    );
-}
-
-#[test]
-fn an_update_does_not_restore_rejected_memories() {
-    let case = Case::new();
-    let text = lines(&[json!({ "id": "a", "title": "Wrong" })]);
-    case.import(&text, &[]).ok();
-    case.store()
-        .execute_batch("UPDATE memories SET status = 'rejected' WHERE id = 'a'")
-        .unwrap();
-    case.import(&text, &["--update"]).ok();
-    assert_eq!(case.rows()[0].2, "rejected");
+    assert_eq!(row()[7].clone(), "[]".to_owned().into());
+    assert_eq!(row()[10].clone(), "Short".to_owned().into());
 }
 
 // What a file may look like.
 
 #[test]
-fn standard_input_is_read_with_a_dash() {
+fn byte_order_marks_carriage_returns_blank_lines_and_no_last_line_end_are_accepted() {
     let case = Case::new();
-    let out = ack_with_input(
-        &case.root(),
-        &["import", "-", "--scope", "new", "--json"],
-        b"{\"title\":\"One\"}\n{\"title\":\"Two\"}",
-    )
-    .json();
-    assert_eq!(
-        counts(&out),
-        (2, 0, 0, 0),
-        "the last line needs no line end"
-    );
-}
-
-#[test]
-fn byte_order_marks_carriage_returns_and_blank_lines_are_accepted() {
-    let case = Case::new();
-    let report = case.report(
-        "\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n",
-        &[],
-    );
-    assert_eq!(counts(&report), (2, 0, 0, 0));
-    let titles: Vec<String> = case.rows().into_iter().map(|(_, title, _)| title).collect();
-    assert!(
-        titles.contains(&"One".to_owned()) && titles.contains(&"Two".to_owned()),
-        "{titles:?}"
-    );
+    let text = "\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n{\"title\":\"Three\"}";
+    import_into(&case.root(), "new", text).ok();
+    let mut titles: Vec<String> = case.rows().into_iter().map(|(_, title, _)| title).collect();
+    titles.sort();
+    assert_eq!(titles, ["One", "Three", "Two"]);
 }
 
 #[test]
@@ -574,7 +444,7 @@ fn an_empty_file_imports_nothing() {
     let case = Case::new();
     for input in ["", "\n \n"] {
         let error = case.import(input, &[]).fails(1);
-        assert!(error.contains("there is no line to import"), "{error}");
+        assert_contains!(error, "there is no line to import");
     }
     assert!(!case.root().exists(), "a root was made for nothing");
     case.import("{\"title\":\"One\"}", &[]).ok();
@@ -593,39 +463,25 @@ fn bytes_that_are_no_text_and_lines_that_are_too_long_are_refused_by_number() {
     let report = case.report(&bytes, &["--skip-refused"]);
     assert_eq!(counts(&report), (2, 0, 0, 2));
     assert_eq!(
-        report["refused"][0],
-        json!({ "line": 2, "reason": "not UTF-8" })
-    );
-    assert_eq!(
-        report["refused"][1],
-        json!({ "line": 3, "reason": "longer than 8 MB" })
+        report["refused"],
+        json!([
+            { "line": 2, "reason": "not UTF-8" },
+            { "line": 3, "reason": "longer than 8 MB" },
+        ])
     );
 }
 
 #[test]
 fn a_repeated_line_counts_once_and_an_id_with_two_contents_is_refused() {
     let case = Case::new();
-    let twice = json!({ "id": "a", "title": "One" });
-    let report = case.report(
-        lines(&[
-            twice.clone(),
-            twice.clone(),
-            json!({ "title": "x" }),
-            json!({ "title": "x" }),
-        ]),
-        &[],
-    );
+    let [twice, x] = [
+        json!({ "id": "a", "title": "One" }),
+        json!({ "title": "x" }),
+    ];
+    let report = case.report(lines(&[twice.clone(), twice.clone(), x.clone(), x]), &[]);
     assert_eq!(counts(&report), (2, 0, 0, 0));
-    let error = case
-        .import(
-            lines(&[twice, json!({ "id": "a", "title": "Two" })]),
-            &["--update"],
-        )
-        .fails(1);
-    assert!(
-        error.contains("line 2") && error.contains("line 1"),
-        "{error}"
-    );
+    let two = lines(&[twice, json!({ "id": "a", "title": "Two" })]);
+    assert_contains!(case.import(two, &["--update"]).fails(1), "line 2", "line 1");
 }
 
 #[test]
@@ -634,10 +490,9 @@ fn an_unusable_file_or_name_is_reported() {
     let file = case.file(lines(&[json!({ "title": "One" })]));
     let file = file.to_str().unwrap();
     let import = |scope: &str, file: &str| ack(&case.root(), &["import", "--scope", scope, file]);
-    assert!(
-        import("new", "no-such-file.jsonl")
-            .fails(1)
-            .contains("no-such-file.jsonl")
+    assert_contains!(
+        import("new", "no-such-file.jsonl").fails(1),
+        "no-such-file.jsonl"
     );
     let folder = case.folder.path().to_str().unwrap().to_owned();
     assert!(import("new", &folder).fails(2).contains(&folder));
@@ -647,12 +502,7 @@ fn an_unusable_file_or_name_is_reported() {
     }
     assert!(!case.root().exists(), "nothing was made");
     assert!(!case.folder.path().join("x").exists());
-    let error = run(binary()
-        .arg("--root")
-        .arg(case.root())
-        .args(["import", file]))
-    .fails(2);
-    assert!(error.contains("--scope"), "{error}");
+    assert_contains!(ack(&case.root(), &["import", file]).fails(2), "--scope");
 }
 
 // While other processes use the store.
@@ -660,31 +510,17 @@ fn an_unusable_file_or_name_is_reported() {
 #[test]
 fn a_running_server_sees_imported_memories_at_once() {
     let case = Case::new();
-    case.import(
-        lines(&[json!({ "title": "Tune the xylophone", "status": "approved" })]),
-        &[],
-    )
-    .ok();
+    let line = |title: &str| lines(&[json!({ "title": title, "status": "approved" })]);
+    import_into(&case.root(), "new", line("Tune the xylophone")).ok();
     let mut server = Server::initialized(&case.root());
     let mut total = || {
-        server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"]
-            .clone()
+        let answer = server.call("query_memories", json!({ "query": "xylophone" }));
+        answer["structuredContent"]["total"].clone()
     };
     assert_eq!(total(), 1);
-    case.import(
-        lines(&[json!({ "title": "Oil the xylophone", "status": "approved" })]),
-        &[],
-    )
-    .ok();
+    import_into(&case.root(), "new", line("Oil the xylophone")).ok();
     assert_eq!(total(), 2);
-    let file = case.file(lines(&[
-        json!({ "title": "Another xylophone", "status": "approved" }),
-    ]));
-    ack(
-        &case.root(),
-        &["import", "--scope", "second", file.to_str().unwrap()],
-    )
-    .ok();
+    import_into(&case.root(), "second", line("Another xylophone")).ok();
     assert_eq!(total(), 3);
 }
 
@@ -699,7 +535,7 @@ fn two_concurrent_imports_lose_nothing_that_they_report() {
                     .collect::<Vec<_>>(),
             );
             let file = case.folder.path().join(format!("lines-{number}.jsonl"));
-            std::fs::write(&file, text).unwrap();
+            write_file(&file, text);
             let child = binary()
                 .arg("--root")
                 .arg(case.root())
@@ -755,18 +591,13 @@ fn a_killed_import_leaves_nothing_or_everything() {
         .flat_map(|existing| (1..=8).map(move |step| (existing, step)))
     {
         let case = Case::new();
-        let before = if existing {
-            case.import(
-                lines(&[
-                    json!({ "id": "first", "title": "Memory of before", "status": "approved" }),
-                ]),
+        let before = usize::from(existing);
+        if existing {
+            case.add(
+                &[json!({ "id": "first", "title": "Memory of before", "status": "approved" })],
                 &[],
-            )
-            .ok();
-            1
-        } else {
-            0
-        };
+            );
+        }
         let file = case.file(&text);
         let mut child = binary()
             .arg("--root")
@@ -795,19 +626,13 @@ fn a_killed_import_leaves_nothing_or_everything() {
         let scopes = case.root().join("scopes");
         if !existing && total == 0 && scopes.exists() {
             // No half-finished scope that a reader would report as broken.
-            let doctor = ack(&case.root(), &["doctor"]).ok();
-            assert!(
-                !doctor.contains("[unavailable]"),
-                "step {step} left a scope without a store: {doctor}"
-            );
+            let doctor = ack(&case.root(), &["doctor"]).out;
+            assert_lacks!(doctor, "[unavailable]"; "step {step} left a scope without a store");
         }
         // Running the same command again does the rest.
         case.import(&text, &[]).ok();
         assert_eq!(case.rows().len(), before + ROWS);
-        let left: Vec<String> = std::fs::read_dir(scopes.join("new"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
+        let left = listed(&scopes.join("new"));
         assert_eq!(left, ["memory.db"], "step {step} left files for good");
     }
     println!("{outcomes:?}");
@@ -816,24 +641,16 @@ fn a_killed_import_leaves_nothing_or_everything() {
 #[test]
 fn an_import_waits_for_a_reader() {
     let root = Root::new();
-    let path = root.store("new", &[memory("a", "Tune the xylophone", json!({}))]);
+    let path = root.store("new", &[titled("a", "Tune the xylophone")]);
     let reader = std::thread::spawn(move || {
         let reader = Connection::open(&path).unwrap();
-        reader
-            .execute_batch("BEGIN; SELECT * FROM memories;")
-            .unwrap();
+        reader.sql("BEGIN; SELECT * FROM memories;");
         std::thread::sleep(Duration::from_millis(800));
-        reader.execute_batch("COMMIT").unwrap();
+        reader.sql("COMMIT");
     });
     std::thread::sleep(Duration::from_millis(200));
-    let file = root.path().join("lines.jsonl");
-    std::fs::write(&file, lines(&[json!({ "title": "Oil the xylophone" })])).unwrap();
     // A rollback-journal store cannot be written while somebody reads it: the import waits.
-    ack(
-        root.path(),
-        &["import", "--scope", "new", file.to_str().unwrap()],
-    )
-    .ok();
+    import_into(root.path(), "new", "{\"title\":\"Oil the xylophone\"}").ok();
     reader.join().unwrap();
 }
 
@@ -858,16 +675,9 @@ fn files_created_by_an_import_are_private() {
     let other = case.root().join("scopes/other");
     std::fs::create_dir(&other).unwrap();
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let file = case.file(&line);
-    ack(
-        &case.root(),
-        &["import", "--scope", "other", file.to_str().unwrap()],
-    )
-    .ok();
-    assert_eq!(
-        (mode(&other), mode(&other.join("memory.db"))),
-        (0o755, 0o600)
-    );
+    import_into(&case.root(), "other", &line).ok();
+    assert_eq!(mode(&other), 0o755);
+    assert_eq!(mode(&other.join("memory.db")), 0o600);
     let store = case.root().join("elsewhere.db");
     std::fs::copy(scope.join("memory.db"), &store).unwrap();
     add_scope(&case.root(), "third", &store).ok();

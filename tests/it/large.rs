@@ -9,7 +9,7 @@ use crate::arguments::call;
 use crate::cli::ack;
 use crate::decisions::decide;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, Sql, memory, titled, write_file};
 use crate::table::build;
 
 /// More than the least that `resident` may be.
@@ -85,7 +85,7 @@ fn large() -> (Root, Connection) {
 /// Runs something in a setting that searches the table on disk.
 fn searched<T>(root: &Root, work: impl FnOnce(&Root) -> T) -> T {
     let config = root.path().join("config.toml");
-    std::fs::write(&config, "limits.resident = 10000").unwrap();
+    write_file(&config, "limits.resident = 10000");
     let done = work(root);
     std::fs::remove_file(config).unwrap();
     done
@@ -176,21 +176,14 @@ fn decisions_about_a_large_scope_take_effect_at_once() {
             service,
             &json!({ "query": "docker queue", "status": "all", "limit": 50, "max_tokens": 20_000 }),
         );
-        assert!(
-            !all.to_string().contains(&served[0]),
-            "what was rejected is gone"
-        );
-        assert_eq!(
-            ids(&query(service, &json!({ "query": "zeppelins helium" })))[0],
-            served[1]
-        );
-        assert_eq!(
-            ids(&query(
-                service,
-                &json!({ "query": "helium", "project": "airship" })
-            )),
-            [served[1].as_str()]
-        );
+        assert_lacks!(all.to_string(), &served[0]; "what was rejected is gone");
+        let shown = &ids(&query(service, &json!({ "query": "zeppelins helium" })))[0];
+        assert_eq!(*shown, served[1]);
+        let shown = ids(&query(
+            service,
+            &json!({ "query": "helium", "project": "airship" }),
+        ));
+        assert_eq!(shown, [served[1].as_str()]);
         let old = ids(&query(
             service,
             &json!({ "query": "docker queue", "project": "project-3", "limit": 50, "max_tokens": 20_000 }),
@@ -216,31 +209,21 @@ fn a_large_scope_answers_like_one_in_memory() {
     };
     compare("as it was indexed");
     let notes = query(&searching, &json!({ "query": "docker queue" }))["notes"].to_string();
-    assert!(notes.contains("best_matches_only"), "{notes}");
-    let scopes = call(&searching, "list_scopes", json!({ "scope": "alpha" })).unwrap();
+    assert_contains!(notes, "best_matches_only");
+    let scopes = searching.scopes(json!({ "scope": "alpha" }));
     assert_eq!(scopes["scopes"][0]["index"]["coverage"], 1.0);
-    let full = call(
-        &searching,
-        "get_memory",
-        json!({ "id": "m00500", "include": ["related", "timeline"] }),
-    );
-    let expected = call(
-        &holding,
-        "get_memory",
-        json!({ "id": "m00500", "include": ["related", "timeline"] }),
-    );
+    let arguments = json!({ "id": "m00500", "include": ["related", "timeline"] });
+    let full = call(&searching, "get_memory", arguments);
+    let arguments = json!({ "id": "m00500", "include": ["related", "timeline"] });
+    let expected = call(&holding, "get_memory", arguments);
     assert_eq!(full.unwrap(), expected.unwrap());
 
     // A written row is found immediately, not under its old content.
-    store
-        .execute_batch(
-            "UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
+    store.sql("UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
              UPDATE memories SET status = 'rejected' WHERE id = 'm04711';
              UPDATE memories SET status = 'approved' WHERE status = 'staging' AND id < 'm00100';
              DELETE FROM memories WHERE id = 'm00042';
-             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas, see E99999', 'approved');",
-        )
-        .unwrap();
+             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas, see E99999', 'approved');");
     for (question, first) in [
         (json!({ "query": "E99999" }), "new"),
         (json!({ "query": "zeppelin helium" }), "m00010"),
@@ -252,10 +235,8 @@ fn a_large_scope_answers_like_one_in_memory() {
         assert_eq!(ids(&query(&searching, &question))[0], first, "{question}");
     }
     for gone in ["E04711", "E00042"] {
-        let answer = query(
-            &searching,
-            &json!({ "query": gone, "mode": "lexical", "status": "all" }),
-        );
+        let arguments = json!({ "query": gone, "mode": "lexical", "status": "all" });
+        let answer = query(&searching, &arguments);
         assert!(
             !ids(&answer)
                 .iter()
@@ -275,15 +256,12 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
         .join("scopes/alpha/lance/memories.lance/_indices");
     assert!(!indexes.exists(), "all of it is held in memory");
     let problems = |service: &Service| {
-        let answer = call(service, "list_scopes", json!({})).unwrap();
+        let answer = service.scopes(json!({}));
         answer["scopes"][0]["health"]["problems"].clone()
     };
     let (searching, _) = both(&root);
     let found = problems(&searching).to_string();
-    assert!(
-        found.contains("`ack-memory index --scope alpha` makes them"),
-        "{found}"
-    );
+    assert_contains!(found, "`ack-memory index --scope alpha` makes them");
     let answer = query(&searching, &json!({ "query": "retry queue" }));
     assert!(
         !answer["results"].as_array().unwrap().is_empty(),
@@ -292,14 +270,9 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
     searched(&root, build);
     assert!(indexes.is_dir());
     let (searching, _) = both(&root);
-    let answer = query(
-        &searching,
-        &json!({ "query": "retry queue", "mode": "hybrid" }),
-    );
-    assert!(
-        answer["notes"].to_string().contains("best_matches_only"),
-        "{answer}"
-    );
+    let arguments = json!({ "query": "retry queue", "mode": "hybrid" });
+    let answer = query(&searching, &arguments);
+    assert_contains!(answer["notes"].to_string(), "best_matches_only");
     assert!(
         problems(&searching).as_array().is_none_or(Vec::is_empty),
         "{}",
@@ -381,10 +354,7 @@ fn a_filter_far_from_the_best_matches_still_fills_its_page() {
         let question =
             json!({ "query": "zeppelin helium", "mode": mode, "limit": 50, "max_tokens": 20_000 });
         let answer = query(&searching, &question);
-        assert!(
-            answer["notes"].to_string().contains("best_matches_only"),
-            "{mode}: {answer}"
-        );
+        assert_contains!(answer["notes"].to_string(), "best_matches_only"; "{mode}");
         // The table can decide the first one by itself, and not the second one.
         for filter in [
             json!({ "project": "servers" }),
@@ -398,11 +368,8 @@ fn a_filter_far_from_the_best_matches_still_fills_its_page() {
             let answer = query(&searching, &within);
             let found = ids(&answer);
             assert_eq!(found.len(), 50, "{within}: {answer}");
-            assert_eq!(
-                found.first().map(String::as_str),
-                Some("m20001"),
-                "{within}"
-            );
+            let shown = found.first().map(String::as_str);
+            assert_eq!(shown, Some("m20001"), "{within}");
             let odd = |id: &String| id.trim_start_matches('m').parse::<usize>().unwrap() % 2 == 1;
             assert!(found.iter().all(odd), "{within}: {found:?}");
         }
@@ -430,8 +397,7 @@ fn a_table_lost_during_a_search_is_only_a_note() {
             _ => truncate(&lance.join("memories.lance/_indices")),
         }
         assert_eq!(ids(&query(&searching, &other)), expected_other, "{damage}");
-        let again = query(&searching, &question);
-        assert_eq!(ids(&again), expected, "{damage}");
+        assert_eq!(ids(&query(&searching, &question)), expected, "{damage}");
         let _ = std::fs::remove_dir_all(&lance);
         copy(&aside, &lance);
     }
@@ -487,8 +453,8 @@ fn an_idle_server_holds_no_files_open() {
     });
     assert!(closed, "still open: {:?}", open_files(root.path()));
     // Another store in its place is another store, however soon.
-    let one = root.store("beta", &[memory("b1", "the beta marker", json!({}))]);
-    let other = root.store("gamma", &[memory("c1", "the gamma marker", json!({}))]);
+    let one = root.store("beta", &[titled("b1", "the beta marker")]);
+    let other = root.store("gamma", &[titled("c1", "the gamma marker")]);
     let marker = json!({ "query": "marker", "scope": "beta" });
     assert_eq!(ids(&query(&in_memory, &marker)), ["b1"]);
     std::fs::rename(other, one).unwrap();
@@ -499,7 +465,7 @@ fn an_idle_server_holds_no_files_open() {
 fn a_contextual_table_answers_the_same_on_disk_and_in_memory() {
     let root = Root::new();
     let mut random = Random(11);
-    let short = |number: usize| memory(&format!("m{number:05}"), &random.text(5), json!({}));
+    let short = |number: usize| titled(&format!("m{number:05}"), &random.text(5));
     bulk(&root, "alpha", &(0..SIZE).map(short).collect::<Vec<_>>());
     let index = ["index", "--all", "--encoder", "contextual"];
     searched(&root, |root| ack(root.path(), &index).ok());

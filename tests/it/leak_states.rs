@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::curation::{
     BYTES, Plan, SCOPES, STATUSES, StoredRow, fill, id, marker, own_project, own_tag, status_text,
 };
-use crate::support::Root;
+use crate::support::{Root, Sql, run_sql};
 
 /// The scope whose rows may share an id.
 const TWINS: usize = 1;
@@ -40,10 +40,7 @@ pub fn root(plan: &Plan) -> Root {
     let key = "id            TEXT PRIMARY KEY NOT NULL";
     let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
     assert_ne!(schema, ack_memory::internal::import::SCHEMA);
-    Connection::open(database)
-        .unwrap()
-        .execute_batch(&schema)
-        .unwrap();
+    run_sql(database, &schema);
     fill(&root, plan);
     root
 }
@@ -51,9 +48,7 @@ pub fn root(plan: &Plan) -> Root {
 pub fn connection(root: &Root, scope: usize) -> Connection {
     let path = root.scope_folder(SCOPES[scope]).join("memory.db");
     let connection = Connection::open(path).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = OFF")
-        .unwrap();
+    connection.sql("PRAGMA synchronous = OFF");
     connection.busy_timeout(Duration::from_secs(20)).unwrap();
     connection
 }
@@ -74,11 +69,8 @@ pub fn add_twins(
         twin.status = draws.below(STATUSES.len());
         let other = plan.memories.len();
         let mark = marker(other);
-        connection(root, TWINS)
-            .execute(
-                "INSERT INTO memories (id, title, narrative, status, project, concepts, type, session_id, reviewed_by) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                params![
+        connection(root, TWINS).sql_with("INSERT INTO memories (id, title, narrative, status, project, concepts, type, session_id, reviewed_by) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
                     id(number),
                     format!("Title {mark} certificate"),
                     format!("Narrative {mark}"),
@@ -88,9 +80,7 @@ pub fn add_twins(
                     format!("Kind_{mark}"),
                     format!("Agent_session_{mark}"),
                     format!("reviewer {mark}"),
-                ],
-            )
-            .unwrap();
+                ]);
         twin.session = None;
         held.push(StoredRow::of(&twin));
         plan.memories.push(twin);

@@ -50,7 +50,7 @@ use crate::curation::{
 use crate::entry_points::{TOKEN, http};
 use crate::leak_states::{RandomSource, add_twins, connection, of_id, root};
 use crate::mcp::{Server, command};
-use crate::support::{Process, Root, http_address};
+use crate::support::{Process, Root, Sql, http_address, read_text};
 
 /// Requests to services of this process in each state.
 const IN_PROCESS: usize = 240;
@@ -111,14 +111,8 @@ impl EntryPoints {
                 });
             }
         }
-        let mut plain = command(root.path());
-        plain.arg("-C").arg(project_folder(root.path(), 0));
-        let mut plain = Server::spawn(plain);
-        plain.initialize("2025-06-18");
-        let mut other_tools = command(root.path());
-        other_tools.args(["--surface", "siftcoder"]);
-        let mut other_tools = Server::spawn(other_tools);
-        other_tools.initialize("2025-06-18");
+        let plain = Server::within(root.path(), project_folder(root.path(), 0));
+        let other_tools = Server::with(root.path(), &["--surface", "siftcoder"]);
         let mut server = command(root.path());
         server
             .args(["--http", "127.0.0.1:0"])
@@ -259,10 +253,11 @@ impl EntryPoints {
             0 => {
                 let uri = format!("memory://scope/{scope}/memory/{some_id}");
                 let arguments = json!({ "scope": scope, "id": some_id });
+                let params = json!({ "uri": uri });
                 (
                     "resources",
                     "resources/read",
-                    json!({ "uri": uri }),
+                    params,
                     "get_memory",
                     arguments,
                 )
@@ -280,10 +275,11 @@ impl EntryPoints {
             1 => {
                 let uri = format!("memory://scope/{scope}");
                 let arguments = json!({ "scope": scope });
+                let params = json!({ "uri": uri });
                 (
                     "resources",
                     "resources/read",
-                    json!({ "uri": uri }),
+                    params,
                     "list_scopes",
                     arguments,
                 )
@@ -329,13 +325,8 @@ impl EntryPoints {
         let (entry_point, method, params, tool, arguments) = self.agents_request(plan, draws);
         let mut answer = self.plain.request(method, params);
         let seen = seen_by(plan, Some(0));
-        inspect(
-            &seen,
-            &self.root,
-            stored_rows,
-            &agents(tool, &arguments),
-            &mut answer,
-        );
+        let question = agents(tool, &arguments);
+        inspect(&seen, &self.root, stored_rows, &question, &mut answer);
         self.count(match entry_point {
             "prompts" => "prompts of a server",
             "resources" => "resources of a server",
@@ -353,13 +344,8 @@ impl EntryPoints {
         let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
         let mut answer = json!(answer.trim_start_matches("data:").trim());
         let seen = seen_by(plan, None);
-        inspect(
-            &seen,
-            &self.root,
-            stored_rows,
-            &agents(tool, &arguments),
-            &mut answer,
-        );
+        let question = agents(tool, &arguments);
+        inspect(&seen, &self.root, stored_rows, &question, &mut answer);
         self.count("HTTP");
     }
 
@@ -398,21 +384,21 @@ impl EntryPoints {
         let status = ["approved", "staging", "all"][draws.below(3)];
         let published = tempfile::tempdir().unwrap();
         let target = published.path().join("notes");
-        let (command_line, tool, arguments): (Vec<&str>, _, _) = match draws.below(9) {
-            0 => (
-                vec!["get", &some_id, "--include", "history"],
-                "get_memory",
-                json!({ "id": some_id }),
-            ),
-            1 => (vec!["scopes", "--json"], "list_scopes", json!({})),
+        let found = |words: &'static str| words.split(' ').collect::<Vec<_>>();
+        let (command_line, tool, arguments) = match draws.below(9) {
+            0 => {
+                let get = vec!["get", &some_id, "--include", "history"];
+                (get, "get_memory", json!({ "id": some_id }))
+            }
+            1 => (found("scopes --json"), "list_scopes", json!({})),
             2 => (
-                vec!["query", "certificate", "--long"],
+                found("query certificate --long"),
                 "query_memories",
                 json!({}),
             ),
-            3 => (vec!["review", "--list"], REVIEW, json!({})),
-            4 => (vec!["review", "--list", "--json"], REVIEW, json!({})),
-            5 => (vec!["context", "--json"], "get_context", json!({})),
+            3 => (found("review --list"), REVIEW, json!({})),
+            4 => (found("review --list --json"), REVIEW, json!({})),
+            5 => (found("context --json"), "get_context", json!({})),
             6 | 7 => {
                 let scope = SCOPES[draws.below(SCOPES.len())];
                 let target = target.to_str().unwrap();
@@ -426,11 +412,10 @@ impl EntryPoints {
                 ];
                 (publish, CHOSEN, json!({ "scope": scope }))
             }
-            _ => (
-                vec!["query", "certificate", "--status", status, "--json"],
-                "query_memories",
-                json!({ "status": status }),
-            ),
+            _ => {
+                let query = vec!["query", "certificate", "--status", status, "--json"];
+                (query, "query_memories", json!({ "status": status }))
+            }
         };
         let folder = project_folder(self.root.path(), 2);
         let mut command = binary();
@@ -473,13 +458,8 @@ impl EntryPoints {
         let mut answer = json!([outcome.out, outcome.err]);
         let seen = seen_by(plan, Some(scope));
         let arguments = json!({ "project_path": folder });
-        inspect(
-            &seen,
-            &self.root,
-            stored_rows,
-            &agents(CHOSEN, &arguments),
-            &mut answer,
-        );
+        let question = agents(CHOSEN, &arguments);
+        inspect(&seen, &self.root, stored_rows, &question, &mut answer);
         self.count("hooks");
     }
 }
@@ -522,7 +502,7 @@ fn texts_below(folder: &Path) -> Vec<String> {
         texts.push(entry.file_name().to_string_lossy().into_owned());
         match entry.file_type().unwrap().is_dir() {
             true => texts.extend(texts_below(&entry.path())),
-            false => texts.push(std::fs::read_to_string(entry.path()).unwrap()),
+            false => texts.push(read_text(entry.path())),
         }
     }
     texts
@@ -594,8 +574,7 @@ fn no_entry_point_shows_unapproved_memories() {
             let scope = plan.memories[*number].scope;
             let changed = params![status_text(*status, *number), id(*number)];
             connection(&entry_points.root, scope)
-                .execute("UPDATE memories SET status = ?1 WHERE id = ?2", changed)
-                .unwrap();
+                .sql_with("UPDATE memories SET status = ?1 WHERE id = ?2", changed);
             for same in of_id(*number, &twins) {
                 stored_rows[same].stored = STATUSES[*status].1;
             }
@@ -603,17 +582,14 @@ fn no_entry_point_shows_unapproved_memories() {
         for number in plan.rewritten.iter().filter(|number| **number < numbers) {
             let scope = plan.memories[*number].scope;
             let sql = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
-            connection(&entry_points.root, scope)
-                .execute(sql, [id(*number)])
-                .unwrap();
+            connection(&entry_points.root, scope).sql_with(sql, [id(*number)]);
             for same in of_id(*number, &twins) {
                 stored_rows[same].content += 1;
             }
         }
         let gone = draws.below(numbers);
         connection(&entry_points.root, plan.memories[gone].scope)
-            .execute("DELETE FROM memories WHERE id = ?1", [id(gone)])
-            .unwrap();
+            .sql_with("DELETE FROM memories WHERE id = ?1", [id(gone)]);
         for same in of_id(gone, &twins) {
             stored_rows[same].is_gone = true;
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack};
-use crate::support::{Root, memory};
+use crate::support::{Root, titled};
 
 const MANIFEST: &str = "visibility = \"shared\"\ntable = \"s3://acme-memory/platform\"\n\
     [remote]\nregion = \"eu-central-1\"\n";
@@ -13,8 +13,7 @@ const INSTALL: &str =
 
 /// A scope with a memory, and one in a bucket.
 fn root() -> Root {
-    let root = Root::new();
-    root.store("mine", &[memory("m-1", "The pool has 20", json!({}))]);
+    let root = Root::with("mine", &[titled("m-1", "The pool has 20")]);
     root.manifest("team", MANIFEST);
     root
 }
@@ -23,9 +22,8 @@ fn root() -> Root {
 #[track_caller]
 fn names_the_build(outcome: &Outcome) {
     let all = format!("{}{}", outcome.out, outcome.err);
-    assert!(all.contains(LACKS), "{all}");
-    assert!(!all.contains("correct"), "{all}");
-    assert!(!all.contains("cannot be used"), "{all}");
+    assert_contains!(all, LACKS);
+    assert_lacks!(all, "correct", "cannot be used");
 }
 
 #[test]
@@ -49,11 +47,11 @@ fn the_other_scopes_still_answer_in_the_light_build() {
     let root = root();
     let outcome = ack(root.path(), &["query", "pool"]);
     assert_eq!(outcome.code, Some(0));
-    assert!(outcome.out.contains("The pool has 20"), "{}", outcome.out);
+    assert_contains!(outcome.out, "The pool has 20");
     names_the_build(&outcome);
     let outcome = ack(root.path(), &["scopes"]);
     names_the_build(&outcome);
-    assert!(!outcome.out.contains("(private)"), "{}", outcome.out);
+    assert_lacks!(outcome.out, "(private)");
     let report = ack(root.path(), &["doctor", "--json"]);
     names_the_build(&report);
     let report: Value = serde_json::from_str(&report.out).unwrap();
@@ -73,11 +71,7 @@ fn the_light_build_says_how_to_publish_to_a_bucket() {
         let outcome = ack(root.path(), &words);
         assert_eq!(outcome.code, Some(2), "{}", outcome.err);
         let error = outcome.err;
-        assert!(
-            error.contains("the light build, which cannot publish"),
-            "{error}"
-        );
-        assert!(error.contains(INSTALL), "{error}");
-        assert!(error.contains("--to-folder DIR"), "{error}");
+        assert_contains!(error, "the light build, which cannot publish", INSTALL);
+        assert_contains!(error, "--to-folder DIR");
     }
 }

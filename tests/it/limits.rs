@@ -5,9 +5,8 @@ use ack_memory::{Config, Service};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
-use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, Sql, titled};
 
 /// The bound of these tests.
 const BOUND: usize = 16 << 20;
@@ -24,12 +23,7 @@ fn large() -> Root {
                 .map(|word| format!("w{row:03}x{word:03}"))
                 .collect();
             let (id, title) = (format!("{scope}-{row}"), format!("Memory {row} of {scope}"));
-            transaction
-                .execute(
-                    "INSERT INTO memories (id, title, narrative, status, created_at) VALUES (?1, ?2, ?3, 'approved', '2026-01-01T00:00:00Z')",
-                    params![id, title, words.join(" ")],
-                )
-                .unwrap();
+            transaction.sql_with("INSERT INTO memories (id, title, narrative, status, created_at) VALUES (?1, ?2, ?3, 'approved', '2026-01-01T00:00:00Z')", params![id, title, words.join(" ")]);
         }
         transaction.commit().unwrap();
     }
@@ -57,12 +51,8 @@ fn index_sizes(service: &Service) -> [usize; 3] {
 
 #[track_caller]
 fn ask(service: &Service, scope: Option<&str>, row: usize) {
-    let answer = call(
-        service,
-        "query_memories",
-        json!({ "query": format!("w{row:03}x007"), "scope": scope, "mode": "lexical" }),
-    )
-    .unwrap();
+    let answer = service
+        .find(json!({ "query": format!("w{row:03}x007"), "scope": scope, "mode": "lexical" }));
     let mut found: Vec<&str> = answer["results"]
         .as_array()
         .unwrap()
@@ -146,32 +136,20 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
 fn an_index_does_not_grow_with_repeated_changes() {
     let root = Root::new();
     let memories: Vec<_> = (0..100)
-        .map(|n| {
-            memory(
-                &format!("m{n}"),
-                &format!("The first title of {n}"),
-                json!({}),
-            )
-        })
+        .map(|n| titled(&format!("m{n}"), &format!("The first title of {n}")))
         .collect();
     let writer = bulk(&root, "busy", &memories);
     let service = bounded(&root);
     let mut sizes = Vec::new();
     for turn in 0..1_500 {
         let title = format!("Title number{turn} with words word{turn}a and word{turn}b");
-        let changed = writer.execute(
-            "UPDATE memories SET title = ?1 WHERE id = ?2",
-            params![title, format!("m{}", turn % 100)],
-        );
+        let sql = "UPDATE memories SET title = ?1 WHERE id = ?2";
+        let changed = writer.execute(sql, params![title, format!("m{}", turn % 100)]);
         assert_eq!(changed.unwrap(), 1);
-        let answer = call(
-            &service,
-            "query_memories",
-            json!({ "query": format!("number{turn}"), "mode": "lexical" }),
-        )
-        .unwrap();
+        let answer = service.find(json!({ "query": format!("number{turn}"), "mode": "lexical" }));
+        let shown = &answer["results"][0]["title"];
         assert_eq!(
-            answer["results"][0]["title"],
+            *shown,
             title.as_str(),
             "one row at a time, each found at once"
         );

@@ -5,36 +5,64 @@ use ack_api::source::Records;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ack_api::{NoteKind, QueryRequest, QueryResponse};
+use ack_api::{Note, NoteKind, QueryRequest, QueryResponse};
 use ack_memory::Service;
-use rusqlite::Connection;
 use serde_json::json;
 
-use crate::store_support::{Other, everything, get, has_note, hits, ids, unique_word, words};
-use crate::support::{Root, fingerprint, memory};
+use crate::store_support::{Other, everything, get, hits, ids, unique_word, words};
+use crate::support::{Root, fingerprint, memory, rejected, run_sql, titled};
 
 /// A store in this journal mode, and a service that has read it.
 fn read(mode: &str) -> (Root, PathBuf, Service) {
     let root = Root::new();
-    let path = root.store(
-        "one",
-        &[
-            memory("m1", "first marker", json!({})),
-            memory(
-                "m2",
-                "second marker",
-                json!({ "narrative": "several pages of its own ".repeat(800) }),
-            ),
-            memory("m3", "third marker", json!({ "status": "rejected" })),
-        ],
-    );
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch(&format!("PRAGMA journal_mode = {mode}"))
-        .unwrap();
+    let pages = json!({ "narrative": "several pages of its own ".repeat(800) });
+    let memories = [
+        titled("m1", "first marker"),
+        memory("m2", "second marker", pages),
+        rejected("m3", "third marker"),
+    ];
+    let path = root.store("one", &memories);
+    let pragma = format!("PRAGMA journal_mode = {mode}");
+    run_sql(&path, &pragma);
     let service = root.service();
     assert_eq!(query(&service).total, 2);
     (root, path, service)
+}
+
+/// Adds an approved memory, as another process.
+fn add(other: &mut Other, id: &str, title: &str) {
+    let values = format!("VALUES ('{id}', '{title}', 'approved')");
+    other.sql(&format!(
+        "INSERT INTO memories (id, title, status) {values}"
+    ));
+}
+
+/// Whether the notes say once that a store is locked, and which.
+#[track_caller]
+fn check_locked(notes: &[Note], times: usize) {
+    let locks = notes
+        .iter()
+        .filter(|note| note.kind == NoteKind::StoreLocked);
+    let scopes: Vec<_> = locks.map(|note| note.scope.as_deref()).collect();
+    assert_eq!(scopes, vec![Some("one"); times]);
+}
+
+/// Asks once, which may wait a little, and then again and by eight threads, which may not.
+fn without_delay<T>(others: Duration, ask: impl Fn() -> T + Sync) -> T {
+    let started = Instant::now();
+    ask();
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(2), "the first: {took:?}");
+    let started = Instant::now();
+    let answer = ask();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| drop(ask()));
+        }
+    });
+    let took = started.elapsed();
+    assert!(took < others, "nine others: {took:?}");
+    answer
 }
 
 fn query(service: &Service) -> QueryResponse {
@@ -51,28 +79,8 @@ fn sorted(answer: &QueryResponse) -> Vec<String> {
     ids
 }
 
-/// Asks once, which may wait a little, and then again and by eight threads, which may not.
 fn query_without_delay(service: &Service) -> QueryResponse {
-    let started = Instant::now();
-    query(service);
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "the first: {:?}",
-        started.elapsed()
-    );
-    let started = Instant::now();
-    let answer = query(service);
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| query(service));
-        }
-    });
-    assert!(
-        started.elapsed() < Duration::from_millis(1_500),
-        "nine others: {:?}",
-        started.elapsed()
-    );
-    answer
+    without_delay(Duration::from_millis(1_500), || query(service))
 }
 
 #[test]
@@ -86,39 +94,17 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
         let before = fingerprint(root.path());
         let answer = query_without_delay(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
-        assert!(
-            answer.results.iter().all(|hit| !hit.title.contains("torn")),
-            "{mode}"
-        );
-        let locks: Vec<_> = answer
-            .notes
-            .iter()
-            .filter(|note| note.kind == NoteKind::StoreLocked)
-            .collect();
-        assert_eq!(locks.len(), 1, "{mode}: {:?}", answer.notes);
-        assert_eq!(locks[0].scope.as_deref(), Some("one"));
-        assert_eq!(
-            get(&service, "m1")
-                .unwrap()
-                .notes
-                .iter()
-                .filter(|note| note.kind == NoteKind::StoreLocked)
-                .count(),
-            1
-        );
-        assert_eq!(
-            get(&service, "m3").unwrap_err().code(),
-            "memory_not_served",
-            "{mode}"
-        );
+        let mut results = answer.results.iter();
+        assert!(results.all(|hit| !hit.title.contains("torn")), "{mode}");
+        check_locked(&answer.notes, 1);
+        check_locked(&get(&service, "m1").unwrap().notes, 1);
+        let found = get(&service, "m3").unwrap_err().code();
+        assert_eq!(found, "memory_not_served", "{mode}");
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         other.sql("ROLLBACK");
         let answer = query(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
-        assert!(
-            !has_note(&answer, NoteKind::StoreLocked),
-            "{mode}: the lock is gone"
-        );
+        check_locked(&answer.notes, 0);
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
         assert_eq!(sorted(&query(&service)), ["m2"], "{mode}");
     }
@@ -134,29 +120,21 @@ fn uncommitted_pages_in_a_locked_store_are_not_served() {
             "PRAGMA journal_mode = {mode}; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;
              UPDATE memories SET title = 'torn ' || id, status = 'approved', narrative = hex(zeroblob(200000))"
         ));
-        assert!(
-            std::fs::metadata(&path).unwrap().len() > 400_000,
-            "the writer did not spill"
-        );
+        let spilled = std::fs::metadata(&path).unwrap().len();
+        assert!(spilled > 400_000, "the writer did not spill");
         for service in [&service, &root.service()] {
             let before = fingerprint(root.path());
             let answer = query_without_delay(service);
             assert_eq!(sorted(&answer), ["m2"], "{mode}");
-            assert!(
-                has_note(&answer, NoteKind::StoreLocked)
-                    && answer.results[0].title == "second marker",
-                "{mode}"
-            );
+            check_locked(&answer.notes, 1);
+            assert_eq!(answer.results[0].title, "second marker", "{mode}");
             assert_eq!(fingerprint(root.path()), before, "{mode}");
         }
         other.sql("COMMIT");
         let answer = query(&service);
-        assert_eq!(
-            sorted(&answer),
-            ["m1", "m2", "m3"],
-            "{mode}: committed, found at once: {answer:?}"
-        );
-        assert!(!has_note(&answer, NoteKind::StoreLocked));
+        // Committed, and found at once.
+        assert_eq!(sorted(&answer), ["m1", "m2", "m3"], "{mode}");
+        check_locked(&answer.notes, 0);
     }
 }
 
@@ -168,24 +146,9 @@ fn a_lock_with_unknown_commit_state_is_an_error_at_once() {
     other.sql("PRAGMA journal_mode = memory; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN EXCLUSIVE; UPDATE memories SET title = 'torn', narrative = hex(zeroblob(200000))");
     for service in [&read_before, &root.service()] {
         let refused = || service.query_memories(&words("marker")).unwrap_err();
-        let started = Instant::now();
-        assert_eq!(refused().code(), "store_locked");
-        assert!(
-            started.elapsed() < Duration::from_secs(2),
-            "the first: {:?}",
-            started.elapsed()
-        );
-        let started = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| assert_eq!(refused().code(), "store_locked"));
-            }
+        without_delay(Duration::from_secs(1), || {
+            assert_eq!(refused().code(), "store_locked");
         });
-        assert!(
-            started.elapsed() < Duration::from_millis(1_000),
-            "eight others: {:?}",
-            started.elapsed()
-        );
     }
     other.sql("ROLLBACK");
     assert_eq!(query(&read_before).total, 2);
@@ -200,23 +163,16 @@ fn commits_of_a_writer_that_keeps_its_lock_are_visible() {
             "PRAGMA journal_mode = {mode}; PRAGMA locking_mode = exclusive"
         ));
         for number in 0..3 {
-            other.sql(&format!(
-                "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
-            ));
+            let id = format!("n{number}");
+            add(&mut other, &id, "another marker");
             let answer = query_without_delay(&service);
-            assert!(
-                sorted(&answer).contains(&format!("n{number}")),
-                "{mode} {number}: {:?}",
-                ids(&answer)
-            );
-            assert!(has_note(&answer, NoteKind::StoreLocked), "{mode}");
+            assert!(sorted(&answer).contains(&id), "{mode} {answer:?}");
+            check_locked(&answer.notes, 1);
         }
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
         for service in [&service, &root.service()] {
-            assert!(
-                !sorted(&query_without_delay(service)).contains(&"m1".to_owned()),
-                "{mode}"
-            );
+            let found = sorted(&query_without_delay(service));
+            assert!(!found.contains(&"m1".to_owned()), "{mode}");
         }
     }
 }
@@ -230,9 +186,7 @@ fn many_threads_read_next_to_a_writer_with_an_exclusive_log() {
         let (_root, path, service) = read("wal");
         let mut other = Other::open(&path);
         other.sql(open);
-        other.sql(
-            "INSERT INTO memories (id, title, status) VALUES ('base', 'the first row', 'approved')",
-        );
+        add(&mut other, "base", "the first row");
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             let readers: Vec<_> = (0..6)
@@ -248,15 +202,11 @@ fn many_threads_read_next_to_a_writer_with_an_exclusive_log() {
                 })
                 .collect();
             for number in 0..60 {
-                let word = unique_word(number);
-                other.sql(&format!(
-                    "INSERT INTO memories (id, title, status) VALUES ('w{number}', '{word} found', 'approved')"
-                ));
+                let (id, word) = (format!("w{number}"), unique_word(number));
+                add(&mut other, &id, &format!("{word} found"));
                 let answer = service.query_memories(&words(&word)).unwrap();
-                assert!(
-                    ids(&answer).contains(&format!("w{number}")),
-                    "{open}: committed and not found: {number}"
-                );
+                // What is committed is found.
+                assert!(ids(&answer).contains(&id), "{open}: {number}");
             }
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             for reader in readers {
@@ -270,9 +220,7 @@ fn many_threads_read_next_to_a_writer_with_an_exclusive_log() {
 fn scanning_a_store_does_not_delay_a_checkpoint() {
     let (_root, path, service) = read("wal");
     let mut other = Other::open(&path);
-    other.sql(
-        "INSERT INTO memories (id, title, status) VALUES ('m4', 'a marker in the log', 'approved')",
-    );
+    add(&mut other, "m4", "a marker in the log");
     let log = path.with_extension("db-wal");
     let scopes = service.registry.discover().scopes;
     let mut rows = 0;
@@ -287,20 +235,13 @@ fn scanning_a_store_does_not_delay_a_checkpoint() {
                 ));
                 assert!(std::fs::metadata(&log).unwrap().len() > 0);
                 other.sql("PRAGMA wal_checkpoint(TRUNCATE)");
-                assert_eq!(
-                    std::fs::metadata(&log).unwrap().len(),
-                    0,
-                    "the checkpoint was held back"
-                );
+                let shown = std::fs::metadata(&log).unwrap().len();
+                assert_eq!(shown, 0, "the checkpoint was held back");
                 Ok(())
             })
         })
         .unwrap();
     assert_eq!(rows, 4, "one state, that of the beginning");
-    let found = hits(&service, &QueryRequest { ..everything() });
-    assert_eq!(
-        found.len(),
-        3 + 4,
-        "what came meanwhile is found afterwards"
-    );
+    let found = hits(&service, &everything()).len();
+    assert_eq!(found, 3 + 4, "what came meanwhile is found afterwards");
 }

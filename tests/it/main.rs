@@ -5,6 +5,7 @@
     reason = "tests start the real binary and read where outside sets lie"
 )]
 
+#[macro_use]
 mod support;
 
 mod agents;

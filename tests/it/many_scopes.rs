@@ -3,17 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ack_api::text;
-use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
+use ack_api::{ListScopesRequest, text};
 use ack_memory::Service;
 use rusqlite::Connection;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::support::{Root, insert, memory};
+use crate::support::{Ask, Root, insert, result_ids, titled, write_file};
 
 /// Longer than a file must be unchanged before its metadata is relied on.
 const SETTLED: Duration = Duration::from_millis(4_200);
@@ -32,24 +31,22 @@ fn many(scopes: usize) -> Root {
 }
 
 fn two(number: usize) -> [Value; 2] {
+    let payout = "The payout job retries a locked database";
+    let invoices = "Invoices are rounded half to even";
     [
-        memory(
-            &format!("a{number}"),
-            "The payout job retries a locked database",
-            json!({}),
-        ),
-        memory(
-            &format!("b{number}"),
-            "Invoices are rounded half to even",
-            json!({}),
-        ),
+        titled(&format!("a{number}"), payout),
+        titled(&format!("b{number}"), invoices),
     ]
+}
+
+fn insert_into(path: &Path, id: &str, title: &str) {
+    insert(&Connection::open(path).unwrap(), &[titled(id, title)]);
 }
 
 /// By the estimate that limits answers; for a short answer, which is mostly cursor, at three bytes
 /// per token, which is still more than tokenizers count.
-fn tokens(answer: &impl Serialize) -> usize {
-    let json = serde_json::to_string(answer).unwrap();
+fn tokens(answer: &Value) -> usize {
+    let json = answer.to_string();
     if json.len() < 600 {
         json.len() / 3
     } else {
@@ -58,13 +55,17 @@ fn tokens(answer: &impl Serialize) -> usize {
 }
 
 fn ids(service: &Service, query: &str) -> Vec<String> {
-    let answer = service
-        .query_memories(&QueryRequest {
-            query: Some(query.to_owned()),
-            ..QueryRequest::default()
-        })
-        .unwrap();
-    answer.results.into_iter().map(|hit| hit.id).collect()
+    result_ids(&service.find(json!({ "query": query })))
+}
+
+/// A page of the list of scopes. Agents cannot name its size.
+fn page_of_scopes(service: &Service, max_tokens: usize, cursor: Option<String>) -> Value {
+    let request = ListScopesRequest {
+        max_tokens: i64::try_from(max_tokens).ok(),
+        cursor,
+        ..ListScopesRequest::default()
+    };
+    json!(service.list_scopes(&request).unwrap())
 }
 
 #[test]
@@ -73,96 +74,63 @@ fn answers_stay_within_their_limit_with_many_scopes() {
     for broken in 0..40 {
         let folder = root.scope_folder(&format!("broken{broken:02}"));
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("memory.db"), "no database at all").unwrap();
+        write_file(folder.join("memory.db"), "no database at all");
     }
     let service = root.service();
     for bound in [200, 800, 4_000] {
-        let bound_of = |answer: usize, what: &str| {
-            assert!(answer <= bound, "{what}: {answer} of {bound} tokens")
+        let answer = service.find(json!({ "query": "payout database", "max_tokens": bound }));
+        assert!(!result_ids(&answer).is_empty());
+        let cost = tokens(&answer);
+        assert!(cost <= bound, "query_memories: {cost} of {bound} tokens");
+        let searched = &answer["searched"];
+        let counted = |list: &str, more: &str| {
+            let listed = searched[list].as_array().map_or(0, Vec::len) as u64;
+            listed + searched[more].as_u64().unwrap_or(0)
         };
-        let max_tokens = i64::try_from(bound).ok();
-        let query = QueryRequest {
-            query: Some("payout database".to_owned()),
-            max_tokens,
-            ..QueryRequest::default()
-        };
-        let answer = service.query_memories(&query).unwrap();
-        assert!(!answer.results.is_empty());
-        bound_of(
-            tokens(&answer),
-            &format!("query_memories {}", json!(answer)),
-        );
-        let listed = answer.searched.scopes.len() as u64 + answer.searched.more_scopes;
-        assert_eq!(listed, 300, "every scope that was searched is counted");
-        let skipped = answer.searched.skipped.len() as u64 + answer.searched.more_skipped;
-        assert_eq!(skipped, 40, "and every one that was not");
-        let context = ContextRequest {
-            max_tokens,
-            ..ContextRequest::default()
-        };
-        bound_of(
-            tokens(&service.get_context(&context).unwrap()),
-            "get_context",
-        );
-        let scopes = ListScopesRequest {
-            max_tokens,
-            ..ListScopesRequest::default()
-        };
-        let answer = service.list_scopes(&scopes).unwrap();
-        assert_eq!(answer.total, Some(340));
+        let found = counted("scopes", "more_scopes");
+        assert_eq!(found, 300, "every scope that was searched");
+        let found = counted("skipped", "more_skipped");
+        assert_eq!(found, 40, "and every one that was not");
+        let cost = tokens(&service.brief(json!({ "max_tokens": bound })));
+        assert!(cost <= bound, "get_context: {cost} of {bound} tokens");
+        let answer = page_of_scopes(&service, bound, None);
+        assert_eq!(answer["total"], 340);
         // The first scope of a page is there whatever its size.
-        bound_of(
-            tokens(&answer).min(if answer.scopes.len() == 1 {
-                bound
-            } else {
-                usize::MAX
-            }),
-            "list_scopes",
+        let cost = tokens(&answer);
+        let is_alone = answer["scopes"].as_array().unwrap().len() == 1;
+        assert!(
+            cost <= bound || is_alone,
+            "list_scopes: {cost} of {bound} tokens"
         );
     }
-    let missing = GetRequest {
-        id: Some("nothing".to_owned()),
-        ..GetRequest::default()
-    };
-    let error = service.get_memory(&missing).unwrap_err();
-    assert!(
-        serde_json::to_string(&error.body()).unwrap().len() < 2_000,
-        "{error}"
-    );
+    let error = service.refused("get_memory", json!({ "id": "nothing" }));
+    assert!(json!(error).to_string().len() < 2_000, "{error:?}");
 }
 
 #[test]
 fn the_list_of_scopes_has_pages_that_lose_nothing() {
     let root = many(120);
     let service = root.service();
-    let mut request = ListScopesRequest {
-        max_tokens: Some(1_000),
-        ..ListScopesRequest::default()
-    };
     let mut names = Vec::new();
     let mut pages = 0;
+    let mut cursor = None;
     loop {
-        let page = service.list_scopes(&request).unwrap();
+        let page = page_of_scopes(&service, 1_000, cursor);
         pages += 1;
-        names.extend(page.scopes.iter().map(|scope| scope.name.clone()));
-        assert!(
-            page.scopes
-                .iter()
-                .all(|scope| scope.memory_count == Some(2))
-        );
-        let Some(cursor) = page.next_cursor else {
+        for scope in page["scopes"].as_array().unwrap() {
+            assert_eq!(scope["memory_count"], 2);
+            names.push(scope["name"].as_str().unwrap().to_owned());
+        }
+        cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
             break;
-        };
-        request.cursor = Some(cursor);
+        }
     }
     let expected: Vec<String> = (0..120).map(|number| format!("s{number:04}")).collect();
     assert_eq!(names, expected);
     assert!(pages > 3, "{pages} pages");
-    request.cursor = Some("no cursor".to_owned());
-    assert_eq!(
-        service.list_scopes(&request).unwrap_err().code(),
-        "invalid_cursor"
-    );
+    let error = service.refused("list_scopes", json!({ "cursor": "no cursor" }));
+    assert_eq!(error.code, "invalid_cursor");
 }
 
 /// The metadata of a store that was unchanged for a while is relied on; every kind of change must
@@ -170,30 +138,15 @@ fn the_list_of_scopes_has_pages_that_lose_nothing() {
 #[test]
 fn a_changed_store_is_noticed_by_the_next_query() {
     let root = Root::new();
-    let plain = root.store(
-        "plain",
-        &[memory("p1", "Payout jobs retry twice", json!({}))],
-    );
-    let log = root.store(
-        "log",
-        &[memory("w1", "Payout logs rotate at midnight", json!({}))],
-    );
+    let plain = root.store("plain", &[titled("p1", "Payout jobs retry twice")]);
+    let log = root.store("log", &[titled("w1", "Payout logs rotate at midnight")]);
     let writer = Connection::open(&log).unwrap();
     writer.pragma_update(None, "journal_mode", "wal").unwrap();
-    insert(&writer, &[memory("w2", "A second payout", json!({}))]);
-    let replaced = root.store(
-        "replaced",
-        &[memory("r1", "Payout tables were replaced", json!({}))],
-    );
+    insert(&writer, &[titled("w2", "A second payout")]);
+    let replaced = root.store("replaced", &[titled("r1", "Payout tables were replaced")]);
     let elsewhere = [
-        root.store(
-            "z-first",
-            &[memory("l1", "Payout links are signed", json!({}))],
-        ),
-        root.store(
-            "z-second",
-            &[memory("l2", "Invoices link to a payout", json!({}))],
-        ),
+        root.store("z-first", &[titled("l1", "Payout links are signed")]),
+        root.store("z-second", &[titled("l2", "Invoices link to a payout")]),
     ];
     let link = root.scope_folder("linked").join("memory.db");
     fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -205,85 +158,52 @@ fn a_changed_store_is_noticed_by_the_next_query() {
     // The first look after that is remembered, the second one relies on it.
     for _ in 0..3 {
         let found: BTreeSet<String> = ids(&service, "payout").into_iter().collect();
-        assert!(
-            found.contains("p1") && found.contains("w2") && found.contains("r1"),
-            "{found:?}"
-        );
+        for id in ["p1", "w2", "r1"] {
+            assert!(found.contains(id), "{found:?}");
+        }
     }
-    let write = |path: &std::path::Path, id: &str| {
-        let connection = Connection::open(path).unwrap();
-        insert(
-            &connection,
-            &[memory(
-                id,
-                &format!("A payout that came later in {id}"),
-                json!({}),
-            )],
-        );
+    let write = |path: &Path, id: &str| {
+        insert_into(path, id, &format!("A payout that came later in {id}"));
     };
+    let finds = |query: &str, id: &str| ids(&service, query).contains(&id.to_owned());
     write(&plain, "p2");
-    assert!(
-        ids(&service, "payout came later").contains(&"p2".to_owned()),
-        "a commit"
-    );
-    insert(
-        &writer,
-        &[memory(
-            "w3",
-            "A payout that came later into a log",
-            json!({}),
-        )],
-    );
-    assert!(
-        ids(&service, "payout came later").contains(&"w3".to_owned()),
-        "a commit into a log"
-    );
+    assert!(finds("payout came later", "p2"), "a commit");
+    let later = titled("w3", "A payout that came later into a log");
+    insert(&writer, &[later]);
+    assert!(finds("payout came later", "w3"), "a commit into a log");
     let copy = replaced.with_extension("new");
     fs::copy(&plain, &copy).unwrap();
     write(&copy, "r2");
     fs::rename(&copy, &replaced).unwrap();
-    let found = ids(&service, "payout came later");
     assert!(
-        found.contains(&"r2".to_owned()) && !ids(&service, "payout").contains(&"r1".to_owned()),
+        finds("payout came later", "r2") && !finds("payout", "r1"),
         "a replaced file"
     );
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&elsewhere[1], &link).unwrap();
-    let linked = QueryRequest {
-        scope: Some("linked".to_owned()),
-        ..QueryRequest::default()
-    };
-    assert_eq!(
-        service.query_memories(&linked).unwrap().results[0].id,
-        "l2",
-        "a link with another target"
-    );
+    let linked = service.find(json!({ "scope": "linked" }));
+    assert_eq!(result_ids(&linked)[0], "l2", "a link with another target");
     fs::copy(&plain, empty.join("memory.db")).unwrap();
-    let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
-    let count = |name: &str| {
-        listed
-            .scopes
-            .iter()
-            .find(|scope| scope.name == name)
-            .and_then(|scope| scope.memory_count)
-    };
-    assert_eq!(
-        count("empty"),
-        Some(2),
-        "a database in a folder that had none"
-    );
+    let listed = service.scopes(json!({ "scope": "empty" }));
+    // A database in a folder that had none.
+    assert_eq!(listed["scopes"][0]["memory_count"], 2);
 }
 
 /// Folders are not listed again while nothing was added to them.
 #[test]
 fn added_and_removed_scopes_and_manifests_are_noticed() {
-    let root = Root::new();
-    root.store("one", &[memory("a", "The payout job", json!({}))]);
+    let root = Root::with("one", &[titled("a", "The payout job")]);
     let service = root.service();
     let names = || {
-        let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
-        let described = |scope: ack_api::ScopeInfo| (scope.name, scope.description);
-        listed.scopes.into_iter().map(described).collect::<Vec<_>>()
+        let listed = service.scopes(json!({}))["scopes"].clone();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let named = |scope: &Value| (text(&scope["name"]).unwrap(), text(&scope["description"]));
+        listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(named)
+            .collect::<Vec<_>>()
     };
     let one = |description: Option<&str>| ("one".to_owned(), description.map(str::to_owned));
     sleep(SETTLED);
@@ -298,7 +218,7 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
     }
     root.manifest("one", "description = \"another\"");
     assert_eq!(names(), [one(Some("another"))]);
-    root.store("two", &[memory("b", "The invoice job", json!({}))]);
+    root.store("two", &[titled("b", "The invoice job")]);
     assert_eq!(names().len(), 2);
     fs::remove_dir_all(root.scope_folder("one")).unwrap();
     assert_eq!(names(), [("two".to_owned(), None)]);
@@ -310,7 +230,7 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
 #[test]
 fn changes_without_a_watch_event_are_noticed() {
     let root = Root::new();
-    let one = |id: &str| memory(id, &format!("The payout of {id}"), json!({}));
+    let one = |id: &str| titled(id, &format!("The payout of {id}"));
     let shared = root.store("shared", &[one("s1")]);
     let twice = root.store("twice", &[one("h1")]);
     let other_name = root.path().join("twice-elsewhere.db");
@@ -326,7 +246,7 @@ fn changes_without_a_watch_event_are_noticed() {
     let link = root.path().join("scopes/link");
     std::os::unix::fs::symlink(root.path().join("kept/a"), &link).unwrap();
     let manifest = outside.path().join("scope.toml");
-    fs::write(&manifest, "description = \"one\"").unwrap();
+    write_file(&manifest, "description = \"one\"");
     std::os::unix::fs::symlink(&manifest, root.scope_folder("shared").join("scope.toml")).unwrap();
     let service = root.service();
     let all = || ids(&service, "payout").into_iter().collect::<BTreeSet<_>>();
@@ -336,9 +256,7 @@ fn changes_without_a_watch_event_are_noticed() {
         assert_eq!(all(), expected, "asked again");
     };
     seen(&["s1", "h1", "l-a"]);
-    let write = |path: &std::path::Path, id: &str| {
-        insert(&Connection::open(path).unwrap(), &[one(id)]);
-    };
+    let write = |path: &Path, id: &str| insert_into(path, id, &format!("The payout of {id}"));
     write(&other_name, "h2");
     seen(&["s1", "h1", "h2", "l-a"]);
     write(&shared, "s2");
@@ -349,16 +267,12 @@ fn changes_without_a_watch_event_are_noticed() {
     std::os::unix::fs::symlink(root.path().join("kept/b"), &link).unwrap();
     seen(&["s1", "s2", "h1", "h2", "l-b"]);
     let described = || {
-        let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
-        let scope = listed
-            .scopes
-            .into_iter()
-            .find(|scope| scope.name == "shared");
-        scope.unwrap().description
+        let listed = service.scopes(json!({ "scope": "shared" }));
+        listed["scopes"][0]["description"].clone()
     };
-    assert_eq!(described().as_deref(), Some("one"));
-    fs::write(&manifest, "description = \"another one\"").unwrap();
-    assert_eq!(described().as_deref(), Some("another one"));
+    assert_eq!(described(), "one");
+    write_file(&manifest, "description = \"another one\"");
+    assert_eq!(described(), "another one");
     // Another folder replaces all of them.
     let scopes = root.path().join("scopes");
     fs::rename(&scopes, root.path().join("old")).unwrap();
@@ -367,12 +281,7 @@ fn changes_without_a_watch_event_are_noticed() {
     // A decision, and a rejection in the store itself.
     write(&root.scope_folder("shared").join("memory.db"), "n2");
     seen(&["n1", "n2"]);
-    crate::decisions::decide(
-        &root.scope_folder("shared"),
-        "memory.db",
-        "n1",
-        "reject",
-        json!({}),
-    );
+    let scope = root.scope_folder("shared");
+    crate::decisions::decide(&scope, "memory.db", "n1", "reject", json!({}));
     seen(&["n2"]);
 }

@@ -16,10 +16,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use ack_api::ErrorBody;
-use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, titled, write_file};
 
 /// How long a test waits for an answer that should come immediately.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -79,9 +78,21 @@ impl Server {
 
     /// A server after the handshake (for protocol versions that have one).
     pub fn initialized(root: &Path) -> Self {
-        let mut server = Self::start(root);
+        Self::with(root, &[])
+    }
+
+    /// As [`Server::initialized`], with more flags.
+    pub fn with(root: &Path, flags: &[&str]) -> Self {
+        let mut command = command(root);
+        command.args(flags);
+        let mut server = Self::spawn(command);
         server.initialize("2025-06-18");
         server
+    }
+
+    /// As [`Server::initialized`], in the folder of a project.
+    pub fn within(root: &Path, project: impl AsRef<Path>) -> Self {
+        Self::with(root, &["-C", project.as_ref().to_str().unwrap()])
     }
 
     /// A server that is spoken to in the version without a handshake.
@@ -183,10 +194,8 @@ impl Server {
 
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.request(
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        );
+        let asked = json!({ "name": tool, "arguments": arguments });
+        let answer = self.request("tools/call", asked);
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].clone()
     }
@@ -252,30 +261,16 @@ impl Drop for Server {
 
 /// A store of many memories, made fast.
 fn large(root: &Root, scope: &str, rows: usize) {
-    let path = root.scope_folder(scope).join("memory.db");
-    let mut connection = Connection::open(path).unwrap();
-    connection
-        .execute_batch(ack_memory::internal::import::SCHEMA)
-        .unwrap();
-    let transaction = connection.transaction().unwrap();
-    {
-        let mut insert = transaction
-            .prepare("INSERT INTO memories (id, title, narrative, concepts, status, created_at) VALUES (?1, ?2, ?3, '[\"load\"]', 'approved', '2026-01-01T00:00:00Z')")
-            .unwrap();
-        for row in 0..rows {
-            let words: Vec<String> = (0..60)
-                .map(|word| format!("word{}", (row * 7 + word * 13) % 5_000))
-                .collect();
-            insert
-                .execute(params![
-                    format!("load-{row}"),
-                    format!("Memory {row} about lock{}", row % 97),
-                    words.join(" ")
-                ])
-                .unwrap();
-        }
-    }
-    transaction.commit().unwrap();
+    let memories: Vec<Value> = (0..rows)
+        .map(|row| {
+            let words = (0..60).map(|word| format!("word{}", (row * 7 + word * 13) % 5_000));
+            let rest =
+                json!({ "narrative": words.collect::<Vec<_>>().join(" "), "concepts": ["load"] });
+            let title = format!("Memory {row} about lock{}", row % 97);
+            memory(&format!("load-{row}"), &title, rest)
+        })
+        .collect();
+    crate::query::bulk(root, scope, &memories);
 }
 
 fn filters() -> insta::Settings {
@@ -289,30 +284,21 @@ fn filters() -> insta::Settings {
 fn the_four_tools_are_listed_small_flat_and_read_only() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let id = server.send("tools/list", json!({}));
-    let answer = server.answer(id);
+    let answer = server.request("tools/list", json!({}));
     let bytes = answer.to_string().len();
     let tools = answer["result"]["tools"].as_array().unwrap().clone();
-    let names: Vec<&str> = tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        ["get_context", "get_memory", "list_scopes", "query_memories"]
-    );
+    let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ack_memory::internal::TOOLS);
     for tool in &tools {
         let name = &tool["name"];
         let input = tool["inputSchema"].as_object().unwrap();
         assert_eq!(input["type"], "object", "{name}");
         assert_eq!(input["additionalProperties"], false, "{name}");
-        for combined in ["anyOf", "oneOf", "allOf", "$ref", "$defs"] {
-            assert!(
-                !input.contains_key(combined),
-                "{name} has {combined} at the root"
-            );
-        }
+        let combined = ["anyOf", "oneOf", "allOf", "$ref", "$defs"];
+        assert!(
+            !combined.iter().any(|key| input.contains_key(*key)),
+            "{name}: {input:?}"
+        );
         for (argument, schema) in input["properties"].as_object().unwrap() {
             assert!(schema["type"].is_string(), "{name}.{argument}: {schema}");
             assert!(
@@ -330,13 +316,8 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         let search = name == "query_memories";
         // Claude Code shows its model this schema from the start; Codex shows the fields of a
         // result.
-        assert_eq!(
-            tool.get("_meta"),
-            search
-                .then(|| json!({ "anthropic/alwaysLoad": true }))
-                .as_ref(),
-            "{name}"
-        );
+        let meta = search.then(|| json!({ "anthropic/alwaysLoad": true }));
+        assert_eq!(tool.get("_meta"), meta.as_ref(), "{name}");
         let fields = &tool["outputSchema"]["properties"]["results"]["items"]["properties"];
         assert_eq!(fields.get("title").is_some(), search, "{name}");
         assert!(tool["description"].as_str().unwrap().len() < 2_000);
@@ -369,51 +350,36 @@ fn the_instructions_are_those_of_the_configuration() {
     };
     let root = Root::new();
     let staged = json!({ "status": "staging" });
-    root.store(
-        "diary",
-        &[
-            memory("a", "Anything", staged.clone()),
-            memory("b", "Else", staged),
-        ],
-    );
+    let memories = [
+        memory("a", "Anything", staged.clone()),
+        memory("b", "Else", staged),
+    ];
+    root.store("diary", &memories);
     let text = hello(&root);
-    assert!(
-        text.starts_with("No memory is approved yet: 2 wait"),
-        "{text}"
-    );
+    let said = "No memory is approved yet: 2 wait";
+    assert!(text.starts_with(said), "{text}");
     root.manifest("diary", "unreviewed = \"approved\"");
-    root.store("two", &[memory("c", "Approved", json!({}))]);
+    root.store("two", &[titled("c", "Approved")]);
     let text = hello(&root);
-    assert!(
-        text.contains("learned, not individually reviewed."),
-        "{text}"
-    );
-    root.manifest(
-        "diary",
-        "visibility = \"private\"\nunreviewed = \"approved\"",
-    );
+    assert_contains!(text, "learned, not individually reviewed.");
+    let settings = "visibility = \"private\"\nunreviewed = \"approved\"";
+    root.manifest("diary", settings);
     let text = hello(&root);
-    assert!(text.contains("learned, reviewed by people."), "{text}");
-    assert!(
-        !text.contains("diary"),
-        "a private scope that is not current is not named: {text}"
-    );
+    assert_contains!(text, "learned, reviewed by people.");
+    assert_lacks!(text, "diary"; "a private scope that is not current is not named");
     // A store that cannot be read delays no handshake.
-    std::fs::write(
+    write_file(
         root.scope_folder("broken").join("memory.db"),
         vec![0xA5; 4096],
-    )
-    .unwrap();
+    );
     assert!(hello(&root).starts_with("Search with query_memories"));
     // A server that is pinned to a scope that does not exist searches nothing.
     let mut pinned = command(root.path());
     pinned.args(["--pin", "gone"]);
     let hello = Server::spawn(pinned).initialize("2025-11-25");
     let text = hello["instructions"].as_str().unwrap();
-    assert!(
-        text.contains("the scope gone, which does not exist") && !text.contains("Every shared"),
-        "{text}"
-    );
+    assert_contains!(text, "the scope gone, which does not exist");
+    assert_lacks!(text, "Every shared");
 }
 
 #[test]
@@ -421,53 +387,25 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let mut transcript = String::new();
+    let query = |arguments: Value, code: &'static str| ("query_memories", arguments, code);
+    let invalid = "invalid_argument";
     for (tool, arguments, code) in [
-        (
-            "query_memories",
-            json!({ "querry": "deadlock" }),
-            "unknown_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "query": true }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "query": "x", "limit": 51 }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "query": "x", "limit": "many" }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "query": "x", "status": "aproved" }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "query": "x", "status": "rejected" }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
-            json!({ "since": "2026-02-30" }),
-            "invalid_argument",
-        ),
-        (
-            "query_memories",
+        query(json!({ "querry": "deadlock" }), "unknown_argument"),
+        query(json!({ "query": true }), invalid),
+        query(json!({ "query": "x", "limit": 51 }), invalid),
+        query(json!({ "query": "x", "limit": "many" }), invalid),
+        query(json!({ "query": "x", "status": "aproved" }), invalid),
+        query(json!({ "query": "x", "status": "rejected" }), invalid),
+        query(json!({ "since": "2026-02-30" }), invalid),
+        query(
             json!({ "query": "x", "scope": "ledgr-api" }),
             "scope_not_found",
         ),
-        (
-            "query_memories",
+        query(
             json!({ "query": "x", "cursor": "nonsense" }),
             "invalid_cursor",
         ),
-        ("get_memory", json!({}), "invalid_argument"),
+        ("get_memory", json!({}), invalid),
         (
             "get_memory",
             json!({ "id": "ack_a41f0c_2025-11-24_01" }),
@@ -476,25 +414,19 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
         (
             "get_memory",
             json!({ "id": "x", "include": ["everything"] }),
-            "invalid_argument",
+            invalid,
         ),
         (
             "list_scopes",
             json!({ "scope": "../platform" }),
             "scope_not_found",
         ),
-        (
-            "get_context",
-            json!({ "max_memories": 51 }),
-            "invalid_argument",
-        ),
+        ("get_context", json!({ "max_memories": 51 }), invalid),
     ] {
         let body = server.fail(tool, arguments.clone());
         assert_eq!(body.code, code, "{tool} {arguments}: {body:?}");
-        transcript += &format!(
-            "{tool} {arguments}\n{}\n\n",
-            serde_json::to_string_pretty(&body).unwrap()
-        );
+        let body = serde_json::to_string_pretty(&body).unwrap();
+        transcript += &format!("{tool} {arguments}\n{body}\n\n");
     }
     filters().bind(|| insta::assert_snapshot!("errors", transcript));
 }
@@ -503,29 +435,25 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
 fn an_unknown_tool_or_method_is_a_protocol_error() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
-    let answer = server.request(
-        "tools/call",
-        json!({ "name": "query_memory", "arguments": {} }),
-    );
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("did you mean `query_memories`"),
-        "{message}"
-    );
-    let answer = server.request("no/such/method", json!({}));
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let mut error = |method: &str, params: Value| {
+        let answer = server.request(method, params);
+        assert!(answer.get("error").is_some(), "{answer}");
+        answer["error"].clone()
+    };
+    let asked = json!({ "name": "query_memory", "arguments": {} });
+    let misspelt = error("tools/call", asked);
+    assert_eq!(misspelt["code"], -32602, "{misspelt}");
+    assert_contains!(misspelt["message"], "did you mean `query_memories`");
+    assert_eq!(error("no/such/method", json!({}))["code"], -32601);
     // A long name is quoted in part, like that of a tool.
-    let answer = server.request(&"m".repeat(3_000), json!({}));
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.chars().count() <= 80, "{message}");
-    let answer = server.request("tools/call", json!({ "arguments": {} }));
-    assert!(answer.get("error").is_some(), "{answer}");
-    let answer = server.request(
-        "tools/call",
-        json!({ "name": "list_scopes", "arguments": ["scope"] }),
+    let long = error(&"m".repeat(3_000), json!({}));
+    assert!(
+        long["message"].as_str().unwrap().chars().count() <= 80,
+        "{long}"
     );
-    assert!(answer.get("error").is_some(), "{answer}");
+    error("tools/call", json!({ "arguments": {} }));
+    let asked = json!({ "name": "list_scopes", "arguments": ["scope"] });
+    error("tools/call", asked);
     server.ping();
 }
 
@@ -535,12 +463,7 @@ fn a_root_without_scopes_says_how_to_start() {
     let mut server = Server::initialized(&root.path().join("nothing"));
     let body = server.fail("query_memories", json!({ "query": "x" }));
     assert_eq!(body.code, "no_scopes");
-    assert!(
-        body.message
-            .contains("nothing` (flag --root) does not exist"),
-        "{}",
-        body.message
-    );
+    assert_contains!(body.message, "nothing` (flag --root) does not exist");
     // The model is not given a command that writes.
     let hint = body.hint.unwrap();
     assert!(
@@ -548,10 +471,7 @@ fn a_root_without_scopes_says_how_to_start() {
         "{hint}"
     );
     let answer = server.call("list_scopes", json!({}));
-    assert!(
-        !answer.to_string().contains("ack-memory import"),
-        "{answer}"
-    );
+    assert_lacks!(answer.to_string(), "ack-memory import");
     assert!(
         !root.path().join("nothing").exists(),
         "the server made its root"

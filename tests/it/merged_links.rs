@@ -4,39 +4,32 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::curate::decide;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{
+    Ask, Root, Sql, fingerprint, memory, read_text, run_sql, titled, unreviewed, write_file,
+};
 
 /// `kept` and its duplicate `dup`, with links to and from both.
 fn root(status: &str) -> Root {
     let root = Root::new().let_agents_review();
-    let path = root.store(
-        "own",
-        &[
-            memory("kept", "Back off with jitter", json!({})),
-            memory("dup", "Back off and jitter", json!({ "status": status })),
-            memory("cause", "The queue was full at noon", json!({})),
-            memory("after", "Alert on the length of the queue", json!({})),
-            memory("contrary", "Back off without jitter", json!({})),
-            memory(
-                "waits",
-                "Jitter breaks the tests",
-                json!({ "status": "staging" }),
-            ),
-            memory("old", "Try again at once", json!({})),
-        ],
-    );
-    Connection::open(path)
-        .unwrap()
-        .execute_batch(
-            "INSERT INTO memory_links (from_id, to_id, kind) VALUES
+    let memories = [
+        titled("kept", "Back off with jitter"),
+        memory("dup", "Back off and jitter", json!({ "status": status })),
+        titled("cause", "The queue was full at noon"),
+        titled("after", "Alert on the length of the queue"),
+        titled("contrary", "Back off without jitter"),
+        unreviewed("waits", "Jitter breaks the tests"),
+        titled("old", "Try again at once"),
+    ];
+    let path = root.store("own", &memories);
+    run_sql(
+        path,
+        "INSERT INTO memory_links (from_id, to_id, kind) VALUES
              ('after', 'dup', 'derived_from'), ('dup', 'cause', 'prompted_by'),
              ('contrary', 'dup', 'contradicts'), ('waits', 'dup', 'related'),
              ('dup', 'kept', 'related'), ('cause', 'kept', 'related'),
              ('dup', 'cause', 'related'), ('dup', 'old', 'supersedes')",
-        )
-        .unwrap();
+    );
     root
 }
 
@@ -46,7 +39,7 @@ fn links(root: &Root, id: &str, more: Value) -> Vec<String> {
     for (key, value) in more.as_object().unwrap() {
         arguments[key] = value.clone();
     }
-    let answer = call(&root.service(), "get_memory", arguments).unwrap();
+    let answer = root.service().fetch(arguments);
     let links = answer["links"].as_array().cloned().unwrap_or_default();
     let listed = links.iter().map(|link| {
         let part = |name: &str| link[name].as_str().unwrap().to_owned();
@@ -59,8 +52,7 @@ fn links(root: &Root, id: &str, more: Value) -> Vec<String> {
 
 /// For each hit of a search, the memories that contradict it according to the answer.
 fn contradicted(root: &Root) -> Vec<String> {
-    let query = json!({ "query": "back off jitter" });
-    let answer = call(&root.service(), "query_memories", query).unwrap();
+    let answer = root.service().find(json!({ "query": "back off jitter" }));
     let hits = answer["results"].as_array().unwrap().iter();
     let mut contradictions: Vec<String> = hits
         .filter_map(|hit| {
@@ -95,14 +87,11 @@ fn links_of_a_duplicate_point_to_the_kept_memory() {
     let succession = "kept supersedes dup".to_owned();
     let moved: Vec<String> = MOVED.map(str::to_owned).into();
     assert_eq!(links(&root, "kept", json!({})), moved);
-    assert_eq!(
-        links(&root, "after", json!({})),
-        ["after derived_from kept"]
-    );
+    let found = links(&root, "after", json!({}));
+    assert_eq!(found, ["after derived_from kept"]);
     let of_kind = json!({ "kind": ["prompted_by"] });
     assert_eq!(links(&root, "kept", of_kind), ["kept prompted_by cause"]);
-    let two_steps = links(&root, "after", json!({ "depth": 2 }));
-    assert_eq!(two_steps, moved);
+    assert_eq!(links(&root, "after", json!({ "depth": 2 })), moved);
     let all = links(&root, "kept", json!({ "status": "all" }));
     assert!(all.contains(&"waits related kept".to_owned()), "{all:?}");
     assert!(!all.contains(&succession), "{all:?}");
@@ -139,12 +128,9 @@ fn links_stay_with_a_restored_or_changed_memory() {
     decide(root.path(), &["undo"]).ok();
     assert_eq!(of_dup(&root), moved);
     let store = Connection::open(root.scope_folder("own").join("memory.db")).unwrap();
-    store
-        .execute_batch("UPDATE memories SET title = 'Something else' WHERE id = 'dup'")
-        .unwrap();
+    store.sql("UPDATE memories SET title = 'Something else' WHERE id = 'dup'");
     assert_eq!(of_dup(&root), OF_KEPT, "it waits for review again");
-    let waiting = links(&root, "cause", json!({ "status": "all" }));
-    assert_eq!(waiting, with_kept);
+    assert_eq!(links(&root, "cause", json!({ "status": "all" })), with_kept);
 }
 
 #[test]
@@ -154,11 +140,8 @@ fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
     decide(root.path(), &["merge", "kept", "--into", "contrary"]).ok();
     let found = links(&root, "after", json!({}));
     assert_eq!(found, ["after derived_from contrary"]);
-    let found = links(
-        &root,
-        "contrary",
-        json!({ "kind": ["derived_from", "related"] }),
-    );
+    let arguments = json!({ "kind": ["derived_from", "related"] });
+    let found = links(&root, "contrary", arguments);
     assert_eq!(
         found,
         [
@@ -169,14 +152,13 @@ fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
     );
     // What a program wrote by hand may be a cycle: then each is its own.
     let log = root.scope_folder("own").join("decisions.jsonl");
-    let text = std::fs::read_to_string(&log).unwrap();
+    let text = read_text(&log);
     let of_kept = text
         .lines()
         .rfind(|line| line.contains("\"id\":\"kept\"") && line.contains("\"merge\""))
         .unwrap();
     let cycle = of_kept.replace("\"into\":\"contrary\"", "\"into\":\"dup\"");
     assert_ne!(cycle, of_kept);
-    std::fs::write(&log, format!("{text}{cycle}\n")).unwrap();
-    let found = links(&root, "after", json!({}));
-    assert_eq!(found, ["after derived_from dup"]);
+    write_file(&log, format!("{text}{cycle}\n"));
+    assert_eq!(links(&root, "after", json!({})), ["after derived_from dup"]);
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::cli::{ack, ack_with_input, add_scope};
-use crate::support::{Root, memory};
+use crate::support::{Root, titled, write_file};
 use crate::terminal::Terminal;
 
 #[test]
@@ -18,17 +18,12 @@ fn json_that_is_not_in_lines_is_recognised() {
         "[\n  {\"title\": \"Tune it\"},\n  {\"title\": \"Oil it\"}\n]\n",
     ] {
         let error = import(array);
-        assert!(
-            error.contains("line 1: a JSON array, not an object"),
-            "{error}"
-        );
-        assert!(error.contains("jq -c '.[]' FILE"), "{error}");
+        assert_contains!(error, "line 1: a JSON array, not an object");
+        assert_contains!(error, "jq -c '.[]' FILE");
     }
-    let error = import("{\n  \"title\": \"Tune it\"\n}\n");
-    assert!(error.contains("jq -c . FILE"), "{error}");
+    assert_contains!(import("{\n  \"title\": \"Tune it\"\n}\n"), "jq -c . FILE");
     // A file of lines with one mistake is not an array.
-    let error = import("{\"title\": \"Tune it\"}\n[1]\n");
-    assert!(!error.contains("jq"), "{error}");
+    assert_lacks!(import("{\"title\": \"Tune it\"}\n[1]\n"), "jq");
     assert!(!root.path().join("scopes/music/memory.db").exists());
 }
 
@@ -43,14 +38,13 @@ fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
     ] {
         let arguments = ["import", "-", "--scope", name];
         let error = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(1);
-        assert!(error.contains(like), "{error}");
+        assert_contains!(error, like);
     }
 }
 
 #[test]
 fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune it")]);
     for arguments in [
         &["scopes", "-s", "musik"][..],
         &["scopes", "set", "musik", "description=x"],
@@ -71,8 +65,7 @@ fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
 
 #[test]
 fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune it")]);
     for (arguments, tip) in [
         (
             &["review", "music", "--list"][..],
@@ -111,14 +104,11 @@ fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
     ] {
         let error = ack(root.path(), arguments).fails(2);
         assert!(error.contains(tip), "{arguments:?}: {error}");
-        assert!(
-            !error.contains("similar argument"),
-            "{arguments:?}: {error}"
-        );
+        assert_lacks!(error, "similar argument"; "{arguments:?}");
     }
     // What no scope can be keeps its own error.
     let error = ack(root.path(), &["review", "--lst"]).fails(2);
-    assert!(!error.contains("to name a scope"), "{error}");
+    assert_lacks!(error, "to name a scope");
 }
 
 #[test]
@@ -127,48 +117,38 @@ fn without_scopes_there_is_nothing_to_index_and_that_is_said() {
     let root = Root::new();
     for arguments in [&["index"][..], &["index", "--all"]] {
         let error = ack(root.path(), arguments).fails(1);
-        assert!(
-            error.contains("no memories yet: there is no scope"),
-            "{arguments:?}: {error}"
-        );
+        assert_contains!(error, "no memories yet: there is no scope"; "{arguments:?}");
     }
 }
 
 #[test]
 #[cfg(feature = "table")]
 fn index_names_the_setting_that_contradicts_all() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune it")]);
     for (arguments, named) in [
         (&["index", "--scope", "music", "--all"][..], "`--scope`"),
         (&["--pin", "music", "index", "--all"], "`--pin`"),
     ] {
         let error = ack(root.path(), arguments).fails(2);
-        assert!(
-            error.contains(&format!("{named} is given together with --all")),
-            "{error}"
-        );
-        assert!(error.contains("by its name: music"), "{error}");
+        assert_contains!(error, &format!("{named} is given together with --all"));
+        assert_contains!(error, "by its name: music");
     }
 }
 
 #[test]
 fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
-    let root = Root::new();
-    root.store(
-        "music",
-        &[
-            memory("ack_one_1", "Tune the xylophone", json!({})),
-            memory("ack_two_1", "Oil the hinges", json!({})),
-            memory("ack_two_2", "Oil the chain", json!({})),
-        ],
-    );
+    let memories = [
+        titled("ack_one_1", "Tune the xylophone"),
+        titled("ack_two_1", "Oil the hinges"),
+        titled("ack_two_2", "Oil the chain"),
+    ];
+    let root = Root::with("music", &memories);
     let file = root.path().join("queries.jsonl");
     let eval = |text: &str| {
-        std::fs::write(&file, text).unwrap();
+        write_file(&file, text);
         ack(root.path(), &["eval", "--json", file.to_str().unwrap()])
     };
-    std::fs::write(&file, r#"{"text": "xylophone", "relevant": ["one"]}"#).unwrap();
+    write_file(&file, r#"{"text": "xylophone", "relevant": ["one"]}"#);
     let table = ack(root.path(), &["eval", file.to_str().unwrap()]).ok();
     let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(
@@ -189,7 +169,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
     let said = ack(root.path(), &["eval", file.to_str().unwrap()]).ok();
     let warning =
         "Warning: no searched scope contains 1 relevant id (absent); it is counted as not";
-    assert!(said.contains(warning), "{said}");
+    assert_contains!(said, warning);
     for (text, expected) in [
         (
             r#"{"text": "x", "relevant": ["two"]}"#,
@@ -222,15 +202,11 @@ fn a_reference_that_approves_nothing_is_reported_when_it_is_set() {
     let root = Root::new();
     let notes = root.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
-    std::fs::write(notes.join("a.md"), "# Tune it\n").unwrap();
+    write_file(notes.join("a.md"), "# Tune it\n");
     add_scope(root.path(), "notes", &notes).ok();
     let outcome = ack(root.path(), &["scopes", "set", "notes", "ref=main"]);
-    assert!(
-        outcome
-            .err
-            .contains("note: `ref = \"main\"`: the folder is in no git"),
-        "{outcome:?}"
-    );
+    let said = "note: `ref = \"main\"`: the folder is in no git";
+    assert_contains!(outcome.err, said);
     outcome.ok();
     let outcome = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
     assert_eq!(outcome.err, "");
@@ -238,26 +214,21 @@ fn a_reference_that_approves_nothing_is_reported_when_it_is_set() {
 
 #[test]
 fn a_session_with_one_memory_gets_the_singular() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune it")]);
     let folder = root.path().join("music");
     std::fs::create_dir(&folder).unwrap();
     let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
     let output = ack(root.path(), &arguments).ok();
-    assert!(
-        output.contains("query_memories searches the one memory."),
-        "{output}"
-    );
+    assert_contains!(output, "query_memories searches the one memory.");
 }
 
 #[test]
 fn a_query_that_cannot_be_stored_is_reported() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune it")]);
     let mut terminal = Terminal::new();
     // The cache folder is a file, so nobody can write into it, whoever runs this test.
     let cache = terminal.home.path().join("cache");
-    std::fs::write(&cache, "").unwrap();
+    write_file(&cache, "");
     let mut run = |arguments: &[&str]| {
         let mut command = terminal.command(root.path(), arguments);
         command
@@ -269,15 +240,9 @@ fn a_query_that_cannot_be_stored_is_reported() {
         terminal.run(&mut command, "").out
     };
     let output = run(&["query", "tune"]);
-    assert!(
-        output.contains("your cache folder cannot be written"),
-        "{output}"
-    );
-    assert!(!run(&["-q", "query", "tune"]).contains("cache folder"));
+    assert_contains!(output, "your cache folder cannot be written");
+    assert_lacks!(run(&["-q", "query", "tune"]), "cache folder");
     let output = run(&["get", "1"]);
     let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        output.contains("there was none in the last day"),
-        "{output}"
-    );
+    assert_contains!(output, "there was none in the last day");
 }

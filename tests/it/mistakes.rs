@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 
 use crate::cli::{binary, run};
 use crate::curate::{decide, log, staged};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, titled};
 use crate::terminal::{Session, Terminal};
 
 /// Four lessons that wait.
 fn lessons() -> Root {
-    let root = Root::new();
     let titles = [
         ("les-0001", "Use pnpm"),
         ("les-0002", "Retries need jitter"),
@@ -22,14 +21,10 @@ fn lessons() -> Root {
     ];
     let memories = (1..).zip(titles).map(|(day, (id, title))| {
         let created = format!("2026-01-0{day}T00:00:00Z");
-        memory(
-            id,
-            title,
-            json!({ "status": "staging", "type": "gotcha", "created_at": created }),
-        )
+        let rest = json!({ "status": "staging", "type": "gotcha", "created_at": created });
+        memory(id, title, rest)
     });
-    root.store("alpha", &memories.collect::<Vec<Value>>());
-    root
+    Root::with("alpha", &memories.collect::<Vec<Value>>())
 }
 
 /// What a refused command says.
@@ -41,36 +36,28 @@ fn refused(root: &Root, arguments: &[&str]) -> String {
     outcome.err
 }
 
-#[track_caller]
-fn says(message: &str, words: &[&str]) {
-    for word in words {
-        assert!(message.contains(word), "{word:?} is not in: {message}");
-    }
-}
-
 #[test]
 fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
     let root = lessons();
     let message = refused(&root, &["approve", "les-0009"]);
-    says(
-        &message,
-        &["no memory has the id `les-0009`", "did you mean `les-0001`"],
+    assert_contains!(
+        message,
+        "no memory has the id `les-0009`",
+        "did you mean `les-0001`"
     );
     let message = refused(&root, &["approve", "les-0"]);
-    says(
-        &message,
-        &[
-            "begins the ids of several memories",
-            "les-0104 in alpha",
-            "give more of the id",
-        ],
+    assert_contains!(
+        message,
+        "begins the ids of several memories",
+        "les-0104 in alpha",
+        "give more of the id"
     );
     let many = Root::new();
     let store: Vec<Value> = (10..22)
-        .map(|n| memory(&format!("m-{n}"), "Lesson", json!({})))
+        .map(|n| titled(&format!("m-{n}"), "Lesson"))
         .collect();
     many.store("alpha", &store);
-    says(&refused(&many, &["reject", "m-"]), &[" and 4 more"]);
+    assert_contains!(refused(&many, &["reject", "m-"]), " and 4 more");
     assert!(log(&root, "alpha").is_empty());
 }
 
@@ -79,30 +66,21 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
     let root = lessons();
     decide(root.path(), &["approve", "les-0001"]).ok();
     let again = decide(root.path(), &["approve", "les-0001", "les-0002"]);
-    says(
-        &again.err,
-        &["note: les-0001 is approved already (process:ana, "],
-    );
-    says(&again.out, &["wrote 1 decision:", "approved  les-0002"]);
+    let said = "note: les-0001 is approved already (process:ana, ";
+    assert_contains!(again.err, said);
+    assert_contains!(again.out, "wrote 1 decision:", "approved  les-0002");
     let again = decide(root.path(), &["approve", "les-0001"]);
-    assert_eq!(
-        (again.code, again.out.as_str()),
-        (Some(0), "nothing was decided\n")
-    );
+    assert_eq!(again.code, Some(0));
+    assert_eq!(again.out.as_str(), "nothing was decided\n");
     let output = decide(root.path(), &["approve", "les-0001", "--json"]).json();
-    assert_eq!(
-        (&output["written"], &output["decisions"]),
-        (&json!(0), &json!([]))
-    );
+    assert_eq!(output["written"], 0);
+    assert_eq!(output["decisions"], json!([]));
     // With a reason it is new, and another verdict is another decision.
-    decide(
-        root.path(),
-        &["approve", "les-0001", "--because", "seen twice"],
-    )
-    .ok();
-    says(
-        &decide(root.path(), &["promote", "les-0001"]).ok(),
-        &["promoted  les-0001"],
+    let words = ["approve", "les-0001", "--because", "seen twice"];
+    decide(root.path(), &words).ok();
+    assert_contains!(
+        decide(root.path(), &["promote", "les-0001"]).ok(),
+        "promoted  les-0001"
     );
     // Each undo goes one command further back, and says which. Times are in seconds.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
@@ -112,13 +90,11 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
         ("les-0002", "waits again: les-0002"),
     ] {
         let output = decide(root.path(), &["undo"]).ok();
-        says(&output, &["undid 1 decision of batch", undone, now]);
+        assert_contains!(output, "undid 1 decision of batch", undone, now);
     }
     decide(root.path(), &["undo"]).ok();
-    says(
-        &refused(&root, &["undo"]),
-        &["there is nothing to undo", "--include history"],
-    );
+    let undone = refused(&root, &["undo"]);
+    assert_contains!(undone, "there is nothing to undo", "--include history");
 }
 
 #[test]
@@ -131,37 +107,35 @@ fn of_many_decisions_that_were_made_already_only_some_are_named() {
     words.extend(ids.iter().map(String::as_str));
     let again = decide(root.path(), &words);
     assert_eq!(again.err.matches("is approved already").count(), 20);
-    says(&again.err, &["note: and 5 more\n"]);
+    assert_contains!(again.err, "note: and 5 more\n");
 }
 
 #[test]
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     let root = lessons();
     let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
-    says(&message, &["it is the same memory", "name another memory"]);
+    assert_contains!(message, "it is the same memory", "name another memory");
     decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
     let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
-    says(&message, &["already replaces `", "name another memory"]);
+    assert_contains!(message, "already replaces `", "name another memory");
     decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
     let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
-    says(&message, &[", through others"]);
+    assert_contains!(message, ", through others");
     let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
-    says(&message, &["`les-0002` replaced it"]);
+    assert_contains!(message, "`les-0002` replaced it");
     decide(root.path(), &["reject", "les-0104"]).ok();
     let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
-    says(&message, &["it was rejected"]);
+    assert_contains!(message, "it was rejected");
 }
 
 #[test]
 fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     let root = lessons();
     let message = refused(&root, &["reject", "--type", "decision"]);
-    says(
-        &message,
-        &[
-            "no waiting memory matches, nor does any other",
-            "review --list",
-        ],
+    assert_contains!(
+        message,
+        "no waiting memory matches, nor does any other",
+        "review --list"
     );
     let terminal = Terminal::new();
     let ask = || {
@@ -191,24 +165,22 @@ fn a_filter_without_matches_says_what_else_matches() {
     decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
     decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
     let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
-    says(
-        &message,
-        &[
-            "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
-            "; in scope `beta`, 1 matches and waits",
-            "leave out --scope",
-        ],
+    assert_contains!(
+        message,
+        "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
+        "; in scope `beta`, 1 matches and waits",
+        "leave out --scope"
     );
     decide(root.path(), &["promote", "b-1"]).ok();
     let message = refused(&root, &["approve", "--waiting"]);
-    says(&message, &["1 is approved, 1 is promoted", "name its id"]);
-    assert!(!message.contains("in scope"), "{message}");
+    assert_contains!(message, "1 is approved, 1 is promoted", "name its id");
+    assert_lacks!(message, "in scope");
 }
 
 #[test]
 fn a_memory_of_another_scope_is_found_there() {
     let root = lessons();
-    root.store("beta", &[memory("b-1", "Elsewhere", json!({}))]);
+    root.store("beta", &[titled("b-1", "Elsewhere")]);
     decide(root.path(), &["reject", "les-0002"]).ok();
     for (id, status) in [
         ("les-0001", "waits for review"),
@@ -217,26 +189,24 @@ fn a_memory_of_another_scope_is_found_there() {
         let message = refused(&root, &["approve", id, "--scope", "beta"]);
         let named =
             format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {status}");
-        says(&message, &[&named, "`--scope alpha`"]);
+        assert_contains!(message, &named, "`--scope alpha`");
     }
     let message = refused(&root, &["approve", "nothing", "--scope", "beta"]);
-    says(&message, &["no memory has the id `nothing`"]);
+    assert_contains!(message, "no memory has the id `nothing`");
     // An address names the scope as well.
     let address = "memory://scope/alpha/memory/les-0001";
     let message = refused(&root, &["approve", address, "-s", "beta"]);
-    says(
-        &message,
-        &[
-            "is the address of a memory in scope `alpha`, and the scope is given as `beta`",
-            "leave `--scope` out",
-            "give `les-0001` instead of the address",
-        ],
+    assert_contains!(
+        message,
+        "is the address of a memory in scope `alpha`, and the scope is given as `beta`",
+        "leave `--scope` out",
+        "give `les-0001` instead of the address"
     );
     let message = refused(&root, &["approve", "memory://scope/gamma/memory/x"]);
-    says(&message, &["there is no scope `gamma`"]);
-    says(
-        &decide(root.path(), &["approve", address]).ok(),
-        &["approved  les-0001"],
+    assert_contains!(message, "there is no scope `gamma`");
+    assert_contains!(
+        decide(root.path(), &["approve", address]).ok(),
+        "approved  les-0001"
     );
 }
 
@@ -260,7 +230,7 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
                  a memory; `{command}` takes ids or filters, not both"
             );
             let example = format!(" {command} les-0001\n");
-            says(&message, &[&said, "or leave out the ids", &example]);
+            assert_contains!(message, &said, "or leave out the ids", &example);
         }
     }
     assert!(log(&root, "alpha").is_empty());
@@ -290,10 +260,10 @@ fn a_merge_of_one_memory_says_which_one_is_missing() {
         (&["supersede", "--by", "les-0001"], "needs two memories"),
     ] {
         let message = decide(root.path(), arguments).fails(2);
-        says(&message, &[words, "example: ", "hint: "]);
+        assert_contains!(message, words, "example: ", "hint: ");
     }
     let message = decide(root.path(), &["merge", "les-0001", "les-0002"]).fails(2);
-    says(&message, &[" merge les-0001 --into les-0002\n"]);
+    assert_contains!(message, " merge les-0001 --into les-0002\n");
     assert!(log(&root, "alpha").is_empty());
 }
 
@@ -305,7 +275,7 @@ fn a_blank_reason_is_none() {
         assert_eq!(made["decisions"][0].get("reason"), None, "{made}");
         // So it says nothing new.
         let again = decide(root.path(), &["reject", id, "--because", blank]);
-        says(&again.err, &["is rejected already"]);
+        assert_contains!(again.err, "is rejected already");
     }
     let kept = [
         "supersede",
@@ -342,13 +312,10 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
     let root = lessons();
     let mut session = Session::start(review(&root, "true"));
     session
-        .expect("q ? > ")
-        .press("r no\n")
-        .expect("q ? > ")
-        .press("r no\n");
+        .answer("q ? > ", "r no\n")
+        .answer("q ? > ", "r no\n");
     session
-        .expect("q ? > ")
-        .press("q\n")
+        .answer("q ? > ", "q\n")
         .expect("2 decisions: write?");
     decide(root.path(), &["approve", "les-0001"]).ok();
     session

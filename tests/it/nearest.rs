@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use ack_compare::Relation;
 use ack_memory::api::RelationKind;
 use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
@@ -18,84 +19,77 @@ fn staged(id: &str, title: &str, rest: Value) -> Value {
 }
 
 fn read(root: &Root, id: &str) -> Memory {
-    let connection =
-        rusqlite::Connection::open(root.path().join("scopes/alpha/memory.db")).unwrap();
-    connection
-        .query_row(
-            "SELECT title, facts, narrative FROM memories WHERE id = ?1",
-            [id],
-            |row| {
-                let facts: Option<String> = row.get(1)?;
-                Ok(Memory {
-                    id: id.to_owned(),
-                    title: row.get(0)?,
-                    facts: facts
-                        .map_or_else(Vec::new, |facts| serde_json::from_str(&facts).unwrap()),
-                    narrative: row.get(2)?,
-                    ..Memory::default()
-                })
-            },
-        )
-        .unwrap()
+    let path = root.path().join("scopes/alpha/memory.db");
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT title, facts, narrative FROM memories WHERE id = ?1";
+    let memory = connection.query_row(sql, [id], |row| {
+        let facts: Option<String> = row.get(1)?;
+        Ok(Memory {
+            id: id.to_owned(),
+            title: row.get(0)?,
+            facts: facts.map_or_else(Vec::new, |facts| serde_json::from_str(&facts).unwrap()),
+            narrative: row.get(2)?,
+            ..Memory::default()
+        })
+    });
+    memory.unwrap()
+}
+
+/// A memory with one fact.
+fn noted(id: &str, title: &str, fact: &str, status: &str) -> Value {
+    memory(id, title, json!({ "facts": [fact], "status": status }))
+}
+
+/// The approved memories near a waiting one: their ids, and how it relates to them.
+fn nearest(root: &Root, id: &str) -> Vec<(String, Relation)> {
+    let service = root.service();
+    let near = service.nearest_approved(&read(root, id), "alpha").unwrap();
+    let near = near.into_iter().map(|near| (near.memory.id, near.relation));
+    near.collect()
 }
 
 fn lessons() -> Vec<Value> {
     let timeout = "The webhook sender waits 30 seconds for an answer before it retries.";
+    let other = timeout.replace("30", "60");
+    let frozen = "Run pnpm install without the frozen lockfile flag after a merge.";
+    let install = "pnpm install fails on a frozen lockfile";
+    let more = json!({ "facts": [timeout, "It is set in config/webhooks.toml."] });
     vec![
-        memory("timeout", "Webhook timeout", json!({ "facts": [timeout] })),
-        memory(
-            "lockfile",
-            "pnpm install fails on a frozen lockfile",
-            json!({ "facts": ["Run pnpm install without the frozen lockfile flag after a merge."] }),
-        ),
-        memory(
+        noted("timeout", "Webhook timeout", timeout, "approved"),
+        noted("lockfile", install, frozen, "approved"),
+        noted(
             "colours",
             "Colours of the kiosk",
-            json!({ "facts": ["The kiosk has a dark theme at night."] }),
+            "It has a dark theme at night.",
+            "approved",
         ),
-        staged("again", "Webhook timeout", json!({ "facts": [timeout] })),
-        staged(
-            "other-value",
-            "Webhook timeout",
-            json!({ "facts": ["The webhook sender waits 60 seconds for an answer before it retries."] }),
-        ),
-        staged(
-            "unapproved",
-            "Webhook timeout",
-            json!({ "facts": [timeout, "It is set in config/webhooks.toml."] }),
-        ),
+        noted("again", "Webhook timeout", timeout, "staging"),
+        noted("other-value", "Webhook timeout", &other, "staging"),
+        staged("unapproved", "Webhook timeout", more),
     ]
 }
 
 #[test]
 fn an_identical_approved_memory_is_nearest() {
-    let root = Root::new();
-    root.store("alpha", &lessons());
-    let near = root
-        .service()
-        .nearest_approved(&read(&root, "again"), "alpha")
-        .unwrap();
-    let first = near.first().unwrap();
-    assert_eq!(first.memory.id, "timeout");
-    assert_eq!(first.relation.kind, RelationKind::Same);
-    assert!((first.relation.resemblance - 1.0).abs() < 1e-9);
+    let root = Root::with("alpha", &lessons());
+    let near = nearest(&root, "again");
+    let (first, relation) = near.first().unwrap();
+    assert_eq!(first, "timeout");
+    assert_eq!(relation.kind, RelationKind::Same);
+    assert!((relation.resemblance - 1.0).abs() < 1e-9);
     // Neither itself, nor another waiting one, nor one about another subject.
     assert_eq!(near.len(), 1, "{near:?}");
 }
 
 #[test]
 fn a_different_value_is_a_contradiction_with_both_statements() {
-    let root = Root::new();
-    root.store("alpha", &lessons());
-    let near = root
-        .service()
-        .nearest_approved(&read(&root, "other-value"), "alpha")
-        .unwrap();
-    let first = near.first().unwrap();
-    assert_eq!(first.relation.kind, RelationKind::Contradicts);
-    let conflict = first.relation.conflict.as_ref().unwrap();
-    assert!(conflict.newer.contains("60 seconds"), "{conflict:?}");
-    assert!(conflict.older.contains("30 seconds"), "{conflict:?}");
+    let root = Root::with("alpha", &lessons());
+    let near = nearest(&root, "other-value");
+    let (_, relation) = near.first().unwrap();
+    assert_eq!(relation.kind, RelationKind::Contradicts);
+    let conflict = relation.conflict.as_ref().unwrap();
+    assert_contains!(conflict.newer, "60 seconds");
+    assert_contains!(conflict.older, "30 seconds");
 }
 
 #[test]
@@ -104,9 +98,10 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
     let mut memories = lessons();
     let long = "The parser allocates once for each token. ".repeat(60);
     memories.extend((0..2_500).map(|number| {
+        let title = format!("Note {number} about the parser");
         memory(
             &format!("other-{number:04}"),
-            &format!("Note {number} about the parser"),
+            &title,
             json!({ "narrative": long }),
         )
     }));
@@ -132,42 +127,28 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
 #[test]
 fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
     let root = Root::new().let_agents_review();
-    let noted = |id: &str, title: &str, fact: &str, status: &str| {
-        memory(id, title, json!({ "facts": [fact], "status": status }))
-    };
+    let port = "The ledger listens on port 8080.";
     let lives = "The nightly backup of the ledger database starts at 03:00.";
-    root.store(
-        "team",
-        &[
-            noted("backup", "Backup of the ledger", lives, "approved"),
-            noted(
-                "keys",
-                "Rotation of keys",
-                "Keys of the gateway rotate each month.",
-                "approved",
-            ),
-            noted(
-                "port",
-                "Port of the ledger",
-                "The ledger listens on port 8080.",
-                "promoted",
-            ),
-            noted("same", "Backup of the ledger", lives, "rejected"),
-            noted("waits", "Backup of the ledger", lives, "staging"),
-            noted(
-                "w-backup",
-                "Backup of the ledger",
-                "The nightly backup of the ledger database starts at 01:00.",
-                "staging",
-            ),
-            noted(
-                "w-port",
-                "Port of the ledger",
-                "The ledger listens on port 8080.",
-                "staging",
-            ),
-        ],
-    );
+    let memories = [
+        noted("backup", "Backup of the ledger", lives, "approved"),
+        noted(
+            "keys",
+            "Rotation of keys",
+            "They rotate each month.",
+            "approved",
+        ),
+        noted("port", "Port of the ledger", port, "promoted"),
+        noted("same", "Backup of the ledger", lives, "rejected"),
+        noted("waits", "Backup of the ledger", lives, "staging"),
+        noted(
+            "w-backup",
+            "Backup of the ledger",
+            &lives.replace("03", "01"),
+            "staging",
+        ),
+        noted("w-port", "Port of the ledger", port, "staging"),
+    ];
+    root.store("team", &memories);
     let mut server = Server::initialized(root.path());
     let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
     let review = json_block(&text);
@@ -216,62 +197,54 @@ fn a_contradiction_is_found_after_more_similar_memories() {
         json!({ "facts": [kiosks, waits(60)] }),
     ));
     root.store("alpha", &memories);
-    let new = read(&root, "new");
-    let near = root.service().nearest_approved(&new, "alpha").unwrap();
-    let first = near.first().unwrap();
-    assert_eq!(first.memory.id, "other", "{near:?}");
-    assert_eq!(first.relation.kind, RelationKind::Contradicts);
+    let near = nearest(&root, "new");
+    let (first, relation) = near.first().unwrap();
+    assert_eq!(first, "other", "{near:?}");
+    assert_eq!(relation.kind, RelationKind::Contradicts);
 }
 
-/// The approved memories near a waiting one, each with its relation.
+/// As [`nearest`], with the kind of each relation.
 fn near(root: &Root, id: &str) -> Vec<(String, RelationKind)> {
-    let near = root.service().nearest_approved(&read(root, id), "alpha");
-    let near = near.unwrap().into_iter();
-    near.map(|near| (near.memory.id, near.relation.kind))
-        .collect()
+    let near = nearest(root, id).into_iter();
+    near.map(|(id, relation)| (id, relation.kind)).collect()
 }
 
 #[test]
 fn texts_without_spaces_have_neighbours_and_strangers_have_none() {
     let root = Root::new();
-    let note = |id: &str, title: &str, fact: &str, status: &str| {
-        memory(id, title, json!({ "facts": [fact], "status": status }))
-    };
     let failed = "失败时不要重试，先查看日志。";
     let notify = "失敗したら担当者に通知する。";
-    root.store(
-        "alpha",
-        &[
-            note("zh", "部署之前先运行数据库迁移", failed, "approved"),
-            note("ja", "リリースの前にキャッシュを温める", notify, "approved"),
-            note(
-                "fonts",
-                "Fonts of the printer",
-                "It has two fonts.",
-                "approved",
-            ),
-            note("after-zh", "部署之后先运行数据库迁移", failed, "staging"),
-            note("same-zh", "部署之前先运行数据库迁移。", failed, "staging"),
-            note(
-                "after-ja",
-                "リリースの後にキャッシュを温める",
-                notify,
-                "staging",
-            ),
-            note(
-                "roof",
-                "Grant of the museum",
-                "It restores its roof.",
-                "staging",
-            ),
-            note(
-                "museum",
-                "博物馆申请修复屋顶的资助",
-                "四月截止。",
-                "staging",
-            ),
-        ],
-    );
+    let memories = [
+        noted("zh", "部署之前先运行数据库迁移", failed, "approved"),
+        noted("ja", "リリースの前にキャッシュを温める", notify, "approved"),
+        noted(
+            "fonts",
+            "Fonts of the printer",
+            "It has two fonts.",
+            "approved",
+        ),
+        noted("after-zh", "部署之后先运行数据库迁移", failed, "staging"),
+        noted("same-zh", "部署之前先运行数据库迁移。", failed, "staging"),
+        noted(
+            "after-ja",
+            "リリースの後にキャッシュを温める",
+            notify,
+            "staging",
+        ),
+        noted(
+            "roof",
+            "Grant of the museum",
+            "It restores its roof.",
+            "staging",
+        ),
+        noted(
+            "museum",
+            "博物馆申请修复屋顶的资助",
+            "四月截止。",
+            "staging",
+        ),
+    ];
+    root.store("alpha", &memories);
     let one = |id: &str, kind| vec![(id.to_owned(), kind)];
     assert_eq!(near(&root, "after-zh"), one("zh", RelationKind::Differs));
     assert_eq!(near(&root, "same-zh"), one("zh", RelationKind::Same));
@@ -283,35 +256,19 @@ fn texts_without_spaces_have_neighbours_and_strangers_have_none() {
 #[test]
 fn a_huge_memory_that_contains_much_of_a_card_is_not_the_same() {
     let root = Root::new();
-    let parts = [
-        "relay",
-        "ledger",
-        "gateway",
-        "importer",
-        "kiosk",
-        "scheduler",
-    ];
-    let facts: Vec<String> = parts
-        .iter()
+    let facts = "relay ledger gateway importer kiosk scheduler"
+        .split(' ')
         .flat_map(|part| {
             [
                 format!("The {part} retries a failed call three times with jitter."),
                 format!("The {part} reads its secrets from the vault at start."),
                 format!("The {part} exports metrics on a port of its own."),
             ]
-        })
-        .collect();
-    root.store(
-        "alpha",
-        &[
-            memory("huge", "Runbook of the platform", json!({ "facts": facts })),
-            staged(
-                "card",
-                "Retries of the relay",
-                json!({ "facts": ["The relay retries a failed call three times with jitter."] }),
-            ),
-        ],
-    );
+        });
+    let facts: Vec<String> = facts.collect();
+    let card = noted("card", "Retries of the relay", &facts[0], "staging");
+    let huge = memory("huge", "Runbook of the platform", json!({ "facts": facts }));
+    root.store("alpha", &[huge, card]);
     assert_eq!(
         near(&root, "card"),
         [("huge".to_owned(), RelationKind::Differs)]

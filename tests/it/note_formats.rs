@@ -6,11 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::cli::{ack, add_scope};
 use crate::curate::{approved, decide};
 use crate::store_support::write;
-use crate::support::{Root, sorted_ids};
+use crate::support::{Ask, Root, sorted_ids, write_file};
 
 /// A scope over a store, in which everything waits.
 fn serve_notes(store: &Path) -> Root {
@@ -25,7 +24,7 @@ fn waiting(root: &Root) -> Vec<Value> {
 }
 
 fn health(root: &Root) -> Value {
-    let scopes = call(&root.service(), "list_scopes", json!({})).unwrap();
+    let scopes = root.service().scopes(json!({}));
     scopes["scopes"][0]["health"].clone()
 }
 
@@ -76,27 +75,15 @@ fn a_task_group_keeps_its_id_if_another_is_inserted() {
 fn the_card_shows_the_objections_of_the_author() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
-    write(
-        inside,
-        "a.md",
-        "---\nstatus: deprecated\ntype: x\n---\n# Old\n",
-    );
-    write(
-        inside,
-        "b.md",
-        "---\nstale_after: 2020-01-01\ntype: x\n---\n# Past\n",
-    );
-    write(
-        inside,
-        "c.md",
-        "---\nstatus: stable\ntype: x\n---\n# Good\n",
-    );
+    let text = "---\nstatus: deprecated\ntype: x\n---\n# Old\n";
+    write(inside, "a.md", text);
+    let text = "---\nstale_after: 2020-01-01\ntype: x\n---\n# Past\n";
+    write(inside, "b.md", text);
+    let text = "---\nstatus: stable\ntype: x\n---\n# Good\n";
+    write(inside, "c.md", text);
     // Its id comes from its header.
-    write(
-        inside,
-        "d.md",
-        "---\nid: own\nstatus: Obsolete\n---\n# Renamed\n",
-    );
+    let text = "---\nid: own\nstatus: Obsolete\n---\n# Renamed\n";
+    write(inside, "d.md", text);
     let root = serve_notes(inside);
     let waits = waiting(&root);
     let marks = |id: &str| {
@@ -129,21 +116,17 @@ fn an_approved_note_that_its_author_withdraws_is_marked_until_a_person_keeps_it(
     write(folder.path(), "a.md", note("Deprecated, see b"));
     let mark = "its author marked it deprecated";
     assert_eq!(stale(), mark);
-    let list = listed();
-    assert!(list.to_string().contains(mark), "{list}");
+    assert_contains!(listed().to_string(), mark);
     decide(root.path(), &["approve", "a"]).ok();
     assert_eq!(stale(), Value::Null);
     assert!(!listed().to_string().contains(mark));
     let again = decide(root.path(), &["approve", "a"]);
-    assert!(again.err.contains("is approved already"), "{again:?}");
+    assert_contains!(again.err, "is approved already");
     // Whoever approves a note that says so, knows it.
-    write(
-        folder.path(),
-        "b.md",
-        "---\nid: b\nstatus: archived\n---\n# Deploy at night\n",
-    );
+    let text = "---\nid: b\nstatus: archived\n---\n# Deploy at night\n";
+    write(folder.path(), "b.md", text);
     decide(root.path(), &["approve", "b"]).ok();
-    assert!(!listed().to_string().contains("marked it archived"));
+    assert_lacks!(listed().to_string(), "marked it archived");
 }
 
 #[test]
@@ -169,15 +152,12 @@ fn the_title_of_an_entity_is_not_repeated_after_its_name() {
     let root = serve_notes(&folder.path().join("memory.jsonl"));
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
     let shown = ack(root.path(), &["get", "Ana", "--include", "links"]).ok();
-    assert!(shown.contains("owns Payment gateway\n"), "{shown}");
+    assert_contains!(shown, "owns Payment gateway\n");
     let scope = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
-    assert!(
-        scope.contains("; its files are read into memory"),
-        "{scope}"
-    );
+    assert_contains!(scope, "; its files are read into memory");
     decide(root.path(), &["undo"]).ok();
     let history = decide(root.path(), &["get", "Ana", "--include", "history"]).ok();
-    assert!(history.contains("left to its store (was "), "{history}");
+    assert_contains!(history, "left to its store (was ");
 }
 
 #[test]
@@ -189,20 +169,17 @@ fn an_id_that_is_no_text_is_not_used_and_named() {
     write(inside, "map.md", "---\nid: {a: 4}\n---\n# A map\n");
     write(inside, "text.md", "---\nid: \"[5]\"\n---\n# Text\n");
     let root = serve_notes(inside);
-    assert_eq!(
-        sorted_ids(&json!(waiting(&root))),
-        ["[5]", "lines", "list", "map"]
-    );
+    let found = sorted_ids(&json!(waiting(&root)));
+    assert_eq!(found, ["[5]", "lines", "list", "map"]);
     let problems = health(&root)["problems"].to_string();
-    for named in [
+    assert_contains!(
+        problems,
         "`list.md` has a list as its `id`, where one text belongs; it is not used, so the id is the \
          file's path; write one text, or leave `id` out",
         "`lines.md` has a list as its `id`",
-        "`map.md` has a map as its `id`",
-    ] {
-        assert!(problems.contains(named), "{named}: {problems}");
-    }
-    assert!(!problems.contains("text.md"), "{problems}");
+        "`map.md` has a map as its `id`"
+    );
+    assert_lacks!(problems, "text.md");
 }
 
 #[test]
@@ -227,24 +204,21 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
         ),
         (deep.as_str(), "invalid JSON at column"),
     ] {
-        fs::write(&file, format!("{good}\n{line}\nnull\n\n")).unwrap();
+        write_file(&file, format!("{good}\n{line}\nnull\n\n"));
         let root = serve_notes(&file);
         let health = health(&root);
         assert_eq!(health["state"], "degraded", "{reason}");
         let problems = health["problems"].to_string();
         let named = format!("`memory.jsonl` line 2 was left out: {reason}");
-        assert!(problems.contains(&named), "{named}: {problems}");
-        assert!(problems.contains(" (and 1 more line)"), "{problems}");
+        assert_contains!(problems, &named; "{named}");
+        assert_contains!(problems, " (and 1 more line)");
         assert_eq!(waiting(&root).len(), 1, "{reason}");
     }
     // One object instead of lines.
-    fs::write(
-        &file,
-        r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#,
-    )
-    .unwrap();
+    let text = r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#;
+    write_file(&file, text);
     let problems = health(&serve_notes(&file))["problems"].to_string();
-    assert!(problems.contains("line 1 was left out"), "{problems}");
+    assert_contains!(problems, "line 1 was left out");
 }
 
 #[test]
@@ -259,14 +233,12 @@ fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added
         });
         line.to_string() + "\n"
     });
-    fs::write(&file, lines.collect::<String>()).unwrap();
+    write_file(&file, lines.collect::<String>());
     let root = Root::new();
     let added = add_scope(root.path(), "graph", &file).ok();
     let expected = "is a server-memory store: 0 approved, 10 waiting for review\n";
-    assert!(
-        added.contains(expected) && !added.contains("note: "),
-        "{added}"
-    );
+    assert_contains!(added, expected);
+    assert_lacks!(added, "note: ");
     fs::OpenOptions::new()
         .write(true)
         .open(&file)
@@ -275,7 +247,7 @@ fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added
         .unwrap();
     let added = add_scope(Root::new().path(), "graph", &file).ok();
     let named = "note: `memory.jsonl` is larger than 64 MB and was left out\n";
-    assert!(added.contains(named), "{added}");
+    assert_contains!(added, named);
 }
 
 #[test]
@@ -286,7 +258,7 @@ fn a_pipe_or_a_device_is_not_a_notes_store() {
     let device = folder.path().join("zero.jsonl");
     std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
     let text = folder.path().join("text.jsonl");
-    fs::write(&text, "e\0n\0t\0i\0t\0y\0\n").unwrap();
+    write_file(&text, "e\0n\0t\0i\0t\0y\0\n");
     for (path, reason) in [
         (&pipe, "a named pipe"),
         (&device, "a device"),
@@ -298,7 +270,7 @@ fn a_pipe_or_a_device_is_not_a_notes_store() {
         let root = Root::new();
         let refused = add_scope(root.path(), "f", path);
         assert_eq!(refused.code, Some(1), "{refused:?}");
-        assert!(refused.err.contains(reason), "{}", refused.err);
+        assert_contains!(refused.err, reason);
         assert!(!root.path().join("scopes/f").exists());
     }
 }
@@ -314,28 +286,20 @@ fn deep_folders_and_conflicting_ids_are_reported() {
     write(inside, &format!("{deep}/lost.md"), "# Lost\n");
     write(inside, "esc.md", "# Plain\n");
     write(inside, "esc\u{1b}[31m.md", "# Coloured\n");
-    write(
-        inside,
-        "yaml.md",
-        "---\ntitle: \"\\e[31mred\\u202Eevil\\nline\"\n---\nText\n",
-    );
+    let text = "---\ntitle: \"\\e[31mred\\u202Eevil\\nline\"\n---\nText\n";
+    write(inside, "yaml.md", text);
     let root = serve_notes(inside);
     let problems = health(&root)["problems"].to_string();
-    assert!(
-        problems.contains("is deeper than 32 folders; its notes are left out"),
-        "{problems}"
-    );
+    let said = "is deeper than 32 folders; its notes are left out";
+    assert_contains!(problems, said);
     let named = "1 row repeats the id of another row (`esc`: esc.md, esc.md)";
-    assert!(problems.contains(named), "{problems}");
+    assert_contains!(problems, named);
     let waits = waiting(&root);
     let yaml = waits.iter().find(|card| card["id"] == "yaml").unwrap();
     assert_eq!(yaml["title"], "redevil line");
     // All places count alike.
-    let counts = call(&root.service(), "list_scopes", json!({})).unwrap();
+    let counts = root.service().scopes(json!({}));
     assert_eq!(counts["scopes"][0]["counts"]["staging"], waits.len());
     let added = add_scope(Root::new().path(), "again", inside).ok();
-    assert!(
-        added.contains(&format!("{} waiting for review", waits.len())),
-        "{added}"
-    );
+    assert_contains!(added, &format!("{} waiting for review", waits.len()));
 }

@@ -6,23 +6,22 @@ use std::fs;
 use ack_memory::Service;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::changes::git;
 use crate::cli::{ack, add_scope};
 use crate::context::{context, project};
 use crate::curate::{approved, decide};
 use crate::store_support::{serve_notes, write};
-use crate::support::{Root, ids, result_ids};
+use crate::support::{Ask, Root, ids, result_ids, write_file};
 
 fn query(service: &Service, arguments: Value) -> Vec<String> {
-    let mut ids = result_ids(&call(service, "query_memories", arguments).unwrap());
+    let mut ids = result_ids(&service.find(arguments));
     ids.sort();
     ids
 }
 
 fn get(service: &Service, id: &str) -> Value {
     let arguments = json!({ "id": id, "include": ["links"] });
-    call(service, "get_memory", arguments).unwrap()
+    service.fetch(arguments)
 }
 
 fn waiting(root: &Root) -> Vec<String> {
@@ -33,7 +32,7 @@ fn waiting(root: &Root) -> Vec<String> {
 }
 
 fn problems(service: &Service) -> String {
-    let scopes = call(service, "list_scopes", json!({})).unwrap();
+    let scopes = service.scopes(json!({}));
     scopes["scopes"][0]["health"]["problems"].to_string()
 }
 
@@ -45,7 +44,7 @@ fn the_items_of_an_index_are_memories_of_their_own() {
     write(folder.path(), "MEMORY.md", INDEX);
     let root = Root::new();
     let added = add_scope(root.path(), "notes", folder.path()).ok();
-    assert!(added.contains("3 waiting for review"), "{added}");
+    assert_contains!(added, "3 waiting for review");
     let ids = [
         "MEMORY#ci-cache-cargo",
         "MEMORY#never-mock-the-database",
@@ -75,25 +74,17 @@ fn an_index_on_a_reference_is_approved_item_by_item() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     git(inside, &["init", "-q"]);
-    write(
-        inside,
-        "MEMORY.md",
-        "- Use pnpm. Always.\n- Tabs, no spaces\n",
-    );
+    let text = "- Use pnpm. Always.\n- Tabs, no spaces\n";
+    write(inside, "MEMORY.md", text);
     git(inside, &["add", "-A"]);
     git(inside, &["commit", "-q", "-m", "notes"]);
     let root = Root::new();
-    root.manifest(
-        "notes",
-        &format!("store = '{}'\nref = 'HEAD'", inside.display()),
-    );
+    let settings = format!("store = '{}'\nref = 'HEAD'", inside.display());
+    root.manifest("notes", &settings);
     let both = ["MEMORY#tabs-no-spaces", "MEMORY#use-pnpm"];
     assert_eq!(approved(root.path()), both);
-    write(
-        inside,
-        "MEMORY.md",
-        "- Use pnpm. Never npm.\n- Tabs, no spaces\n- New\n",
-    );
+    let text = "- Use pnpm. Never npm.\n- Tabs, no spaces\n- New\n";
+    write(inside, "MEMORY.md", text);
     assert_eq!(approved(root.path()), both);
     assert_eq!(waiting(&root), ["MEMORY#new", "MEMORY#use-pnpm@edited"]);
     let rule = ack(root.path(), &["get", both[1], "--json"]).json();
@@ -118,16 +109,11 @@ fn comments_are_neither_searched_nor_served() {
     assert_eq!(note["narrative"], text, "{note:#}");
     assert_eq!(query(&service, json!({ "query": "papaya" })), ["deploy"]);
     // Findings keep their lines.
-    write(
-        folder.path(),
-        "more.md",
-        "---\ntype: x\n---\n# More\n<!--\n[a](gone.md)\n-->\n[b](gone.md)\n",
-    );
+    let content = "---\ntype: x\n---\n# More\n<!--\n[a](gone.md)\n-->\n[b](gone.md)\n";
+    write(folder.path(), "more.md", content);
     let out = ack(folder.path(), &["check", folder.path().to_str().unwrap()]).out;
-    assert!(
-        out.contains("more.md:8") && !out.contains("more.md:6"),
-        "{out}"
-    );
+    assert_contains!(out, "more.md:8");
+    assert_lacks!(out, "more.md:6");
 }
 
 #[test]
@@ -148,21 +134,15 @@ fn other_names_and_parts_of_notes_lead_to_the_note() {
         ("link-e", "| [[pg\\|the database]] |"),
         ("link-f", "![[pg.md#Two hosts|there]]"),
     ] {
-        write(
-            inside,
-            &format!("{name}.md"),
-            format!("# {name}\n\nSee {link} first.\n"),
-        );
+        let text = format!("# {name}\n\nSee {link} first.\n");
+        write(inside, &format!("{name}.md"), text);
     }
     write(inside, "link-g.md", "# g\n\nSee [[C# tips]] first.\n");
     let (root, service) = serve_notes(inside);
     for name in ["a", "b", "c", "d", "e", "f"] {
         let name = format!("link-{name}");
-        assert_eq!(
-            get(&service, &name)["links"][0]["to_id"],
-            "ops/pg",
-            "{name}"
-        );
+        let found = &get(&service, &name)["links"][0]["to_id"];
+        assert_eq!(*found, "ops/pg", "{name}");
     }
     assert_eq!(get(&service, "link-g")["links"][0]["to_id"], "csharp");
     assert!(
@@ -173,17 +153,14 @@ fn other_names_and_parts_of_notes_lead_to_the_note() {
         .contains(&"ops/pg".to_owned())
     );
     let out = ack(root.path(), &["check", inside.to_str().unwrap()]).out;
-    assert!(!out.contains("dead-link"), "{out}");
+    assert_lacks!(out, "dead-link");
 }
 
 #[test]
 fn a_nested_tag_matches_its_parents() {
     let folder = tempfile::tempdir().unwrap();
-    write(
-        folder.path(),
-        "a.md",
-        "---\ntags: [ops/db/backup]\n---\n# One\n",
-    );
+    let text = "---\ntags: [ops/db/backup]\n---\n# One\n";
+    write(folder.path(), "a.md", text);
     write(folder.path(), "b.md", "---\ntags: [Ops/ci]\n---\n# Two\n");
     write(folder.path(), "c.md", "---\ntags: [opsy]\n---\n# Three\n");
     let (_root, service) = serve_notes(folder.path());
@@ -205,29 +182,17 @@ fn notes_that_say_little_come_last_at_the_start_of_a_session() {
     let inside = folder.path();
     write(inside, "a_empty.md", "");
     write(inside, "a_comment.md", "<!-- to do -->\n");
-    write(
-        inside,
-        "archive/a_old.md",
-        "---\nname: Old\n---\nHow it was once.\n",
-    );
-    write(
-        inside,
-        "b_open.md",
-        "---\nname: Never closed\ntype: x\n\nA text below.\n",
-    );
-    write(
-        inside,
-        "b_tab.md",
-        "---\nname: Tab\n\ttype: x\n---\nA text below it.\n",
-    );
+    let content = "---\nname: Old\n---\nHow it was once.\n";
+    write(inside, "archive/a_old.md", content);
+    let content = "---\nname: Never closed\ntype: x\n\nA text below.\n";
+    write(inside, "b_open.md", content);
+    let content = "---\nname: Tab\n\ttype: x\n---\nA text below it.\n";
+    write(inside, "b_tab.md", content);
     write(inside, "c_title.md", "---\nname: Only a title\n---\n");
     write(inside, "z0.md", "# Use pnpm for the web\n\nNever npm.\n");
     write(inside, "z1.md", "# Tabs, no spaces\n\nDana asked for it.\n");
-    write(
-        inside,
-        "z2.md",
-        "# Round half to even\n\nThe auditors want it.\n",
-    );
+    let content = "# Round half to even\n\nThe auditors want it.\n";
+    write(inside, "z2.md", content);
     let when = std::time::SystemTime::now();
     for entry in walkdir::WalkDir::new(inside) {
         let file = fs::File::open(entry.unwrap().path()).unwrap();
@@ -241,11 +206,8 @@ fn notes_that_say_little_come_last_at_the_start_of_a_session() {
     );
     let place = project(&root, "ledger-api", "main");
     let most = |max: u32| {
-        let answer = context(
-            &root,
-            &place,
-            json!({ "max_memories": max, "include_cross_project": false }),
-        );
+        let arguments = json!({ "max_memories": max, "include_cross_project": false });
+        let answer = context(&root, &place, arguments);
         ids(&answer["recent_memories"])
     };
     assert_eq!(most(3), ["z0", "z1", "z2"]);
@@ -270,18 +232,12 @@ fn files_that_are_not_read_are_counted_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     write(inside, "a.md", "# Deploy on Mondays\n");
-    write(
-        inside,
-        "a.markdown",
-        "# Deploy on Fridays\n\nSee [Mondays](a.md).\n",
-    );
-    write(
-        inside,
-        "b.markdown",
-        "# Deploy by hand\n\nSee [Fridays](a.markdown).\n",
-    );
+    let content = "# Deploy on Fridays\n\nSee [Mondays](a.md).\n";
+    write(inside, "a.markdown", content);
+    let content = "# Deploy by hand\n\nSee [Fridays](a.markdown).\n";
+    write(inside, "b.markdown", content);
     let (root, service) = serve_notes(inside);
-    assert!(!problems(&service).contains("not read"));
+    assert_lacks!(problems(&service), "not read");
     for name in ["a.txt", "sub/b.TXT", "c.org", "d.png"] {
         write(inside, name, "x");
     }
@@ -291,9 +247,8 @@ fn files_that_are_not_read_are_counted_and_named() {
     let links = |id: &str| get(&service, id)["links"][0]["to_id"].clone();
     assert_eq!((links("a@2"), links("b")), (json!("a"), json!("a@2")));
     let text = "3 files are not read: 2 .txt, 1 .org; notes are .md or .markdown files";
-    assert!(problems(&service).contains(text), "{}", problems(&service));
-    let doctor = ack(root.path(), &["doctor"]).out;
-    assert!(doctor.contains("3 files are not read"), "{doctor}");
+    assert_contains!(problems(&service), text);
+    assert_contains!(ack(root.path(), &["doctor"]).out, "3 files are not read");
 }
 
 #[test]
@@ -301,24 +256,15 @@ fn notes_that_codex_took_on_request_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     write(inside, "MEMORY.md", "# Task Group: Import\nRead twice.\n");
-    write(
-        inside,
-        "extensions/ad_hoc/notes/tabs.md",
-        "# Tabs, no spaces\n\nDana asked for it.\n",
-    );
-    write(
-        inside,
-        "extensions/ad_hoc/instructions.md",
-        "# How to write notes\n",
-    );
+    let text = "# Tabs, no spaces\n\nDana asked for it.\n";
+    write(inside, "extensions/ad_hoc/notes/tabs.md", text);
+    let text = "extensions/ad_hoc/instructions.md";
+    write(inside, text, "# How to write notes\n");
     let (root, service) = serve_notes(inside);
     let found = query(&service, json!({}));
     assert_eq!(found, ["MEMORY#import", "extensions/ad_hoc/notes/tabs"]);
-    let found = ack(
-        root.path(),
-        &["scopes", "add", "x", "--store", inside.to_str().unwrap()],
-    );
-    assert!(found.err.contains("is already scope"), "{found:?}");
+    let words = ["scopes", "add", "x", "--store", inside.to_str().unwrap()];
+    assert_contains!(ack(root.path(), &words).err, "is already scope");
 }
 
 #[test]
@@ -326,7 +272,7 @@ fn a_folder_of_everything_is_not_a_folder_of_notes() {
     let folder = tempfile::tempdir().unwrap();
     // Hard links to one file take no space.
     let file = folder.path().join("x");
-    fs::write(&file, "").unwrap();
+    write_file(&file, "");
     let mut made = 0;
     for part in 0..4 {
         let inside = folder.path().join(part.to_string());
@@ -334,7 +280,7 @@ fn a_folder_of_everything_is_not_a_folder_of_notes() {
         for number in 0..50_100 {
             fs::hard_link(&file, inside.join(number.to_string())).unwrap_or_else(|_| {
                 // A file system limits the links to one file.
-                fs::write(inside.join(number.to_string()), "").unwrap();
+                write_file(inside.join(number.to_string()), "");
             });
             made += 1;
         }
@@ -343,10 +289,6 @@ fn a_folder_of_everything_is_not_a_folder_of_notes() {
     let root = Root::new();
     root.manifest("all", &format!("store = '{}'", folder.path().display()));
     let doctor = ack(root.path(), &["doctor"]).out;
-    for part in [
-        "holds more than 200000 files and folders",
-        "scopes set all store=",
-    ] {
-        assert!(doctor.contains(part), "{doctor}");
-    }
+    let said = "holds more than 200000 files and folders";
+    assert_contains!(doctor, said, "scopes set all store=");
 }

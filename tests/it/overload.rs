@@ -13,11 +13,36 @@ use ack_api::memory::nearest;
 use ack_memory::internal::{TOOLS, Toolset};
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::http::{Http, SECRET};
 use crate::mcp::{Server, command};
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, memory, titled, write_file};
+
+/// The first message of a client.
+fn hello(id: Value) -> String {
+    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "flood", "version": "0" } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": client }).to_string()
+        + "\n"
+}
+
+/// A request for the list of tools, as a line.
+fn tools_list(id: usize) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" }).to_string() + "\n"
+}
+
+/// A call with a list of these many bytes, all elements the same.
+fn long_list(element: &str, bytes: usize) -> String {
+    let list = element.repeat(bytes / element.len());
+    format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"query_memories","arguments":{{"tags":[{list}0]}}}}}}"#
+    )
+}
+
+#[track_caller]
+fn within(started: Instant, seconds: u64, what: &str) {
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(seconds), "{what}: {took:?}");
+}
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The most memory a server may take in these tests, in MiB: a tenth of what an unbounded queue
@@ -53,14 +78,7 @@ impl Flooded {
             answers,
             last,
         };
-        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "flood", "version": "0" } });
-        server.write(
-            format!(
-                "{}\n",
-                json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello })
-            )
-            .as_bytes(),
-        );
+        server.write(hello(json!("hello")).as_bytes());
         server.wait(1);
         server.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
         server.last.recv().unwrap();
@@ -169,27 +187,13 @@ fn requests_with_the_same_id_are_answered_in_turn() {
 #[test]
 fn a_line_with_many_values_takes_little_memory() {
     let mut server = Flooded::start(&Root::samples());
-    let line = |element: &str, bytes: usize| {
-        let list = element.repeat(bytes / element.len());
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}\n"
-        )
-    };
+    let line = |element: &str, bytes: usize| long_list(element, bytes) + "\n";
     for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
         server.flood(line(element, 4_000_000).as_bytes(), 1);
         let answer = server.read_answer();
-        assert_eq!(
-            (&answer["error"]["code"], &answer["id"]),
-            (&json!(-32600), &json!(7)),
-            "{answer}"
-        );
-        assert!(
-            answer["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("values"),
-            "{answer}"
-        );
+        assert_eq!(answer["error"]["code"], json!(-32600), "{answer}");
+        assert_eq!(answer["id"], 7, "{answer}");
+        assert_contains!(answer["error"]["message"], "values");
         // Longer than any message: only its ends are kept, and the id is found.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
         assert_eq!(server.read_answer()["id"], 7);
@@ -217,16 +221,10 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
     let full = Arc::new(AtomicBool::new(false));
     let is_full = Arc::clone(&full);
     let writer = std::thread::spawn(move || {
-        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
-        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
-        writeln!(input, "{hello}").unwrap();
+        input.write_all(hello(json!(0)).as_bytes()).unwrap();
         for id in 1..3_000 {
             // It ends with the server.
-            let _ = writeln!(
-                input,
-                "{}",
-                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
-            );
+            let _ = input.write_all(tools_list(id).as_bytes());
             is_full.store(id > 500, Ordering::Relaxed);
         }
     });
@@ -251,21 +249,10 @@ fn the_end_of_standard_input_is_noticed_without_reading() {
     let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let output = child.stdout.take().unwrap();
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
-    writeln!(
-        input,
-        "{}",
-        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })
-    )
-    .unwrap();
+    input.write_all(hello(json!(0)).as_bytes()).unwrap();
     // Some 500 kB of answers, which fit into no pipe, and requests that all fit.
     for id in 1..600 {
-        writeln!(
-            input,
-            "{}",
-            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
-        )
-        .unwrap();
+        input.write_all(tools_list(id).as_bytes()).unwrap();
     }
     std::thread::sleep(Duration::from_secs(1));
     drop(input);
@@ -301,26 +288,15 @@ fn every_text_argument_has_a_length_limit() {
                 () => json!(long),
             };
             let started = Instant::now();
-            let error = call(&service, name, json!({ argument: value })).unwrap_err();
-            let body = serde_json::to_string(&error.body()).unwrap();
-            assert_eq!(
-                error.code(),
-                "invalid_argument",
-                "{name} {argument}: {body}"
-            );
+            let error = service.refused(name, json!({ argument: value }));
+            let body = json!(error).to_string();
+            assert_eq!(error.code, "invalid_argument", "{name} {argument}: {body}");
             assert!(
                 body.contains("bytes long") || body.contains("one of"),
                 "{name} {argument}: {body}"
             );
-            assert!(
-                body.len() < 1_000,
-                "{name} {argument}: {} bytes",
-                body.len()
-            );
-            assert!(
-                started.elapsed() < Duration::from_secs(2),
-                "{name} {argument}"
-            );
+            assert!(body.len() < 1_000, "{name} {argument}: {body}");
+            within(started, 2, argument);
             tried += 1;
         }
     }
@@ -333,25 +309,20 @@ fn names_of_resources_prompts_and_completions_are_limited() {
     let mut server = Server::initialized(root.path());
     let long = "x".repeat(1 << 20);
     let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
+    let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
+    let prompt = |name: &str, arguments: Value| {
+        (
+            "prompts/get",
+            json!({ "name": name, "arguments": arguments }),
+        )
+    };
     for (method, params) in [
-        (
-            "resources/read",
-            json!({ "uri": format!("memory://scope/{long}") }),
-        ),
-        (
-            "resources/read",
-            json!({ "uri": format!("memory://scope/ledger-api/memory/{long}") }),
-        ),
-        ("resources/read", json!({ "uri": long })),
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": long } }),
-        ),
-        (
-            "prompts/get",
-            json!({ "name": "curate_pending", "arguments": { "scope": long } }),
-        ),
-        ("prompts/get", json!({ "name": long })),
+        read(&format!("memory://scope/{long}")),
+        read(&format!("memory://scope/ledger-api/memory/{long}")),
+        read(&long),
+        prompt("recall", json!({ "query": long })),
+        prompt("curate_pending", json!({ "scope": long })),
+        prompt(&long, json!({})),
         ("tools/call", json!({ "name": long, "arguments": {} })),
         (
             "completion/complete",
@@ -361,16 +332,8 @@ fn names_of_resources_prompts_and_completions_are_limited() {
         let started = Instant::now();
         let answer = server.request(method, params);
         assert!(answer.get("error").is_some(), "{method}: {answer}");
-        assert!(
-            answer.to_string().len() < 2_000,
-            "{method}: {} bytes",
-            answer.to_string().len()
-        );
-        assert!(
-            started.elapsed() < Duration::from_secs(5),
-            "{method}: {:?}",
-            started.elapsed()
-        );
+        assert!(answer.to_string().len() < 2_000, "{method}: {answer}");
+        within(started, 5, method);
     }
     server.ping();
 }
@@ -379,39 +342,20 @@ fn names_of_resources_prompts_and_completions_are_limited() {
 fn an_unknown_name_is_compared_with_each_name_once() {
     let root = Root::new();
     let project = "a-project-of-many-memories-".repeat(7);
+    let rest = json!({ "project": project, "concepts": [format!("{project}-tag")] });
     let memories: Vec<Value> = (0..20_000)
-        .map(|number| {
-            memory(
-                &format!("m{number}"),
-                "One of many",
-                json!({ "project": project, "concepts": [format!("{project}-tag")] }),
-            )
-        })
+        .map(|number| memory(&format!("m{number}"), "One of many", rest.clone()))
         .collect();
     bulk(&root, "many", &memories);
     let service = root.service();
-    call(&service, "query_memories", json!({ "limit": 1 })).unwrap();
+    service.find(json!({ "limit": 1 }));
     let unknown = "another-project-with-as-long-a-name-".repeat(5);
     let started = Instant::now();
-    let answer = call(
-        &service,
-        "query_memories",
-        json!({ "project": unknown, "tags": vec![unknown; 40] }),
-    )
-    .unwrap();
+    let answer = service.find(json!({ "project": unknown, "tags": vec![unknown; 40] }));
     assert_eq!(answer["results"], json!([]));
-    assert!(
-        answer["suggestions"]
-            .to_string()
-            .contains("No memory was learned in project"),
-        "{answer}"
-    );
+    assert_contains!(answer["suggestions"], "No memory was learned in project");
     // Compared with the name of every memory this took half a minute, in a release build.
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        started.elapsed()
-    );
+    within(started, 5, "unknown names");
 }
 
 // Requests that are cancelled, and those that take too long.
@@ -439,41 +383,26 @@ fn a_comparison_with_many_names_stops_with_the_request() {
 #[test]
 fn a_slow_request_is_answered_by_its_deadline() {
     let root = Root::new();
-    std::fs::write(root.path().join("config.toml"), "[limits]\nseconds = 1\n").unwrap();
+    write_file(root.path().join("config.toml"), "[limits]\nseconds = 1\n");
     let words: Vec<String> = (0..150).map(|word| format!("word{word}")).collect();
+    let words = words.join(" ");
     let memories: Vec<Value> = (0..40_000)
-        .map(|number| {
-            memory(
-                &format!("m{number}"),
-                &words.join(" "),
-                json!({ "narrative": words.join(" ") }),
-            )
-        })
+        .map(|number| memory(&format!("m{number}"), &words, json!({ "narrative": words })))
         .collect();
     bulk(&root, "large", &memories);
-    root.store(
-        "small",
-        &[memory("s1", "A memory of the small scope", json!({}))],
-    );
+    root.store("small", &[titled("s1", "A memory of the small scope")]);
     let mut server = Server::initialized(root.path());
     // Its index takes longer than that to read.
     let started = Instant::now();
-    let error = server.fail(
-        "query_memories",
-        json!({ "query": "word7", "scope": "large" }),
-    );
+    let arguments = json!({ "query": "word7", "scope": "large" });
+    let error = server.fail("query_memories", arguments);
     assert_eq!(error.code, "deadline_exceeded", "{error:?}");
-    assert!(error.message.contains("1 second") && error.hint.unwrap().contains("[limits] seconds"));
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_contains!(error.message, "1 second");
+    assert_contains!(error.hint.unwrap(), "[limits] seconds");
+    within(started, 5, "the deadline");
     // Others are answered meanwhile.
-    let answer = server.call(
-        "query_memories",
-        json!({ "query": "small", "scope": "small" }),
-    );
+    let arguments = json!({ "query": "small", "scope": "small" });
+    let answer = server.call("query_memories", arguments);
     assert_eq!(answer["structuredContent"]["results"][0]["id"], "s1");
 }
 
@@ -582,12 +511,9 @@ fn a_body_of_very_many_values_is_refused_and_takes_no_memory() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for element in ["0,", "{\"a\":0},", "[],"] {
-                    let list = element.repeat(4_000_000 / element.len());
-                    let body = format!(
-                        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}"
-                    );
-                    let (_, response) = ask(&http, &body);
-                    assert!(response.starts_with("HTTP/1.1 400") && response.contains("values"), "{response}");
+                    let (_, response) = ask(&http, &long_list(element, 4_000_000));
+                    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+                    assert_contains!(response, "values");
                 }
             });
         }

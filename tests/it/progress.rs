@@ -1,18 +1,17 @@
 //! Work that takes long is reported at a terminal, and nowhere else.
 
-use std::fs;
 use std::path::PathBuf;
 
 use rusqlite::Connection;
 use serde_json::json;
 
 use crate::cli::{ack, ack_with_input};
-use crate::support::{Root, memory};
+use crate::support::{Root, Sql, titled, write_file};
 use crate::terminal::Terminal;
 
 /// Enough memories that the first search takes longer than half a second on any machine.
 fn large(root: &Root) -> PathBuf {
-    let path = root.store("large", &[memory("m-0", "The first one", json!({}))]);
+    let path = root.store("large", &[titled("m-0", "The first one")]);
     let connection = Connection::open(&path).unwrap();
     let words = (1..40).map(|n| format!("'word' || (n * {n} % 9973)"));
     let narrative = words.collect::<Vec<_>>().join(" || ' ' || ");
@@ -22,7 +21,7 @@ fn large(root: &Root) -> PathBuf {
          SELECT 'm-' || n, 'Deploy rule ' || n, 'approved', '2026-01-01T00:00:00Z', {narrative}
          FROM rows"
     );
-    connection.execute_batch(&sql).unwrap();
+    connection.sql(&sql);
     path
 }
 
@@ -45,14 +44,10 @@ fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
         assert!(at < answer, "{arguments:?} left a trace: {output:?}");
     }
     let output = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
-    assert!(!output.contains("reading memories"), "{output}");
+    assert_lacks!(output, "reading memories");
     let piped = ack(root.path(), &["query", "deploy"]);
-    assert_eq!(
-        (piped.code, piped.err.as_str()),
-        (Some(0), ""),
-        "{}",
-        piped.out
-    );
+    assert_eq!(piped.code, Some(0), "{}", piped.out);
+    assert_eq!(piped.err.as_str(), "", "{}", piped.out);
 }
 
 #[test]
@@ -62,15 +57,15 @@ fn an_import_shows_progress_only_at_a_terminal() {
         .map(|n| json!({ "id": format!("m-{n}"), "title": format!("Rule {n}") }).to_string() + "\n")
         .collect();
     let file = root.path().join("lines.jsonl");
-    fs::write(&file, &lines).unwrap();
+    write_file(&file, &lines);
     let file = file.to_str().unwrap();
     let mut terminal = Terminal::new();
     let shown = terminal
         .ack(root.path(), &["import", file, "-s", "one"])
         .out;
-    assert!(shown.contains("KiB") && shown.contains("left"), "{shown}");
+    assert_contains!(shown, "KiB", "left");
     let expected = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
-    assert!(shown.contains(expected), "{shown}");
+    assert_contains!(shown, expected);
     let piped = ack_with_input(root.path(), &["import", "-", "-s", "two"], lines.as_bytes());
     assert!(piped.out.starts_with(expected), "{}", piped.out);
     assert_eq!(piped.err, "");

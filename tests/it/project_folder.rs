@@ -11,16 +11,13 @@ use crate::arguments::{call, call_as};
 use crate::cli::ack_with_input;
 use crate::context::project;
 use crate::store_support::binary;
-use crate::support::{Root, ids, memory};
+use crate::support::{Ask, Root, ids, memory, write_file};
 
 /// A scope that only its name, its manifest or its memories connect with the project `till`.
 fn till(manifest: &str, scope: &str) -> Root {
     let root = Root::new();
-    let rule = memory(
-        "rule",
-        "Round cash to five cents",
-        json!({ "project": "till" }),
-    );
+    let arguments = json!({ "project": "till" });
+    let rule = memory("rule", "Round cash to five cents", arguments);
     let other = memory("other", "About the kiosk", json!({ "project": "kiosk" }));
     root.store(scope, &[rule, other]);
     root.manifest(scope, manifest);
@@ -30,7 +27,7 @@ fn till(manifest: &str, scope: &str) -> Root {
 /// The project, its scope and its memories, as `get_context` answers for a path.
 fn found(root: &Root, path: &str) -> Value {
     let service = root.service_with(|inputs| inputs.home = Some(root.path().join("home")));
-    let answer = call(&service, "get_context", json!({ "project_path": path })).unwrap();
+    let answer = service.brief(json!({ "project_path": path }));
     json!([
         answer["project"]["name"],
         answer["project"]["scope"],
@@ -42,7 +39,7 @@ fn found(root: &Root, path: &str) -> Value {
 fn spellings(folder: &Path) -> Vec<String> {
     let deep = folder.join("tools/cash drawer/é");
     std::fs::create_dir_all(&deep).unwrap();
-    std::fs::write(deep.join("open.py"), "").unwrap();
+    write_file(deep.join("open.py"), "");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let encoded = text(&deep).replace(' ', "%20").replace('é', "%C3%A9");
     vec![
@@ -85,10 +82,7 @@ fn every_path_in_a_project_is_found_like_its_folder() {
             let expected = found(&root, &spellings[0]);
             let case = format!("`{manifest}` of {scope}, {marker}");
             assert_eq!(expected[1], scope, "{case}");
-            assert!(
-                expected[2].to_string().contains("rule"),
-                "{case}: {expected}"
-            );
+            assert_contains!(expected[2].to_string(), "rule"; "{case}");
             for path in &spellings {
                 assert_eq!(found(&root, path), expected, "{case}: {path}");
             }
@@ -110,14 +104,9 @@ fn a_folder_above_counts_only_if_its_name_is_a_project() {
         assert_eq!(answer[1], Value::Null, "{project}");
     }
     // A path of another machine names no folder here, and its parents are not this machine's.
-    let elsewhere = json!({ "project_path": "/of-src/shops/new" });
-    let answer = call(&service, "get_context", elsewhere).unwrap();
+    let answer = service.brief(json!({ "project_path": "/of-src/shops/new" }));
     assert_eq!(answer["project"]["scope"], Value::Null);
-    assert!(
-        answer["notes"]
-            .to_string()
-            .contains("not a folder on this machine")
-    );
+    assert_contains!(answer["notes"].to_string(), "not a folder on this machine");
 }
 
 #[test]
@@ -197,7 +186,7 @@ fn a_pinned_server_takes_the_folder_of_the_workspace_that_its_scope_claims() {
             .map(|it| Setting::variable("CURSOR_PROJECT_DIR", it))
             .collect();
     });
-    let answer = call(&service, "get_context", json!({})).unwrap();
+    let answer = service.brief(json!({}));
     assert_eq!(answer["project"]["name"], "kiosk");
     assert_eq!(answer["project"]["detected_by"], "flag --pin");
     assert_eq!(ids(&answer["recent_memories"]), ["other"]);
@@ -230,18 +219,12 @@ fn an_editor_names_the_folders_of_its_workspace_in_the_environment() {
     assert_eq!(scope(&[(cursor, text(&till))]), found);
     assert_eq!(scope(&[(workspace, text(&till.join("src")))]), found);
     assert_eq!(scope(&[(workspace, list(&[&web, &till]))]), found);
-    assert_eq!(
-        scope(&[(cursor, text(&web)), (workspace, list(&[&web, &till]))]),
-        found
-    );
-    assert_eq!(
-        scope(&[(cursor, String::new()), (workspace, String::new())]),
-        None
-    );
-    assert_eq!(
-        scope(&[("CLAUDE_PROJECT_DIR", text(&web)), (cursor, text(&till))]),
-        None
-    );
+    let shown = scope(&[(cursor, text(&web)), (workspace, list(&[&web, &till]))]);
+    assert_eq!(shown, found);
+    let shown = scope(&[(cursor, String::new()), (workspace, String::new())]);
+    assert_eq!(shown, None);
+    let shown = scope(&[("CLAUDE_PROJECT_DIR", text(&web)), (cursor, text(&till))]);
+    assert_eq!(shown, None);
     assert_eq!(scope(&[(workspace, text(&comma))]), None);
 }
 
@@ -252,8 +235,8 @@ fn a_server_started_nowhere_says_how_to_name_the_project() {
         root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", "/".into())));
     let answer = call_as(&service, "get_context", json!({}), true).unwrap();
     let notes = answer["notes"].to_string();
-    assert!(notes.contains("`/` is not a project's folder"), "{notes}");
-    assert!(notes.contains("pass `project_path`"), "{notes}");
+    assert_contains!(notes, "`/` is not a project's folder");
+    assert_contains!(notes, "pass `project_path`");
 }
 
 #[test]
@@ -268,7 +251,7 @@ fn a_hook_looks_at_every_folder_of_the_workspace() {
         let sent = sent.to_string();
         ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes()).ok()
     };
-    assert!(started(&[&web, &till]).contains("Round cash"));
-    assert!(started(&[&till, &web]).contains("Round cash"));
-    assert!(!started(&[&web]).contains("Round cash"));
+    assert_contains!(started(&[&web, &till]), "Round cash");
+    assert_contains!(started(&[&till, &web]), "Round cash");
+    assert_lacks!(started(&[&web]), "Round cash");
 }

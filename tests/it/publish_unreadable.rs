@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::changes::git;
 use crate::cli::{Outcome, ack};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, read_text, titled, write_file};
 
 /// A root with a scope over committed notes, the repository, and the notes' folder.
 fn scene() -> (Root, TempDir, PathBuf) {
@@ -18,25 +18,17 @@ fn scene() -> (Root, TempDir, PathBuf) {
     let notes = repository.path().join("docs/memory");
     fs::create_dir_all(&notes).unwrap();
     for name in ["a", "b", "c"] {
-        fs::write(
-            notes.join(format!("{name}.md")),
-            format!("# Deploy {name}\n\nText.\n"),
-        )
-        .unwrap();
+        let text = format!("# Deploy {name}\n\nText.\n");
+        write_file(notes.join(format!("{name}.md")), text);
     }
     let lines = |id: &str| json!({ "id": id, "title": format!("Deploy {id}") }).to_string();
-    fs::write(
-        notes.join("l.jsonl"),
-        format!("{}\n{}\n", lines("l-1"), lines("l-2")),
-    )
-    .unwrap();
-    fs::write(notes.join("one.jsonl"), format!("{}\n", lines("o-1"))).unwrap();
+    let text = format!("{}\n{}\n", lines("l-1"), lines("l-2"));
+    write_file(notes.join("l.jsonl"), text);
+    write_file(notes.join("one.jsonl"), format!("{}\n", lines("o-1")));
     commit(repository.path());
     let root = Root::new();
-    root.manifest(
-        "n",
-        &format!("store = '{}'\nref = 'main'\n", notes.display()),
-    );
+    let settings = format!("store = '{}'\nref = 'main'\n", notes.display());
+    root.manifest("n", &settings);
     (root, repository, notes)
 }
 
@@ -78,27 +70,23 @@ fn a_committed_note_that_cannot_be_read_stops_publishing() {
             let (root, repository, notes) = scene();
             let out = tempfile::tempdir().unwrap();
             publish(&root, out.path(), &["--yes"]).ok();
-            fs::write(notes.join(name), content).unwrap();
+            write_file(notes.join(name), content);
             commit(repository.path());
             if !is_checked_out {
                 git(repository.path(), &["checkout", "-q", "--detach", "HEAD~1"]);
             }
             let scopes = ack(root.path(), &["scopes", "--scope", "n"]).ok();
-            assert!(scopes.contains(name), "{scopes}");
-            assert!(!scopes.contains("partial clone"), "{scopes}");
+            assert_contains!(scopes, name);
+            assert_lacks!(scopes, "partial clone");
             let refused = publish(&root, out.path(), &["--dry-run"]);
             let message = refused.fails(1);
-            assert!(message.contains(&format!("`{name}`")), "{message}");
-            assert!(message.contains(why), "{message}");
-            assert!(
-                message.contains("correct the note and commit it"),
-                "{message}"
-            );
+            assert_contains!(message, &format!("`{name}`"), why);
+            assert_contains!(message, "correct the note and commit it");
             // Once it is readable again, publishing goes on.
             git(repository.path(), &["checkout", "-q", "main"]);
             git(repository.path(), &["revert", "--no-edit", "HEAD"]);
             let planned = publish(&root, out.path(), &["--dry-run"]).ok();
-            assert!(planned.contains("0 to remove"), "{planned}");
+            assert_contains!(planned, "0 to remove");
         }
     }
 }
@@ -111,10 +99,10 @@ fn an_unreadable_note_without_a_reference_stops_publishing_too() {
     publish(&root, out.path(), &["--dry-run"]).ok();
     for (name, content, why) in damages() {
         let before = fs::read(notes.join(name)).unwrap();
-        fs::write(notes.join(name), content).unwrap();
+        write_file(notes.join(name), content);
         let message = publish(&root, out.path(), &["--dry-run"]).fails(1);
-        assert!(message.contains(name) && message.contains(why), "{message}");
-        fs::write(notes.join(name), before).unwrap();
+        assert_contains!(message, name, why);
+        write_file(notes.join(name), before);
     }
     publish(&root, out.path(), &["--dry-run"]).ok();
 }
@@ -122,8 +110,8 @@ fn an_unreadable_note_without_a_reference_stops_publishing_too() {
 #[test]
 fn a_local_note_that_is_not_committed_stops_nothing() {
     let (root, _repository, notes) = scene();
-    fs::write(notes.join("draft.md"), b"\0").unwrap();
-    fs::write(notes.join("draft.jsonl"), b"{\"id\": \"d-1\", \"tit\n").unwrap();
+    write_file(notes.join("draft.md"), b"\0");
+    write_file(notes.join("draft.jsonl"), b"{\"id\": \"d-1\", \"tit\n");
     let out = tempfile::tempdir().unwrap();
     publish(&root, out.path(), &["--yes"]).ok();
 }
@@ -145,8 +133,7 @@ fn flags_for_buckets_are_refused_with_a_folder() {
     ] {
         let more: Vec<&str> = flags.iter().chain(&["--yes"]).copied().collect();
         let message = publish(&root, out.path(), &more).fails(2);
-        assert!(message.contains(flags[0]), "{message}");
-        assert!(message.contains("--to-folder"), "{message}");
+        assert_contains!(message, flags[0], "--to-folder");
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
     }
 }
@@ -154,39 +141,31 @@ fn flags_for_buckets_are_refused_with_a_folder() {
 #[test]
 fn only_promoted_memories_are_written_to_a_folder_if_asked_for() {
     let root = Root::new();
-    root.store(
-        "n",
-        &[
-            memory("m-1", "Merely approved", json!({})),
-            memory(
-                "m-2",
-                "Promoted to every team",
-                json!({ "status": "promoted" }),
-            ),
-        ],
-    );
+    let m_2 = json!({ "status": "promoted" });
+    let memories = [
+        titled("m-1", "Merely approved"),
+        memory("m-2", "Promoted to every team", m_2),
+    ];
+    root.store("n", &memories);
     let out = tempfile::tempdir().unwrap();
     let notes = out.path().join("notes");
     publish(&root, &notes, &["--only-promoted", "--yes"]).ok();
     let written: String = fs::read_dir(&notes)
         .unwrap()
-        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .map(|entry| read_text(entry.unwrap().path()))
         .collect();
-    assert!(written.contains("Promoted to every team"), "{written}");
-    assert!(!written.contains("Merely approved"), "{written}");
+    assert_contains!(written, "Promoted to every team");
+    assert_lacks!(written, "Merely approved");
 }
 
 #[test]
 fn the_dates_of_committed_notes_depend_on_the_commit_alone() {
     let (root, repository, notes) = scene();
-    fs::write(
-        notes.join("dated.md"),
-        "---\ndate: 2026-03-14\n---\n# Deploy dated\n\nText.\n",
-    )
-    .unwrap();
-    fs::write(notes.join("d.md"), "# Deploy d\n\nText.\n").unwrap();
+    let text = "---\ndate: 2026-03-14\n---\n# Deploy dated\n\nText.\n";
+    write_file(notes.join("dated.md"), text);
+    write_file(notes.join("d.md"), "# Deploy d\n\nText.\n");
     let local = ack(root.path(), &["get", "d", "--status", "all", "--json"]).json();
-    assert!(local.to_string().contains("created_at"), "{local}");
+    assert_contains!(local.to_string(), "created_at");
     commit(repository.path());
     let out = tempfile::tempdir().unwrap();
     publish(&root, out.path(), &["--yes"]).ok();
@@ -195,15 +174,13 @@ fn the_dates_of_committed_notes_depend_on_the_commit_alone() {
     let from = repository.path().display().to_string();
     git(clones.path(), &["clone", "-q", &from, "clone"]);
     let clone = clones.path().join("clone/docs/memory");
-    root.manifest(
-        "n",
-        &format!("store = '{}'\nref = 'main'\n", clone.display()),
-    );
+    let settings = format!("store = '{}'\nref = 'main'\n", clone.display());
+    root.manifest("n", &settings);
     let planned = publish(&root, out.path(), &["--yes"]).ok();
-    assert!(planned.contains("0 to change"), "{planned}");
+    assert_contains!(planned, "0 to change");
     git(&clone, &["checkout", "-q", "--detach", "HEAD~1"]);
     git(&clone, &["commit", "-q", "--allow-empty", "-m", "later"]);
     git(&clone, &["rm", "-q", "-r", "."]);
     let planned = publish(&root, out.path(), &["--yes"]).ok();
-    assert!(planned.contains("0 to change, 0 to remove"), "{planned}");
+    assert_contains!(planned, "0 to change, 0 to remove");
 }

@@ -5,7 +5,7 @@ mod folding;
 mod pages;
 mod shown;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ack_memory::Service;
 use ack_memory::internal::Setting;
@@ -13,51 +13,37 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::{call, call_as};
-use crate::support::{Root, insert, memory, result_ids};
+use crate::arguments::call_as;
+use crate::support::{Ask, Root, Sql, insert, memory, result_ids, titled, unreviewed, write_file};
 
 /// Adds memories to a scope in one transaction.
 pub fn bulk(root: &Root, scope: &str, memories: &[Value]) -> Connection {
     let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = OFF; BEGIN")
-        .unwrap();
+    connection.sql("PRAGMA synchronous = OFF; BEGIN");
     if !connection.table_exists(None, "memories").unwrap() {
-        connection
-            .execute_batch(ack_memory::internal::import::SCHEMA)
-            .unwrap();
+        connection.sql(ack_memory::internal::import::SCHEMA);
     }
     insert(&connection, memories);
-    connection.execute_batch("COMMIT").unwrap();
+    connection.sql("COMMIT");
     connection
-}
-
-fn query(service: &Service, arguments: Value) -> Value {
-    match call(service, "query_memories", arguments.clone()) {
-        Ok(answer) => answer,
-        Err(error) => panic!("{arguments}: {error}"),
-    }
 }
 
 /// Scope and id of everything a page shows, folded ones too.
 fn shown_keys(answer: &Value) -> Vec<(String, String)> {
-    let mut shown = Vec::new();
-    for hit in answer["results"].as_array().unwrap() {
-        for entry in std::iter::once(hit).chain(hit["also"].as_array().into_iter().flatten()) {
-            shown.push((
-                entry["scope"].as_str().unwrap().to_owned(),
-                entry["id"].as_str().unwrap().to_owned(),
-            ));
-        }
-    }
-    shown
+    let folded = |hit: &Value| hit["also"].as_array().cloned().unwrap_or_default();
+    let hits = answer["results"].as_array().unwrap().iter();
+    let entries = hits.flat_map(|hit| [vec![hit.clone()], folded(hit)].concat());
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    entries
+        .map(|entry| (text(&entry["scope"]), text(&entry["id"])))
+        .collect()
 }
 
 /// Every page of a request, with what happens between two pages.
 fn pages(service: &Service, mut arguments: Value, mut between: impl FnMut(usize)) -> Vec<Value> {
     let mut pages = Vec::new();
     loop {
-        let answer = query(service, arguments.clone());
+        let answer = service.find(arguments.clone());
         let cursor = answer.get("next_cursor").cloned();
         pages.push(answer);
         assert!(pages.len() < 500, "paging does not end: {arguments}");
@@ -73,13 +59,19 @@ fn all_shown(pages: &[Value]) -> Vec<(String, String)> {
     pages.iter().flat_map(shown_keys).collect()
 }
 
+/// What all pages show: each match once, and as many as the first page counts.
+#[track_caller]
+fn shown_once(pages: &[Value], what: &str) -> BTreeSet<(String, String)> {
+    let all = all_shown(pages);
+    assert_eq!(repeated(all.clone()), [], "{what}");
+    assert_eq!(pages[0]["total"], all.len(), "{what}");
+    all.into_iter().collect()
+}
+
 fn repeated(mut shown: Vec<(String, String)>) -> Vec<(String, String)> {
     shown.sort();
-    shown
-        .windows(2)
-        .filter(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0].clone())
-        .collect()
+    let pairs = shown.windows(2).filter(|pair| pair[0] == pair[1]);
+    pairs.map(|pair| pair[0].clone()).collect()
 }
 
 const WORDS: [&str; 12] = [
@@ -119,90 +111,56 @@ fn varied(count: usize) -> Vec<(&'static str, Value)> {
 fn root_of(memories: &[(&'static str, Value)]) -> Root {
     let root = Root::new();
     for scope in ["alpha", "beta"] {
-        let own: Vec<Value> = memories
-            .iter()
-            .filter(|(name, _)| *name == scope)
-            .map(|(_, memory)| memory.clone())
-            .collect();
-        bulk(&root, scope, &own);
+        let own = memories.iter().filter(|(name, _)| *name == scope);
+        bulk(
+            &root,
+            scope,
+            &own.map(|(_, memory)| memory.clone()).collect::<Vec<_>>(),
+        );
     }
     root
 }
 
 #[test]
 fn without_a_query_the_newest_come_first() {
-    let memories = varied(60);
-    let root = root_of(&memories);
-    let answer = query(
-        &root.service(),
-        json!({ "limit": 50, "max_tokens": 20_000 }),
+    let root = root_of(&varied(60));
+    let answer = root
+        .service()
+        .find(json!({ "limit": 50, "max_tokens": 20_000 }));
+    let results = answer["results"].as_array().unwrap();
+    assert!(
+        results.is_sorted_by(|one, next| one["created_at"].as_str() >= next["created_at"].as_str())
     );
-    let dates: Vec<&str> = answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["created_at"].as_str().unwrap())
-        .collect();
-    assert!(dates.windows(2).all(|pair| pair[0] >= pair[1]), "{dates:?}");
-    assert!(answer["results"][0].get("score").is_none());
+    assert!(results[0].get("score").is_none());
 }
 
 #[test]
 fn results_are_ordered_by_score_current_project_age_and_id() {
     let root = Root::new();
-    let text = "Rotate the signing key";
-    root.store(
-        "alpha",
-        &[
-            memory("old", text, json!({ "created_at": "2025-01-01T00:00:00Z", "facts": ["one"] })),
-            memory("new", text, json!({ "created_at": "2026-01-01T00:00:00Z", "facts": ["two"] })),
-            memory(
-                "mine",
-                text,
-                json!({ "created_at": "2024-01-01T00:00:00Z", "project": "My_App", "facts": ["six"] }),
-            ),
-            memory(
-                "best",
-                text,
-                json!({ "created_at": "2020-01-01T00:00:00Z", "facts": ["signing key"] }),
-            ),
-            memory("twin", text, json!({ "created_at": "2026-01-01T00:00:00Z", "facts": ["ten"] })),
-        ],
-    );
-    root.store(
-        "beta",
-        &[memory(
-            "aaa",
-            text,
-            json!({ "created_at": "2026-01-01T00:00:00Z", "facts": ["red"] }),
-        )],
-    );
+    let of = |id: &str, year: u32, fact: &str, project: Option<&str>| {
+        let created = format!("{year}-01-01T00:00:00Z");
+        let rest = json!({ "created_at": created, "facts": [fact], "project": project });
+        memory(id, "Rotate the signing key", rest)
+    };
+    let memories = [
+        of("old", 2025, "one", None),
+        of("new", 2026, "two", None),
+        of("mine", 2024, "six", Some("My_App")),
+        of("best", 2020, "signing key", None),
+        of("twin", 2026, "ten", None),
+    ];
+    root.store("alpha", &memories);
+    root.store("beta", &[of("aaa", 2026, "red", None)]);
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", root.path().join("my-app")))
     });
-    let answer = query(
-        &service,
-        json!({ "query": "signing key", "explain": true, "mode": "lexical" }),
-    );
-    let places: Vec<(String, String)> = shown_keys(&answer).into_iter().collect();
-    let expected = [
-        ("alpha", "best"),
-        ("alpha", "mine"),
-        ("alpha", "new"),
-        ("alpha", "twin"),
-        ("beta", "aaa"),
-        ("alpha", "old"),
-    ];
-    assert_eq!(
-        places,
-        expected.map(|(scope, id)| (scope.to_owned(), id.to_owned()))
-    );
-    let newest = query(&service, json!({}));
-    assert_ne!(
-        result_ids(&newest)[0],
-        "mine",
-        "a list of the newest prefers nobody"
-    );
+    let arguments = json!({ "query": "signing key", "explain": true, "mode": "lexical" });
+    let shown = shown_keys(&service.find(arguments)).into_iter();
+    let places: Vec<String> = shown.map(|(scope, id)| format!("{scope}/{id}")).collect();
+    let expected = "alpha/best alpha/mine alpha/new alpha/twin beta/aaa alpha/old";
+    assert_eq!(places.join(" "), expected);
+    // A list of the newest prefers nobody.
+    assert_ne!(result_ids(&service.find(json!({})))[0], "mine");
 }
 
 #[test]
@@ -217,43 +175,27 @@ fn the_same_request_gives_the_same_bytes_from_any_service() {
         json!({ "query": "migration", "tags": ["dta-base"] }),
         json!({ "query": "nothing", "project": "kios" }),
     ] {
-        let first = query(&one, arguments.clone()).to_string();
-        assert_eq!(
-            first,
-            query(&one, arguments.clone()).to_string(),
-            "{arguments}"
-        );
-        assert_eq!(
-            first,
-            query(&two, arguments.clone()).to_string(),
-            "{arguments}"
-        );
+        let first = one.find(arguments.clone()).to_string();
+        for service in [&one, &two] {
+            let found = service.find(arguments.clone()).to_string();
+            assert_eq!(found, first, "{arguments}");
+        }
     }
 }
 
 #[test]
 fn an_incremental_index_answers_like_a_fresh_one() {
     let root = Root::new();
-    let writer = bulk(
-        &root,
-        "alpha",
-        &[
-            memory(
-                "a",
-                "Serialization of requests",
-                json!({ "concepts": ["SQLite"] }),
-            ),
-            memory(
-                "b",
-                "Serialisation of answers",
-                json!({ "concepts": ["sqlite"] }),
-            ),
-            memory("c", "Deploymant checklist", json!({})),
-            memory("d", "Deployment checklist", json!({ "status": "staging" })),
-        ],
-    );
+    let tagged = |id: &str, title: &str, tag: &str| memory(id, title, json!({ "concepts": [tag] }));
+    let memories = [
+        tagged("a", "Serialization of requests", "SQLite"),
+        tagged("b", "Serialisation of answers", "sqlite"),
+        titled("c", "Deploymant checklist"),
+        unreviewed("d", "Deployment checklist"),
+    ];
+    let writer = bulk(&root, "alpha", &memories);
     let old = root.service();
-    query(&old, json!({}));
+    old.find(json!({}));
     for change in [
         "DELETE FROM memories WHERE id = 'b'",
         "UPDATE memories SET title = 'Rollout checklist' WHERE id = 'c'",
@@ -261,7 +203,7 @@ fn an_incremental_index_answers_like_a_fresh_one() {
         "DELETE FROM memories WHERE id = 'a'",
         "INSERT INTO memories (id, title, status, concepts) VALUES ('e', 'Serialization again', 'approved', '[\"sqlite\"]')",
     ] {
-        writer.execute_batch(change).unwrap();
+        writer.sql(change);
         let fresh = root.service();
         for words in [
             "serialisation",
@@ -271,21 +213,15 @@ fn an_incremental_index_answers_like_a_fresh_one() {
             "rollout",
         ] {
             let arguments = json!({ "query": words, "explain": true });
-            assert_eq!(
-                query(&old, arguments.clone()),
-                query(&fresh, arguments),
-                "`{words}` after: {change}"
-            );
+            let expected = fresh.find(arguments.clone());
+            assert_eq!(old.find(arguments), expected, "`{words}` after: {change}");
         }
-        let arguments = json!({ "tags": ["sqlit"] });
+        let suggestions =
+            |service: &Service| service.find(json!({ "tags": ["sqlit"] }))["suggestions"].clone();
+        assert_eq!(suggestions(&old), suggestions(&fresh), "after: {change}");
         assert_eq!(
-            query(&old, arguments.clone())["suggestions"],
-            query(&fresh, arguments)["suggestions"],
-            "after: {change}"
-        );
-        assert_eq!(
-            call(&old, "list_scopes", json!({})).unwrap(),
-            call(&fresh, "list_scopes", json!({})).unwrap(),
+            old.scopes(json!({})),
+            fresh.scopes(json!({})),
             "after: {change}"
         );
     }
@@ -297,57 +233,32 @@ fn a_concise_answer_omits_the_fields_of_a_full_one() {
     let facts: Vec<String> = (0..9)
         .map(|n| format!("fact {n} {}", "long ".repeat(100)))
         .collect();
-    root.store(
-        "alpha",
-        &[memory(
-            "a",
-            "One",
-            json!({ "facts": facts, "narrative": "The story", "files": ["src/a.rs"], "session": "s", "confidence": 0.5, "type": "bugfix" }),
-        )],
-    );
+    let more = json!({ "narrative": "The story", "files": ["src/a.rs"], "session": "s", "confidence": 0.5 });
+    let mut rest = more.clone();
+    rest["facts"] = json!(facts);
+    root.store("alpha", &[memory("a", "One", rest)]);
     let service = root.service();
-    let concise = &query(&service, json!({}))["results"][0];
+    let concise = &service.find(json!({}))["results"][0];
     assert_eq!(concise["facts"].as_array().unwrap().len(), 5);
-    assert!(
-        ["narrative", "files", "session", "confidence"]
-            .iter()
-            .all(|field| concise.get(field).is_none()),
-        "{concise}"
-    );
-    let full = &query(&service, json!({ "detail": "full", "max_tokens": 20_000 }))["results"][0];
+    let full = &service.find(json!({ "detail": "full", "max_tokens": 20_000 }))["results"][0];
     assert_eq!(full["facts"].as_array().unwrap().len(), 9);
-    assert_eq!(
-        (
-            &full["narrative"],
-            &full["files"][0],
-            &full["session"],
-            &full["confidence"]
-        ),
-        (
-            &json!("The story"),
-            &json!("src/a.rs"),
-            &json!("s"),
-            &json!(0.5)
-        )
-    );
+    for (field, value) in more.as_object().unwrap() {
+        assert_eq!(concise.get(field), None);
+        assert_eq!(&full[field], value);
+    }
 }
 
 #[test]
 fn an_empty_result_has_suggestions() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "a",
-                "Lock order",
-                json!({ "project": "ledger-api", "concepts": ["postgres"] }),
-            ),
-            memory("b", "Unreviewed zeppelin", json!({ "status": "staging" })),
-        ],
-    );
+    let first = json!({ "project": "ledger-api", "concepts": ["postgres"] });
+    let memories = [
+        memory("a", "Lock order", first),
+        unreviewed("b", "Unreviewed zeppelin"),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
-    insta::assert_json_snapshot!(query(&service, json!({ "query": "nonsense", "project": "ledger-apo", "tags": ["postgress"], "scope": "alpha" })), @r#"
+    insta::assert_json_snapshot!(service.find(json!({ "query": "nonsense", "project": "ledger-apo", "tags": ["postgress"], "scope": "alpha" })), @r#"
 {
   "results": [],
   "total": 0,
@@ -372,7 +283,7 @@ fn an_empty_result_has_suggestions() {
   ]
 }
 "#);
-    let hidden = query(&service, json!({ "query": "zeppelin" }));
+    let hidden = service.find(json!({ "query": "zeppelin" }));
     assert_eq!(hidden["hidden"], json!({ "by_status": 1 }));
     assert_eq!(hidden["notes"][0]["kind"], "no_word_matches");
     assert_eq!(hidden["notes"][1]["kind"], "hidden_by_status");
@@ -388,17 +299,15 @@ fn an_empty_result_has_suggestions() {
 fn names_that_only_waiting_memories_have_are_found_without_their_text() {
     let root = Root::new();
     let waiting = json!({ "status": "staging", "project": "ledger-api", "concepts": ["neovim"] });
-    root.store(
-        "alpha",
-        &[
-            memory("a", "Lock order", json!({ "project": "kiosk" })),
-            memory("b", "Unreviewed zeppelin", waiting),
-        ],
-    );
+    let memories = [
+        memory("a", "Lock order", json!({ "project": "kiosk" })),
+        memory("b", "Unreviewed zeppelin", waiting),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
     let suggestion = |arguments: Value| {
-        let answer = query(&service, arguments);
-        assert!(!answer.to_string().contains("zeppelin"), "{answer}");
+        let answer = service.find(arguments);
+        assert_lacks!(answer.to_string(), "zeppelin");
         answer["suggestions"][0].as_str().unwrap().to_owned()
     };
     for (arguments, expected) in [
@@ -419,33 +328,29 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
         assert_eq!(suggestion(arguments), expected);
     }
     // An empty list is not called a list of the newest.
-    let none = query(&service, json!({ "query": " ", "project": "ledger-ap" }));
+    let none = service.find(json!({ "query": " ", "project": "ledger-ap" }));
     assert!(none.get("notes").is_none(), "{none}");
 }
 
 #[test]
 fn the_hidden_count_matches_a_query_for_every_status() {
     let root = Root::new();
-    let waits = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
+    let waits = |id: &str, title: &str| unreviewed(id, title);
     let twin = "Open the terminal in a split with control and backtick";
-    root.store(
-        "alpha",
-        &[
-            waits("word", "The terminal needs a colour setting"),
-            waits("meaning", "Run shell commands from the console prompt"),
-            waits("twin-1", twin),
-            waits("twin-2", twin),
-            memory("else", "Payouts are rounded late", json!({})),
-        ],
-    );
+    let memories = [
+        waits("word", "The terminal needs a colour setting"),
+        waits("meaning", "Run shell commands from the console prompt"),
+        waits("twin-1", twin),
+        waits("twin-2", twin),
+        titled("else", "Payouts are rounded late"),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
-    let hidden = query(&service, json!({ "query": "terminal" }));
-    let all = query(&service, json!({ "query": "terminal", "status": "all" }));
+    let hidden = service.find(json!({ "query": "terminal" }));
+    let all = service.find(json!({ "query": "terminal", "status": "all" }));
     assert_eq!(hidden["results"], json!([]));
-    assert_eq!(
-        hidden["hidden"]["by_status"], all["total"],
-        "{hidden} {all}"
-    );
+    let found = &hidden["hidden"]["by_status"];
+    assert_eq!(*found, all["total"], "{hidden} {all}");
     // Folded memories are counted and mentioned.
     let results = all["results"].as_array().unwrap().len() as u64;
     assert_eq!(all["total"].as_u64(), Some(results + 1), "{all}");
@@ -456,25 +361,18 @@ fn the_hidden_count_matches_a_query_for_every_status() {
 
 #[test]
 fn an_unknown_word_finds_nothing_and_a_missing_word_is_named() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("path", "Windows path memory about the worker", json!({})),
-            memory("tx", "A migration runs in a transaction", json!({})),
-            memory(
-                "pool",
-                "Behind PgBouncer, pooling is by transaction",
-                json!({}),
-            ),
-            memory("retry", "Retry the whole transaction", json!({})),
-        ],
-    );
+    let memories = [
+        titled("path", "Windows path memory about the worker"),
+        titled("tx", "A migration runs in a transaction"),
+        titled("pool", "Behind PgBouncer, pooling is by transaction"),
+        titled("retry", "Retry the whole transaction"),
+    ];
+    let root = Root::with("alpha", &memories);
     let service = root.service();
-    let found = query(&service, json!({ "query": "xyzzy" }));
+    let found = service.find(json!({ "query": "xyzzy" }));
     assert_eq!(found["results"], json!([]), "{found}");
     assert_eq!(found["notes"][0]["kind"], "no_word_matches");
-    let found = query(&service, json!({ "query": "kafka transaction" }));
+    let found = service.find(json!({ "query": "kafka transaction" }));
     let first = "no certain match: no approved memory contains `kafka`; these are the nearest";
     assert_eq!(found["notes"][0]["message"], first);
     let output = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
@@ -491,10 +389,10 @@ fn the_review_status_is_explained_only_for_scopes_that_hide_a_match() {
         let notes = root.scope_folder(scope).join("notes");
         std::fs::create_dir_all(&notes).unwrap();
         let note = format!("---\ntitle: {title}\ntype: fact\n---\nText.\n");
-        std::fs::write(notes.join("note.md"), note).unwrap();
+        write_file(notes.join("note.md"), note);
         root.manifest(scope, &format!("store = {}\n", json!(notes)));
     }
-    let answer = query(&root.service(), json!({ "query": "terminal" }));
+    let answer = root.service().find(json!({ "query": "terminal" }));
     let notes = answer["notes"].as_array().unwrap().iter();
     let about: Vec<&Value> = notes
         .filter(|note| note["kind"] == "no_status_column")
@@ -511,20 +409,15 @@ fn the_review_status_is_explained_only_for_scopes_that_hide_a_match() {
 #[test]
 fn an_unknown_type_is_reported_with_similar_ones() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory("a", "Lock order", json!({ "type": "bugfix" })),
-            memory("b", "Lock rule", json!({ "type": "decision" })),
-            memory(
-                "c",
-                "Lock secret",
-                json!({ "type": "bugle", "status": "staging" }),
-            ),
-        ],
-    );
+    let second = json!({ "type": "bugle", "status": "staging" });
+    let memories = [
+        memory("a", "Lock order", json!({ "type": "bugfix" })),
+        memory("b", "Lock rule", json!({ "type": "decision" })),
+        memory("c", "Lock secret", second),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
-    let first = |arguments: Value| query(&service, arguments)["suggestions"][0].clone();
+    let first = |arguments: Value| service.find(arguments)["suggestions"][0].clone();
     let bug = "No memory has the type \"bug\"; similar: bugfix";
     assert_eq!(first(json!({ "type": "bug" })), bug);
     assert_eq!(first(json!({ "query": "lock", "type": "bug" })), bug);
@@ -532,7 +425,7 @@ fn an_unknown_type_is_reported_with_similar_ones() {
         first(json!({ "type": "zzz, qqq" })),
         "No memory has the type \"zzz\"; types are: bugfix, decision"
     );
-    let both = query(&service, json!({ "type": "Decision, bug" }));
+    let both = service.find(json!({ "type": "Decision, bug" }));
     assert_eq!(both["total"], 1, "one of the types is enough: {both}");
     let known = first(json!({ "type": "BugFix", "tags": ["none"] }));
     assert_eq!(known, "No memory has the tag \"none\"");
@@ -544,38 +437,34 @@ fn hidden_matches_are_counted_without_rejected_ones() {
     let with = |id: &str, status: &str| {
         memory(id, &format!("Lock rule {id}"), json!({ "status": status }))
     };
-    root.store(
-        "alpha",
-        &[
-            with("a", "approved"),
-            with("b", "promoted"),
-            with("c", "staging"),
-            with("d", "staging"),
-            with("e", "rejected"),
-            with("f", "nonsense"),
-        ],
-    );
+    let memories = [
+        with("a", "approved"),
+        with("b", "promoted"),
+        with("c", "staging"),
+        with("d", "staging"),
+        with("e", "rejected"),
+        with("f", "nonsense"),
+    ];
+    root.store("alpha", &memories);
     let service = root.service();
     let count = |status: &str| {
-        let answer = query(&service, json!({ "query": "lock", "status": status }));
+        let answer = service.find(json!({ "query": "lock", "status": status }));
         (
             answer["total"].as_u64().unwrap(),
             answer["hidden"]["by_status"].as_u64().unwrap_or(0),
         )
     };
-    assert_eq!(
-        (count("approved"), count("staging"), count("all")),
-        ((2, 2), (2, 2), (4, 0))
-    );
+    assert_eq!(count("approved"), (2, 2));
+    assert_eq!(count("staging"), (2, 2));
+    assert_eq!(count("all"), (4, 0));
 }
 
 #[test]
 fn explain_shows_rank_score_and_terms() {
     let root = root_of(&varied(40));
-    let answer = query(
-        &root.service(),
-        json!({ "query": "deadlock timeout", "explain": true }),
-    );
+    let answer = root
+        .service()
+        .find(json!({ "query": "deadlock timeout", "explain": true }));
     for (position, hit) in answer["results"].as_array().unwrap().iter().enumerate() {
         let leg = &hit["explanation"]["legs"][0];
         assert_eq!(leg["leg"], "lexical");
@@ -591,7 +480,7 @@ fn explain_shows_rank_score_and_terms() {
         assert!(hit["why"].is_string());
     }
     assert!(
-        query(&root.service(), json!({ "query": "deadlock" }))["results"][0]
+        root.service().find(json!({ "query": "deadlock" }))["results"][0]
             .get("explanation")
             .is_none()
     );
@@ -599,14 +488,10 @@ fn explain_shows_rank_score_and_terms() {
 
 #[test]
 fn stop_word_queries_and_empty_queries_get_a_note() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[memory("a", "What to do when it is not there", json!({}))],
-    );
+    let root = Root::with("alpha", &[titled("a", "What to do when it is not there")]);
     let service = root.service();
     let kinds = |arguments: Value| {
-        query(&service, arguments)["notes"]
+        service.find(arguments)["notes"]
             .as_array()
             .into_iter()
             .flatten()
@@ -616,10 +501,8 @@ fn stop_word_queries_and_empty_queries_get_a_note() {
     assert_eq!(kinds(json!({ "query": "what is it" })), ["only_stop_words"]);
     // As if it were not given.
     assert!(kinds(json!({ "query": "  " })).is_empty());
-    assert_eq!(
-        kinds(json!({ "query": "there", "mode": "hybrid" })),
-        ["only_stop_words"]
-    );
+    let found = kinds(json!({ "query": "there", "mode": "hybrid" }));
+    assert_eq!(found, ["only_stop_words"]);
 }
 
 proptest! {
@@ -678,10 +561,9 @@ fn a_circle_of_replacements_hides_none_of_its_memories() {
     };
     let memories: Vec<Value> = (0..45).map(circle).collect();
     bulk(&root, "alpha", &memories);
-    let answer = query(
-        &root.service(),
-        json!({ "query": "harbour", "mode": "lexical" }),
-    );
+    let answer = root
+        .service()
+        .find(json!({ "query": "harbour", "mode": "lexical" }));
     assert_eq!((&answer["total"], answer.get("hidden")), (&json!(45), None));
 }
 

@@ -8,7 +8,7 @@ use crate::cli::ack;
 use crate::context::project;
 use crate::curate::{approved, decide, log};
 use crate::hook::{event, message, start};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, read_text, run_sql, write_file};
 
 fn days_ago(days: i64) -> String {
     (Timestamp::now() - (days * 24).hours()).to_string()
@@ -61,7 +61,7 @@ fn the_queue_header_reports_size_age_and_pace() {
     );
     // A filter selects from them; the numbers stay those of the whole queue.
     let output = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
-    assert!(!output.contains("w1"), "{output}");
+    assert_lacks!(output, "w1");
     let output = ack(root.path(), &["review", "--list", "--json"]).ok();
     let output: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(output["total"], 5);
@@ -78,26 +78,22 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let in_two_weeks = (Timestamp::now() + (14 * 24).hours())
         .strftime("%Y-%m-%d")
         .to_string();
-    assert_eq!(
-        log(&root, "alpha")[0].until.as_deref(),
-        Some(in_two_weeks.as_str())
-    );
+    let found = &log(&root, "alpha")[0];
+    assert_eq!(found.until.as_deref(), Some(in_two_weeks.as_str()));
     let heading = head(&root);
-    assert!(
-        heading.starts_with("2 memories wait for review; median age 5 days"),
-        "{heading}"
-    );
-    assert!(heading.contains("; 1 put off"), "{heading}");
+    let said = "2 memories wait for review; median age 5 days";
+    assert!(heading.starts_with(said), "{heading}");
+    assert_contains!(heading, "; 1 put off");
     let listed = ack(root.path(), &["review", "--list"]).ok();
-    assert!(!listed.contains("later"), "{listed}");
+    assert_lacks!(listed, "later");
     // It is still not approved.
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let staged = ack(root.path(), &["query", "--status", "staging", "--json"]).ok();
-    assert!(staged.contains("\"later\""), "{staged}");
+    assert_contains!(staged, "\"later\"");
     // A day in the past no longer puts anything off.
     let path = root.scope_folder("alpha").join("decisions.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replace(&in_two_weeks, &days_ago(0)[..10])).unwrap();
+    let text = read_text(&path);
+    write_file(&path, text.replace(&in_two_weeks, &days_ago(0)[..10]));
     // What this program wrote is gone; without the seal nobody knows.
     std::fs::remove_file(path.with_extension("seal")).unwrap();
     assert!(
@@ -106,22 +102,15 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
         head(&root)
     );
     // Whole queues are put off without naming anything, and one whose text changed is back.
-    decide(
-        root.path(),
-        &["stage", "--waiting", "--yes", "--until", "2099-01-01"],
-    )
-    .ok();
+    let words = ["stage", "--waiting", "--yes", "--until", "2099-01-01"];
+    decide(root.path(), &words).ok();
     let none = ack(root.path(), &["review", "--list"]).ok();
-    assert!(none.contains("nothing waits"), "{none}");
-    rusqlite::Connection::open(root.scope_folder("alpha").join("memory.db"))
-        .unwrap()
-        .execute_batch("UPDATE memories SET narrative = 'other' WHERE id = 'later'")
-        .unwrap();
+    assert_contains!(none, "nothing waits");
+    let content = "UPDATE memories SET narrative = 'other' WHERE id = 'later'";
+    run_sql(root.scope_folder("alpha").join("memory.db"), content);
     let listed = ack(root.path(), &["review", "--list"]).ok();
-    assert!(
-        listed.contains("later") && !listed.contains("past"),
-        "{listed}"
-    );
+    assert_contains!(listed, "later");
+    assert_lacks!(listed, "past");
     for wrong in ["yesterday", "2020-01-01", "soon"] {
         let refused = decide(root.path(), &["stage", "now", "--until", wrong]);
         assert_eq!(refused.code, Some(2), "{wrong}: {}", refused.err);
@@ -163,7 +152,7 @@ fn in_a_folder_of_no_scope_the_user_is_warned_about_all_queues_together() {
     let elsewhere = tempfile::tempdir().unwrap();
     let line = message(start(root.path(), &event(elsewhere.path(), "startup"))).unwrap();
     let expected = "60 memories are waiting for review (last 7 days: 60 new, 2 decided)";
-    assert!(line.contains(expected), "{line}");
+    assert_contains!(line, expected);
 }
 
 #[test]
@@ -177,8 +166,6 @@ fn scopes_and_doctor_report_the_pace_of_the_queue() {
     let listed = ack(root.path(), &["scopes", "--json"]).json();
     assert_eq!(listed["scopes"][0]["pending"]["pace"], pace);
     assert_eq!(listed["scopes"][1]["pending"]["pace"], Value::Null);
-    let output = ack(root.path(), &["scopes", "--scope", "alpha"]).ok();
-    assert!(output.contains(pace), "{output}");
-    let output = ack(root.path(), &["doctor"]).out;
-    assert!(output.contains(pace), "{output}");
+    assert_contains!(ack(root.path(), &["scopes", "--scope", "alpha"]).ok(), pace);
+    assert_contains!(ack(root.path(), &["doctor"]).out, pace);
 }

@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::mcp::{Server, command};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, write_file};
 
 /// The tools' own names.
 const TOOLS: [&str; 4] = ["query_memories", "get_memory", "list_scopes", "get_context"];
@@ -27,7 +27,7 @@ fn root() -> Root {
     root.store("notes", &memories);
     std::fs::create_dir_all(root.scope_folder("absent")).unwrap();
     std::fs::create_dir_all(root.scope_folder("empty")).unwrap();
-    std::fs::write(root.scope_folder("empty").join("memory.db"), "").unwrap();
+    write_file(root.scope_folder("empty").join("memory.db"), "");
     root
 }
 
@@ -65,19 +65,18 @@ fn a_person_reads_no_name_of_a_tool() {
     // There were hints: each command has the flags of this process.
     let flags = format!("`ack-memory --root {} ", root.path().display());
     for end in ["scopes`", "query`", "import FILE --scope absent`"] {
-        assert!(texts.contains(&format!("{flags}{end}")), "{end}: {texts}");
+        assert_contains!(texts, &format!("{flags}{end}"); "{end}");
     }
 }
 
 #[test]
 fn an_agent_reads_the_names_of_its_own_tools() {
     let root = root();
-    std::fs::write(
+    write_file(
         root.path().join("config.toml"),
         "max_status = \"all\"\n[tools]\nhide = [\"list_scopes\", \"get_context\"]\n\
          [tools.query_memories]\nname = \"recall\"\n[tools.get_memory]\nname = \"open\"\n",
-    )
-    .unwrap();
+    );
     let mut server = Server::spawn(command(root.path()));
     server.initialize("2025-06-18");
     let mut texts = String::new();
@@ -96,7 +95,7 @@ fn an_agent_reads_the_names_of_its_own_tools() {
         let call = json!({ "name": tool, "arguments": arguments });
         let text = server.request("tools/call", call).to_string();
         for own in TOOLS {
-            assert!(!text.contains(own), "{tool} {arguments}: {text}");
+            assert_lacks!(text, own; "{tool} {arguments}");
         }
         // A command is for the user, and marked as such.
         for (before, _) in text.match_indices("`ack-memory ") {

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ack_api::{ListScopesRequest, QueryRequest};
+use ack_api::{ContextRequest, QueryRequest};
 use ack_memory::Service;
 use serde_json::{Value, json};
 
 use crate::store_support::{
     assert_neutral, every_answer, everything, fetched, hits, ids, pages, words,
 };
-use crate::support::{Root, fingerprint, outside};
+use crate::support::{Ask, Root, fingerprint, outside};
 
 /// A root with one scope whose manifest names a store of the outside folder, which is opened in
 /// place; with further lines for the manifest.
@@ -55,11 +55,8 @@ fn every_row_of_a_closed_claude_mem_store_is_found_once() {
             ..everything()
         };
         let seen = all_ids(&service, &request);
-        assert_eq!(
-            (count(&seen, "obs-"), count(&seen, "sum-")),
-            (683, 73),
-            "{limit} a page"
-        );
+        assert_eq!(count(&seen, "obs-"), 683, "{limit} a page");
+        assert_eq!(count(&seen, "sum-"), 73, "{limit} a page");
         for gone in ["obs-15", "obs-189", "obs-361", "obs-541"] {
             assert!(!seen.contains(gone), "{gone} was deleted");
         }
@@ -86,10 +83,8 @@ fn every_row_of_a_running_claude_mem_store_is_found_with_its_log() {
         .flat_map(|hit| std::iter::once(hit.id).chain(hit.also.into_iter().map(|also| also.id)))
         .collect();
     for number in 688..=715 {
-        assert!(
-            in_log.contains(&format!("obs-{number}")),
-            "obs-{number} is only in the log"
-        );
+        let id = format!("obs-{number}");
+        assert!(in_log.contains(&id), "{id} is only in the log");
     }
     assert_eq!(fetched(&service, "sum-74")["type"], "session_summary");
     for (name, answer) in every_answer(&service) {
@@ -134,43 +129,24 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
             ..everything()
         };
         let seen = all_ids(&service, &request);
-        assert_eq!(
-            (count(&seen, "obs-"), count(&seen, "sum-")),
-            (observations, summaries),
-            "{project}"
+        assert_eq!(count(&seen, "obs-"), observations, "{project}");
+        assert_eq!(count(&seen, "sum-"), summaries, "{project}");
+    }
+    let listed = service.scopes(json!({ "scope": "real" }));
+    let scope = &listed["scopes"][0];
+    assert_eq!(scope["profile"], "claude-mem");
+    assert_eq!(scope["memory_count"], 756);
+    assert_eq!(scope["counts"]["staging"], 756);
+    for project in "ledger-api kiosk-web dotfiles ops-runbook relay-ex".split(' ') {
+        assert!(
+            scope["projects"]
+                .as_array()
+                .unwrap()
+                .contains(&json!(project))
         );
     }
-    let scopes = service
-        .list_scopes(&ListScopesRequest {
-            scope: Some("real".to_owned()),
-            ..ListScopesRequest::default()
-        })
-        .unwrap();
-    let scope = &scopes.scopes[0];
-    assert_eq!(scope.profile.as_deref(), Some("claude-mem"));
-    assert_eq!(scope.memory_count, Some(756));
-    assert_eq!(scope.counts.unwrap().staging, 756);
-    let projects: BTreeSet<&str> = scope.projects.iter().map(String::as_str).collect();
-    assert!(
-        [
-            "ledger-api",
-            "kiosk-web",
-            "dotfiles",
-            "ops-runbook",
-            "relay-ex"
-        ]
-        .iter()
-        .all(|project| projects.contains(project))
-    );
-    assert!(
-        scope
-            .last_updated
-            .as_deref()
-            .unwrap()
-            .starts_with("2026-11-21"),
-        "{:?}",
-        scope.last_updated
-    );
+    let updated = scope["last_updated"].as_str().unwrap();
+    assert!(updated.starts_with("2026-11-21"), "{updated}");
 }
 
 #[test]
@@ -186,114 +162,109 @@ fn unusual_rows_are_served_sensibly() {
     };
     for number in 654..=663 {
         let memory = get(number);
-        let (title, text) = (
-            memory["title"].as_str().unwrap(),
-            memory["narrative"].as_str().unwrap(),
-        );
-        assert!(
-            title.len() > 10 && text.starts_with(title.trim_end_matches('…').trim_end()),
-            "{memory}"
-        );
+        let title = memory["title"].as_str().unwrap();
+        let text = memory["narrative"].as_str().unwrap();
+        let start = title.trim_end_matches('…').trim_end();
+        assert!(title.len() > 10 && text.starts_with(start), "{memory}");
     }
     for number in 664..=667 {
         let memory = get(number);
-        assert_eq!(
-            memory["concepts"].as_array().unwrap()[..2],
-            [json!("gotcha"), json!("pattern")],
-            "{memory}"
-        );
-        assert_eq!(
-            memory["facts"],
-            json!(["First fact.", "Second fact."]),
-            "{memory}"
-        );
+        let found = &memory["concepts"].as_array().unwrap()[..2];
+        assert_eq!(*found, [json!("gotcha"), json!("pattern")], "{memory}");
+        let facts = json!(["First fact.", "Second fact."]);
+        assert_eq!(memory["facts"], facts, "{memory}");
     }
     for number in 668..=671 {
         let memory = get(number);
         assert_eq!(memory["concepts"].as_array().unwrap().len(), 2, "{memory}");
-        assert_eq!(
-            memory["facts"],
-            json!(["first fact", "second fact"]),
-            "{memory}"
-        );
+        let facts = json!(["first fact", "second fact"]);
+        assert_eq!(memory["facts"], facts, "{memory}");
     }
-    let memory = get(672);
-    assert!(
-        memory.get("facts").is_none()
-            && memory.get("concepts").is_none()
-            && memory.get("files").is_none()
-            && !repaired(&memory)
-    );
-    let memory = get(673);
-    assert_eq!(
-        (&memory["facts"], &memory["concepts"]),
-        (&json!(["cut off in the mid"]), &json!(["how-it-works"]))
-    );
-    assert!(repaired(&memory));
-    let memory = get(674);
-    assert_eq!(
-        (&memory["facts"], &memory["concepts"]),
-        (&json!(["0: facts as an object"]), &json!(["pattern"]))
-    );
-    assert!(repaired(&memory));
-    let memory = get(675);
-    assert_eq!(memory["concepts"], json!(["gotcha", "7", "name: nested"]));
-    assert_eq!(
-        memory["title"],
-        "<invoke name=\"x\">a title with markup & \"quotes\"</invoke>"
-    );
-    let memory = get(676);
-    assert!(memory.get("facts").is_none() && memory.get("concepts").is_none());
-    assert_eq!(memory["files"], json!(["a.rb", "app/models/bare path.rb"]));
-    let memory = get(677);
-    assert_eq!(memory["title"], "Empty type and empty title.");
-    assert!(memory.get("type").is_none());
-    let memory = get(678);
-    assert_eq!(memory["title"], "A title with a line break and a tab");
-    assert_eq!(
-        (&memory["type"], &memory["concepts"]),
+    // What each has of these fields; `null` is a field that is left out.
+    let nested = "<invoke name=\"x\">a title with markup & \"quotes\"</invoke>";
+    for (number, is_repaired, fields) in [
         (
-            &json!("Custom Type 9"),
-            &json!(["how-it-works: explains it", "gotcha:x"])
-        )
-    );
-    let memory = get(679);
-    assert_eq!(
-        memory["created_at"], "2026-03-01T10:25:25Z",
-        "the epoch is right: {memory}"
-    );
-    assert!(repaired(&memory));
+            672,
+            Some(false),
+            json!({ "facts": null, "concepts": null, "files": null }),
+        ),
+        (
+            673,
+            Some(true),
+            json!({ "facts": ["cut off in the mid"], "concepts": ["how-it-works"] }),
+        ),
+        (
+            674,
+            Some(true),
+            json!({ "facts": ["0: facts as an object"], "concepts": ["pattern"] }),
+        ),
+        (
+            675,
+            None,
+            json!({ "concepts": ["gotcha", "7", "name: nested"], "title": nested }),
+        ),
+        (
+            676,
+            None,
+            json!({
+                "facts": null, "concepts": null, "files": ["a.rb", "app/models/bare path.rb"],
+            }),
+        ),
+        (
+            677,
+            None,
+            json!({ "title": "Empty type and empty title.", "type": null }),
+        ),
+        (
+            678,
+            None,
+            json!({
+                "title": "A title with a line break and a tab", "type": "Custom Type 9",
+                "concepts": ["how-it-works: explains it", "gotcha:x"],
+            }),
+        ),
+        // The epoch is right.
+        (
+            679,
+            Some(true),
+            json!({ "created_at": "2026-03-01T10:25:25Z" }),
+        ),
+    ] {
+        let memory = get(number);
+        for (key, value) in fields.as_object().unwrap() {
+            assert_eq!(memory[key], *value, "{number} {key}");
+            assert_eq!(memory.get(key).is_none(), value.is_null(), "{number} {key}");
+        }
+        if let Some(is_repaired) = is_repaired {
+            assert_eq!(repaired(&memory), is_repaired, "{memory}");
+        }
+    }
     assert_eq!(get(687)["title"], "The terminal bell is off");
     assert_eq!(get(686)["title"], "火曜日はデプロイしない");
     let memory = get(107);
     assert_eq!(memory["title"], "Bumped Node to 22");
     assert!(memory.get("narrative").is_none());
-    for (number, length) in [(14, 24_000), (61, 24_000)] {
-        assert!(get(number)["narrative"].as_str().unwrap().len() <= length);
+    for number in [14, 61] {
+        assert!(get(number)["narrative"].as_str().unwrap().len() <= 24_000);
     }
 }
 
 #[test]
 fn the_context_of_a_project_comes_from_its_rows() {
-    let Some((_root, service, _)) = in_place(
-        CLAUDE,
-        "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]",
-    ) else {
+    let settings = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]";
+    let Some((_root, service, _)) = in_place(CLAUDE, settings) else {
         return;
     };
-    let answer = service
-        .get_context(&ack_api::ContextRequest {
-            project_path: Some("/nowhere/ledger-api".to_owned()),
-            ..Default::default()
-        })
-        .unwrap();
+    let request = ContextRequest {
+        project_path: Some("/nowhere/ledger-api".to_owned()),
+        ..ContextRequest::default()
+    };
+    let answer = service.get_context(&request).unwrap();
     assert_eq!(answer.project.scope.as_deref(), Some("real"));
     assert!(!answer.recent_memories.is_empty() && !answer.recent_sessions.is_empty());
     for hit in &answer.recent_memories {
-        assert!(
-            hit.project.as_deref().unwrap().starts_with("ledger-api"),
-            "{hit:?}"
-        );
+        let project = hit.project.as_deref().unwrap();
+        assert!(project.starts_with("ledger-api"), "{hit:?}");
     }
     for hit in &answer.cross_project_learnings {
         assert_ne!(hit.project.as_deref(), Some("ledger-api"), "{hit:?}");

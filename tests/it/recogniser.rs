@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::Home;
-use crate::support::{Root, fingerprint, outside};
+use crate::support::{Root, Sql, fingerprint, outside, write_file};
 
 fn nothing(_: &str) -> Option<OsString> {
     None
@@ -37,7 +37,7 @@ impl Person {
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
+        write_file(&path, text);
         path
     }
 
@@ -46,11 +46,9 @@ impl Person {
         let to = self.path(name);
         for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
             let inside = entry.path().strip_prefix(from).unwrap();
-            let to = if inside.as_os_str().is_empty() {
-                to.clone()
-            } else {
-                to.join(inside)
-            };
+            // Joining nothing would end the path of a file with a slash.
+            let mut to = to.clone();
+            to.extend(inside);
             if entry.file_type().is_dir() {
                 fs::create_dir_all(to).unwrap();
             } else {
@@ -72,14 +70,17 @@ impl Person {
         }
     }
 
-    fn finds(&self) -> Vec<(StoreKind, String, Option<u64>)> {
-        survey(&self.places())
+    #[track_caller]
+    fn check_finds(&self, expected: &[(StoreKind, &str, Option<u64>)]) {
+        let found: Vec<_> = survey(&self.places())
             .into_iter()
-            .map(|found| {
-                let path = found.path.strip_prefix(self.folder.path()).unwrap();
-                (found.kind, path.display().to_string(), found.memories)
-            })
-            .collect()
+            .map(|found| (found.kind, found.path, found.memories))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(kind, path, memories)| (*kind, self.path(path), *memories))
+            .collect();
+        assert_eq!(found, expected);
     }
 }
 
@@ -89,18 +90,14 @@ fn every_real_store_is_recognised_in_its_default_place() {
         return;
     };
     let person = Person::new();
-    person.copy(
-        &stores.join("claude-mem/claude-mem.db"),
-        ".claude-mem/claude-mem.db",
-    );
+    let seen = ".claude-mem/claude-mem.db";
+    person.copy(&stores.join("claude-mem/claude-mem.db"), seen);
     person.copy(&stores.join("auto-memory/projects"), ".claude/projects");
     person.copy(&stores.join("basic-memory"), "basic-memory");
     let service = ".local/share/mcp-memory/sqlite_vec.db";
     person.copy(&stores.join("mcp-memory-service/sqlite_vec.db"), service);
-    let graph = person.copy(
-        &stores.join("server-memory/memory.jsonl"),
-        "graph/memory.jsonl",
-    );
+    let lines = "graph/memory.jsonl";
+    let graph = person.copy(&stores.join("server-memory/memory.jsonl"), lines);
     let memory = serde_json::json!({ "env": { "MEMORY_FILE_PATH": graph } });
     let client =
         serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": memory } } } });
@@ -108,51 +105,28 @@ fn every_real_store_is_recognised_in_its_default_place() {
     // Not a usual place: the home folder is not searched.
     person.copy(&stores.join("auto-memory/projects"), "documents/projects");
     let before = fingerprint(person.folder.path());
-    assert_eq!(
-        person.finds(),
-        [
-            (
-                StoreKind::ClaudeMem,
-                ".claude-mem/claude-mem.db".into(),
-                Some(756)
-            ),
-            (
-                StoreKind::AutoMemory,
-                ".claude/projects/-Users-dana-src-ledger-api/memory".into(),
-                // One of its 17 files is empty.
-                Some(16)
-            ),
-            (
-                StoreKind::AutoMemory,
-                ".claude/projects/-home-dana-src-kiosk-web/memory".into(),
-                Some(215)
-            ),
-            (
-                StoreKind::ServerMemory,
-                "graph/memory.jsonl".into(),
-                Some(98)
-            ),
-            (StoreKind::BasicMemory, "basic-memory".into(), Some(83)),
-            (StoreKind::McpMemoryService, service.into(), Some(201)),
-        ]
-    );
+    let [ledger, kiosk] = ["-Users-dana-src-ledger-api", "-home-dana-src-kiosk-web"]
+        .map(|project| format!(".claude/projects/{project}/memory"));
+    person.check_finds(&[
+        (StoreKind::ClaudeMem, seen, Some(756)),
+        // One of its 17 files is empty.
+        (StoreKind::AutoMemory, &ledger, Some(16)),
+        (StoreKind::AutoMemory, &kiosk, Some(215)),
+        (StoreKind::ServerMemory, lines, Some(98)),
+        (StoreKind::BasicMemory, "basic-memory", Some(83)),
+        (StoreKind::McpMemoryService, service, Some(201)),
+    ]);
     assert_eq!(fingerprint(person.folder.path()), before);
 
     // The same, one by one and under meaningless names.
+    let kiosk = "auto-memory/projects/-home-dana-src-kiosk-web/memory";
+    let vectors = "mcp-memory-service/sqlite_vec.db";
     for (from, name, kind) in [
         ("claude-mem/claude-mem.db", "a", StoreKind::ClaudeMem),
-        (
-            "mcp-memory-service/sqlite_vec.db",
-            "b",
-            StoreKind::McpMemoryService,
-        ),
+        (vectors, "b", StoreKind::McpMemoryService),
         ("server-memory/memory.jsonl", "c", StoreKind::ServerMemory),
         ("basic-memory", "d", StoreKind::BasicMemory),
-        (
-            "auto-memory/projects/-home-dana-src-kiosk-web/memory",
-            "e",
-            StoreKind::AutoMemory,
-        ),
+        (kiosk, "e", StoreKind::AutoMemory),
     ] {
         let path = person.copy(&stores.join(from), name);
         assert_eq!(at(&path).map(|found| found.kind), Some(kind), "{from}");
@@ -168,10 +142,8 @@ fn a_database_in_use_is_counted_with_its_log() {
     person.copy(&stores.join("claude-mem-live"), ".claude-mem");
     let before = fingerprint(person.folder.path());
     let found = survey(&person.places());
-    assert_eq!(
-        (found[0].kind, found[0].approved),
-        (StoreKind::ClaudeMem, None)
-    );
+    assert_eq!(found[0].kind, StoreKind::ClaudeMem);
+    assert_eq!(found[0].approved, None);
     assert!(found[0].memories.unwrap() > 756, "{found:?}");
     assert_eq!(fingerprint(person.folder.path()), before);
 }
@@ -185,35 +157,20 @@ fn what_a_project_holds_is_found() {
     person.write("src/shop/docs/solutions/README.md", "What is here.");
     person.write("src/shop/wiki/index.md", "---\nokf_version: \"0.2\"\n---\n");
     person.write("src/shop/wiki/log.md", "---\ntype: log\n---\n");
-    person.write(
-        "src/shop/wiki/a/pay.md",
-        "\u{feff}---\r\ntype: decision\r\n---\r\nCents.",
-    );
+    let text = "\u{feff}---\r\ntype: decision\r\n---\r\nCents.";
+    person.write("src/shop/wiki/a/pay.md", text);
     person.write("src/shop/AGENTS.md", "Use tabs.");
     person.write(".codex/memories/memory_summary.md", "v1\n\nUser profile");
     let groups = "# Task Group: a\n\n# Task Group: b\n";
     person.write(".codex/memories/MEMORY.md", groups);
-    person.write(
-        ".codex/memories/rollout_summaries/one.md",
-        "thread_id: 1\n\nIt built.\n",
-    );
-    assert_eq!(
-        person.finds(),
-        [
-            (StoreKind::KnowledgeFormat, "src/shop/wiki".into(), Some(1)),
-            (StoreKind::Codex, ".codex/memories".into(), Some(3)),
-            (
-                StoreKind::Serena,
-                "src/shop/.serena/memories".into(),
-                Some(1)
-            ),
-            (
-                StoreKind::Solutions,
-                "src/shop/docs/solutions".into(),
-                Some(2)
-            ),
-        ]
-    );
+    let text = "thread_id: 1\n\nIt built.\n";
+    person.write(".codex/memories/rollout_summaries/one.md", text);
+    person.check_finds(&[
+        (StoreKind::KnowledgeFormat, "src/shop/wiki", Some(1)),
+        (StoreKind::Codex, ".codex/memories", Some(3)),
+        (StoreKind::Serena, "src/shop/.serena/memories", Some(1)),
+        (StoreKind::Solutions, "src/shop/docs/solutions", Some(2)),
+    ]);
 }
 
 #[test]
@@ -221,10 +178,10 @@ fn the_global_memories_of_serena_are_found() {
     let person = Person::new();
     let folder = person.path(".serena/memories/global");
     fs::create_dir_all(&folder).unwrap();
-    assert_eq!(person.finds(), []);
+    person.check_finds(&[]);
     person.write(".serena/memories/global/style.md", "Short lines.\n");
     let name = ".serena/memories/global";
-    assert_eq!(person.finds(), [(StoreKind::Serena, name.into(), Some(1))]);
+    person.check_finds(&[(StoreKind::Serena, name, Some(1))]);
 }
 
 #[test]
@@ -232,10 +189,8 @@ fn a_native_store_says_how_much_is_approved() {
     let root = Root::samples();
     let store = root.path().join("scopes/ledger-api/memory.db");
     let found = at(&store).unwrap();
-    assert_eq!(
-        (found.kind, found.kind.support()),
-        (StoreKind::AckMemory, Support::Served)
-    );
+    assert_eq!(found.kind, StoreKind::AckMemory);
+    assert_eq!(found.kind.support(), Support::Served);
     assert!(
         found.approved.unwrap() > 0 && found.approved < found.memories,
         "{found:?}"
@@ -249,26 +204,22 @@ fn a_file_name_alone_is_not_a_store() {
     let path = person.write(".claude-mem/claude-mem.db", "");
     fs::remove_file(&path).unwrap();
     let other = Connection::open(&path).unwrap();
-    other
-        .execute_batch("CREATE TABLE bookmarks (url TEXT)")
-        .unwrap();
+    other.sql("CREATE TABLE bookmarks (url TEXT)");
     drop(other);
     person.write("src/shop/memory.jsonl", "{\"event\":\"start\"}\n");
     person.write("src/shop/index.md", "# Shop\nokf_version: 1\n");
     person.write("basic-memory/todo.md", "- [ ] milk");
     person.write(".claude/projects/-x/memory/notes.txt", "no Markdown");
     person.write(".codex/memories/README.md", "none yet");
-    assert_eq!(person.finds(), []);
+    person.check_finds(&[]);
     assert_eq!(at(&person.path("none")), None);
 }
 
 #[test]
 fn broken_stores_are_listed_with_the_reason() {
     let person = Person::new();
-    person.write(
-        ".claude-mem/claude-mem.db",
-        "SQLite format 3\0 and then nothing of the kind",
-    );
+    let text = "SQLite format 3\0 and then nothing of the kind";
+    person.write(".claude-mem/claude-mem.db", text);
     person.write(".local/share/mcp-memory/sqlite_vec.db", "");
     person.write("basic-memory/a.md", "---\npermalink: a\n---\nMilk.\n");
     person.write(".basic-memory/config.json", "{ not JSON");
@@ -279,24 +230,16 @@ fn broken_stores_are_listed_with_the_reason() {
     nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
     let found = survey(&person.places());
-    let listed: Vec<(StoreKind, String)> = found
+    let listed: Vec<String> = found
         .iter()
-        .map(|found| (found.kind, found.count()))
+        .map(|found| format!("{:?} {}", found.kind, found.count()))
         .collect();
-    assert_eq!(
-        listed,
-        [
-            (
-                StoreKind::ClaudeMem,
-                "not counted: it is not an SQLite database".into()
-            ),
-            (StoreKind::BasicMemory, "1 memory".into()),
-            (
-                StoreKind::McpMemoryService,
-                "not counted: it is empty: no database was ever written there".into()
-            ),
-        ]
-    );
+    let expected = [
+        "ClaudeMem not counted: it is not an SQLite database",
+        "BasicMemory 1 memory",
+        "McpMemoryService not counted: it is empty: no database was ever written there",
+    ];
+    assert_eq!(listed, expected);
 }
 
 #[test]
@@ -315,43 +258,27 @@ fn setup_lists_stores_with_the_next_step() {
     };
     let output = run(&["setup", "--dry-run"]).ok();
     let [shared, project] = [".claude-mem/claude-mem.db", "src/shop/.serena/memories"];
-    let lines = [
-        format!(
-            "  claude-mem: 1 memory, ~/{shared}\n    would run: ack-memory scopes add claude-mem "
-        ),
-        format!("  Serena memories: 1 memory, ~/{project}\n    would run: ack-memory scopes add "),
-    ];
-    for line in lines {
-        assert!(output.contains(&line), "{line}: {output}");
-    }
+    let command = "would run: ack-memory scopes add";
+    let claude = format!("  claude-mem: 1 memory, ~/{shared}\n    {command} claude-mem ");
+    let serena = format!("  Serena memories: 1 memory, ~/{project}\n    {command} ");
+    assert_contains!(output, &claude, &serena);
     let store = person.path(shared);
-    let add = [
-        "scopes",
-        "add",
-        "claude-mem",
-        "--store",
-        store.to_str().unwrap(),
-        "--yes",
-    ];
+    let path = store.to_str().unwrap();
+    let add = ["scopes", "add", "claude-mem", "--store", path, "--yes"];
     run(&add).ok();
     let output = run(&["setup", "--dry-run"]).ok();
-    assert!(
-        output.contains("already exists as scope `claude-mem`"),
-        "{output}"
-    );
+    assert_contains!(output, "already exists as scope `claude-mem`");
     let answer = run(&["setup", "--dry-run", "--json"]).json();
     assert_eq!(answer["stores"][0]["scope"], "claude-mem");
     assert_eq!(answer["stores"][0]["memories"], 1);
     assert_eq!(answer["stores"][1]["support"], "served");
     // What cannot be read is listed, and not offered.
     fs::remove_dir_all(person.path(".ack-mem")).unwrap();
-    fs::write(store, "no database").unwrap();
+    write_file(store, "no database");
     let output = run(&["setup", "--dry-run"]).ok();
-    assert!(
-        output.contains("claude-mem: not counted: it is not an SQLite database"),
-        "{output}"
-    );
-    assert!(!output.contains("add claude-mem"), "{output}");
+    let said = "claude-mem: not counted: it is not an SQLite database";
+    assert_contains!(output, said);
+    assert_lacks!(output, "add claude-mem");
 }
 
 #[test]
@@ -363,30 +290,20 @@ fn import_names_the_store_that_it_does_not_read() {
     let graph = person.write("memory.jsonl", graph);
     drop(claude_mem(&person.path("claude-mem.db")));
     let notes = person.write("notes/MEMORY.md", "# Index");
+    let database = person.path("claude-mem.db");
+    let notes = notes.parent().unwrap();
     for (path, expected) in [
-        (graph.as_path(), "is server-memory, and `import` reads"),
-        (
-            &person.path("claude-mem.db"),
-            " scopes add NAME --store PATH`",
-        ),
-        (
-            notes.parent().unwrap(),
-            "is Claude Code auto-memory, and `import` reads",
-        ),
+        (&*graph, "is server-memory, and `import` reads"),
+        (&database, " scopes add NAME --store PATH`"),
+        (notes, "is Claude Code auto-memory, and `import` reads"),
     ] {
         let path = path.to_str().unwrap();
         let error = ack(root.path(), &["import", path, "--scope", "new"]).fails(2);
-        assert!(error.contains(expected), "{error}");
+        assert_contains!(error, expected);
     }
-    for (name, path) in [
-        ("graph", graph.as_path()),
-        ("notes", notes.parent().unwrap()),
-    ] {
+    for (name, path) in [("graph", &*graph), ("notes", notes)] {
         let path = path.to_str().unwrap();
-        ack(
-            root.path(),
-            &["scopes", "add", name, "--store", path, "--yes"],
-        )
-        .ok();
+        let words = ["scopes", "add", name, "--store", path, "--yes"];
+        ack(root.path(), &words).ok();
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::read_text;
 use ack_compare::{Profile, relate};
 use ack_memory::api::RelationKind;
 use rusqlite::Connection;
@@ -57,7 +58,7 @@ fn pairs() -> Vec<Pair> {
         "opposites.jsonl",
     ];
     let files = names.map(|name| folder.join(name));
-    let text = files.map(|path| fs::read_to_string(path).unwrap()).concat();
+    let text = files.map(|path| read_text(path)).concat();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
@@ -91,7 +92,7 @@ impl Memories {
     }
 
     fn read_set(&mut self, file: &Path, set: &str) {
-        for line in fs::read_to_string(file).unwrap().lines() {
+        for line in read_text(file).lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
             let mut texts = vec![text("title"), text("body")];

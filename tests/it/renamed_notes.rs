@@ -8,11 +8,10 @@ use ack_memory::Service;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::arguments::call;
 use crate::changes::git;
 use crate::cli::ack;
 use crate::curate::decide;
-use crate::support::{Root, ids, sorted_ids};
+use crate::support::{Ask, Root, ids, read_text, sorted_ids, write_file};
 
 const ALPHA: &str = "---\nid: alpha\ntitle: Deploy on Fridays\n---\nThe whole team is there.\n";
 const PLAIN: &str = "# Deploy by hand\n\nNobody waits for the pipeline.\n";
@@ -56,7 +55,7 @@ impl Scene {
     fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        write_file(path, text);
     }
 
     fn rename(&self, from: &str, to: &str) {
@@ -77,8 +76,9 @@ impl Scene {
 
     /// The ids with a status, sorted.
     fn ids(&self, status: &str) -> Vec<String> {
-        let arguments = json!({ "query": "deploy", "status": status, "limit": 20 });
-        let answer = call(&self.service, "query_memories", arguments).unwrap();
+        let answer = self
+            .service
+            .find(json!({ "query": "deploy", "status": status, "limit": 20 }));
         let results = answer["results"].as_array().unwrap();
         let ids = results
             .iter()
@@ -92,7 +92,7 @@ impl Scene {
 impl Scene {
     /// How many notes are approved, wait, and are rejected. A search folds equal ones.
     fn counts(&self) -> [u64; 3] {
-        let listed = call(&self.service, "list_scopes", json!({})).unwrap();
+        let listed = self.service.scopes(json!({}));
         let counts = &listed["scopes"][0]["counts"];
         ["approved", "staging", "rejected"].map(|status| counts[status].as_u64().unwrap())
     }
@@ -130,18 +130,15 @@ fn a_rejection_says_which_equal_notes_it_takes_along() {
         assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
         let line = "also rejected, the same text: copy  Deploy on Fridays";
         let seen = ack(root, &["reject", "alpha", "--dry-run"]).ok();
-        assert!(seen.contains(line), "{settings}: {seen}");
+        assert_contains!(seen, line; "{settings}");
         let seen = ack(root, &["reject", "alpha", "--dry-run", "--json"]).json();
         assert_eq!(ids(&seen["also_rejected"]), ["copy"], "{settings}: {seen}");
         let answer = decide(root, &["reject", "alpha"]).ok();
-        assert!(answer.contains(line), "{settings}: {answer}");
+        assert_contains!(answer, line; "{settings}");
         assert_eq!(scene.ids("all"), ["other"], "{settings}");
         let answer = decide(root, &["undo", "--json"]).json();
-        assert_eq!(
-            sorted_ids(&answer["served_again"]),
-            ["alpha", "copy"],
-            "{settings}: {answer}"
-        );
+        let found = sorted_ids(&answer["served_again"]);
+        assert_eq!(found, ["alpha", "copy"], "{settings}: {answer}");
         assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
         // If both are named, only the one with a decision counts.
         let seen = ack(root, &["reject", "alpha", "copy", "--dry-run", "--json"]).json();
@@ -237,15 +234,11 @@ fn a_person_can_approve_the_copy_and_take_that_back() {
     scene.rename("by-hand.md", "manual.md");
     scene.commit();
     assert_eq!(scene.ids("all"), ["other"]);
-    let history = decide(
-        scene.root.path(),
-        &["get", "manual", "--include", "history"],
-    );
+    let words = ["get", "manual", "--include", "history"];
+    let history = decide(scene.root.path(), &words);
     let shown = history.ok();
-    assert!(
-        shown.contains("too risky (about `by-hand`, which has the same text)"),
-        "{shown}"
-    );
+    let said = "too risky (about `by-hand`, which has the same text)";
+    assert_contains!(shown, said);
     scene.decide(&["approve", "manual"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
     scene.decide(&["undo"]);
@@ -313,8 +306,7 @@ fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
         scene.decide(&["reject", "a"]);
         let rejected = scene.counts();
         assert_eq!(rejected[2], 4);
-        let seen = ack(root, &["approve", "a", "--dry-run"]).ok();
-        assert!(seen.contains(line), "{seen}");
+        assert_contains!(ack(root, &["approve", "a", "--dry-run"]).ok(), line);
         let answer = decide(root, &["approve", "a", "--json"]).json();
         assert_eq!(ids(&answer[kind]), ["b", "c", "sub/d"], "{answer}");
         let answer = decide(root, &["undo", "--json"]).json();
@@ -342,12 +334,9 @@ fn a_decision_that_cannot_be_read_approves_no_copy() {
     let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
     scene.decide(&["approve", "by-hand"]);
     let log = scene.root.scope_folder("team").join("decisions.jsonl");
-    let text = fs::read_to_string(&log).unwrap();
-    fs::write(
-        &log,
-        format!("{text}{{\"id\":\"by-hand\",\"verdict\":\"rej"),
-    )
-    .unwrap();
+    let text = read_text(&log);
+    let content = format!("{text}{{\"id\":\"by-hand\",\"verdict\":\"rej");
+    write_file(&log, content);
     scene.write("manual.md", PLAIN);
     scene.commit();
     assert_eq!(scene.ids("approved"), ["other"]);
@@ -361,6 +350,6 @@ fn another_text_is_not_touched_by_a_rejection() {
     );
     scene.decide(&["reject", "by-hand"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
-    let listed: Value = call(&scene.service, "list_scopes", json!({})).unwrap();
+    let listed: Value = scene.service.scopes(json!({}));
     assert_eq!(listed["scopes"][0]["counts"]["rejected"], 1, "{listed}");
 }

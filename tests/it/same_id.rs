@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::cli::{ack, ack_with_input};
-use crate::mcp::{Server, command};
-use crate::support::{Root, memory};
+use crate::mcp::Server;
+use crate::support::{Ask, Root, memory, rejected, titled, unreviewed};
 use ack_memory::internal::Setting;
 
 /// Four scopes with memories of one id: three approved or promoted, one that waits and is first by
@@ -20,22 +20,10 @@ fn root() -> Root {
         ("delta", "rejected"),
         ("gamma", "promoted"),
     ] {
-        let same = memory(
-            "same",
-            &format!("Rotate the {scope} keys every month"),
-            json!({ "status": status }),
-        );
-        root.store(
-            scope,
-            &[
-                same,
-                memory(
-                    &format!("only-{scope}"),
-                    &format!("Nothing but {scope}"),
-                    json!({}),
-                ),
-            ],
-        );
+        let title = format!("Rotate the {scope} keys every month");
+        let same = memory("same", &title, json!({ "status": status }));
+        let only = titled(&format!("only-{scope}"), &format!("Nothing but {scope}"));
+        root.store(scope, &[same, only]);
     }
     root
 }
@@ -57,104 +45,47 @@ fn scope_and_note(answer: &Value) -> (String, String) {
 #[test]
 fn a_shared_id_prefers_approved_then_the_current_scope_and_notes_the_others() {
     let root = root();
-    let mut wrong = Vec::new();
+    let [alpha, beta, gamma] = [
+        "`alpha` (staging)",
+        "`beta` (approved)",
+        "`gamma` (promoted)",
+    ];
     for (current, status, expected, others) in [
-        (
-            "nowhere",
-            "approved",
-            "beta",
-            "`gamma` (promoted), `alpha` (staging)",
-        ),
-        (
-            "nowhere",
-            "all",
-            "beta",
-            "`gamma` (promoted), `alpha` (staging)",
-        ),
-        (
-            "gamma",
-            "all",
-            "gamma",
-            "`beta` (approved), `alpha` (staging)",
-        ),
-        (
-            "alpha",
-            "all",
-            "beta",
-            "`gamma` (promoted), `alpha` (staging)",
-        ),
-        (
-            "delta",
-            "all",
-            "beta",
-            "`gamma` (promoted), `alpha` (staging)",
-        ),
-        (
-            "gamma",
-            "staging",
-            "alpha",
-            "`gamma` (promoted), `beta` (approved)",
-        ),
+        ("nowhere", "approved", "beta", [gamma, alpha]),
+        ("nowhere", "all", "beta", [gamma, alpha]),
+        ("gamma", "all", "gamma", [beta, alpha]),
+        ("alpha", "all", "beta", [gamma, alpha]),
+        ("delta", "all", "beta", [gamma, alpha]),
+        ("gamma", "staging", "alpha", [gamma, beta]),
     ] {
         let service = root.service_with(|inputs| {
             inputs.project = Some(Setting::flag("-C", root.path().join(current)))
         });
-        let answer = call(
-            &service,
-            "get_memory",
-            json!({ "id": "same", "status": status }),
-        )
-        .unwrap();
+        let answer = service.fetch(json!({ "id": "same", "status": status }));
         let (scope, note) = scope_and_note(&answer);
-        let many = call(
-            &service,
-            "get_memory",
-            json!({ "ids": ["same", "only-beta"], "status": status }),
-        )
-        .unwrap();
-        let first = many["memories"]
-            .get(0)
-            .map(|memory| memory["scope"].clone());
-        if scope != expected
-            || !note.contains(others)
-            || note.contains("delta")
-            || first != Some(json!(expected))
-        {
-            wrong.push(format!("{current}, {status}: {scope}, {first:?}, {note}"));
-        }
+        assert_eq!(scope, expected, "{current}, {status}");
+        assert_contains!(note, &others.join(", "); "{current}, {status}");
+        assert_lacks!(note, "delta");
+        let many = service.fetch(json!({ "ids": ["same", "only-beta"], "status": status }));
+        let found = &many["memories"][0]["scope"];
+        assert_eq!(*found, expected, "{current}, {status}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let service = root.service();
-    let alone = call(&service, "get_memory", json!({ "id": "only-beta" })).unwrap();
+    let alone = service.fetch(json!({ "id": "only-beta" }));
     assert_eq!(scope_and_note(&alone), ("beta".to_owned(), String::new()));
-    let named = call(
-        &service,
-        "get_memory",
-        json!({ "id": "same", "scope": "gamma" }),
-    )
-    .unwrap();
+    let named = service.fetch(json!({ "id": "same", "scope": "gamma" }));
     assert_eq!(scope_and_note(&named), ("gamma".to_owned(), String::new()));
 }
 
 #[test]
 fn a_waiting_memory_is_refused_before_a_rejected_one() {
-    let root = Root::new();
-    root.store(
-        "alpha",
-        &[memory("same", "Rejected", json!({ "status": "rejected" }))],
-    );
-    root.store(
-        "beta",
-        &[memory("same", "Waits", json!({ "status": "staging" }))],
-    );
+    let root = Root::with("alpha", &[rejected("same", "Rejected")]);
+    root.store("beta", &[unreviewed("same", "Waits")]);
     let error = call(&root.service(), "get_memory", json!({ "id": "same" })).unwrap_err();
-    assert!(error.to_string().contains("`beta` is `staging`"), "{error}");
-    let read = call(
-        &root.service(),
-        "get_memory",
-        json!({ "id": "same", "status": "all" }),
-    )
-    .unwrap();
+    assert_contains!(error.to_string(), "`beta` is `staging`");
+    let read = root
+        .service()
+        .fetch(json!({ "id": "same", "status": "all" }));
     assert_eq!(read["scope"], "beta");
 }
 
@@ -169,59 +100,38 @@ fn an_address_names_exactly_one_memory() {
         "データ",
     ];
     for scope in ["alpha", "beta", "gamma"] {
-        let memories: Vec<Value> = odd
-            .iter()
-            .enumerate()
-            .map(|(n, id)| memory(id, &format!("{scope} {n}0"), json!({ "type": scope })))
+        let memories: Vec<Value> = (0..)
+            .zip(odd)
+            .map(|(n, id): (usize, _)| {
+                memory(id, &format!("{scope} {n}0"), json!({ "type": scope }))
+            })
             .collect();
         root.store(scope, &memories);
     }
     root.manifest("gamma", "visibility = \"private\"\n");
     let service = root.service();
-    let mut wrong = Vec::new();
     for scope in ["alpha", "beta", "gamma"] {
         let addresses: Vec<String> = odd.iter().map(|id| address(scope, id)).collect();
         for (id, address) in odd.iter().zip(&addresses) {
             // The id of a memory may look like an address: taken literally, it is that memory.
-            if *address == odd[3] {
-                continue;
-            }
-            match call(&service, "get_memory", json!({ "id": address })) {
-                Ok(found) if found["id"] == *id && found["type"] == scope => {}
-                other => wrong.push(format!("{address}: {other:?}")),
+            if *address != odd[3] {
+                let found = service.fetch(json!({ "id": address }));
+                assert_eq!((&found["id"], &found["type"]), (&json!(id), &json!(scope)));
             }
         }
-        let several = call(&service, "get_memory", json!({ "ids": &addresses[1..3] })).unwrap();
-        assert!(
-            several["memories"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|memory| memory["scope"] == scope),
-            "{several}"
-        );
+        let several = service.fetch(json!({ "ids": &addresses[1..3] }));
+        for memory in several["memories"].as_array().unwrap() {
+            assert_eq!(memory["scope"], scope);
+        }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let literal = call(
-        &service,
-        "get_memory",
-        json!({ "id": odd[3], "scope": "beta" }),
-    )
-    .unwrap();
-    assert_eq!(
-        (&literal["id"], &literal["scope"]),
-        (&json!(odd[3]), &json!("beta"))
-    );
+    let literal = service.fetch(json!({ "id": odd[3], "scope": "beta" }));
+    assert_eq!(literal["id"], json!(odd[3]));
+    assert_eq!(literal["scope"], "beta");
     // A pinned server has one scope, this way too.
     let pinned = root
         .service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "alpha".to_owned())));
-    let error = call(
-        &pinned,
-        "get_memory",
-        json!({ "id": address("beta", "team/2026/01") }),
-    )
-    .unwrap_err();
-    assert_eq!(error.code(), "scope_refused");
+    let other = json!({ "id": address("beta", "team/2026/01") });
+    assert_eq!(pinned.refused("get_memory", other).code, "scope_refused");
 }
 
 #[test]
@@ -243,27 +153,21 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
             "leave `scope` out because the address names one",
             "or give `same` instead of the address",
         ] {
-            assert!(message.contains(words), "{tool}: {message}");
+            assert_contains!(message, words; "{tool}");
         }
     }
     // Of several ids, each has its own reason.
-    let several = json!({ "ids": [given, "same"], "scope": "gamma" });
-    let answer = call(&service, "get_memory", several).unwrap();
-    assert!(
-        answer["missing"][0]["reason"]
-            .to_string()
-            .contains("leave `scope` out"),
-        "{answer}"
+    let answer = service.fetch(json!({ "ids": [given, "same"], "scope": "gamma" }));
+    assert_contains!(
+        answer["missing"][0]["reason"].to_string(),
+        "leave `scope` out"
     );
     assert_eq!(answer["memories"].as_array().unwrap().len(), 1);
     // The same scope is no contradiction, however it is spelled.
     let same = json!({ "id": given, "scope": "Beta" });
     assert!(call(&service, "get_memory", same).is_ok());
     let message = ack(root.path(), &["get", &given, "--scope", "gamma"]).fails(2);
-    assert!(
-        message.contains("leave `--scope` out") && message.contains("as `gamma`"),
-        "{message}"
-    );
+    assert_contains!(message, "leave `--scope` out", "as `gamma`");
 }
 
 #[test]
@@ -282,90 +186,48 @@ fn like_and_expect_resolve_ids_as_get_memory_does() {
     first["status"] = json!("staging");
     root.store(
         "alpha",
-        &[
-            first,
-            memory("ships", &format!("{ships} and a pilot"), json!({})),
-        ],
+        &[first, titled("ships", &format!("{ships} and a pilot"))],
     );
     root.store(
         "beta",
-        &[
-            near(cats),
-            memory("cats", &format!("{cats} and purr"), json!({})),
-        ],
+        &[near(cats), titled("cats", &format!("{cats} and purr"))],
     );
     let service = root.service();
     for status in ["approved", "all"] {
-        let answer = call(
-            &service,
-            "query_memories",
-            json!({ "like": "same", "status": status, "limit": 1 }),
-        )
-        .unwrap();
+        let answer = service.find(json!({ "like": "same", "status": status, "limit": 1 }));
         assert_eq!(answer["results"][0]["id"], "cats", "{answer}");
-        let note = answer["notes"].to_string();
-        assert!(
-            note.contains("same_id") && note.contains("`alpha` (staging)"),
-            "{note}"
-        );
+        assert_contains!(answer["notes"].to_string(), "same_id", "`alpha` (staging)");
     }
-    let named = call(
-        &service,
-        "query_memories",
-        json!({ "like": address("alpha", "same"), "limit": 1 }),
-    )
-    .unwrap();
+    let named = service.find(json!({ "like": address("alpha", "same"), "limit": 1 }));
     assert_eq!(named["results"][0]["id"], "ships", "{named}");
     let expected = |given: &str| {
         let asked = json!({ "query": "cats keyboard", "expect": given, "status": "all" });
-        call(&service, "query_memories", asked).unwrap()
+        service.find(asked)
     };
     let answer = expected("same");
-    assert_eq!(
-        (
-            &answer["expected"]["scope"],
-            &answer["expected"]["stage"],
-            &answer["expected"]["id"]
-        ),
-        (&json!("beta"), &json!("returned"), &json!("same"))
-    );
-    assert!(
-        answer["notes"].to_string().contains("`alpha` (staging)"),
-        "{answer}"
-    );
-    assert_eq!(
-        expected(&address("alpha", "same"))["expected"]["scope"],
-        "alpha"
-    );
+    assert_eq!(answer["expected"]["scope"], "beta");
+    assert_eq!(answer["expected"]["stage"], "returned");
+    assert_eq!(answer["expected"]["id"], "same");
+    assert_contains!(answer["notes"].to_string(), "`alpha` (staging)");
+    let found = &expected(&address("alpha", "same"))["expected"]["scope"];
+    assert_eq!(*found, "alpha");
 }
 
 #[test]
 fn the_command_line_and_toolsets_name_other_holders_in_their_own_terms() {
     let root = root();
     let out = ack(root.path(), &["get", "same"]).ok();
-    assert!(
-        out.contains("the beta keys")
-            && out.contains("`gamma` (promoted)")
-            && out.contains("pass `--scope` to choose one"),
-        "{out}"
-    );
+    let said = "pass `--scope` to choose one";
+    assert_contains!(out, "the beta keys", "`gamma` (promoted)", said);
     let out = ack(root.path(), &["get", &address("gamma", "same")]).ok();
-    assert!(
-        out.contains("the gamma keys") && !out.contains("other scopes"),
-        "{out}"
-    );
-    let mut set = command(root.path());
-    set.args(["--surface", "siftcoder"]);
-    let mut server = Server::spawn(set);
-    server.initialize("2025-11-25");
+    assert_contains!(out, "the gamma keys");
+    assert_lacks!(out, "other scopes");
+    let mut server = Server::with(root.path(), &["--surface", "siftcoder"]);
     let answer = server.call("mem_get", json!({ "id": "same" }));
-    let answer = &answer["structuredContent"];
-    assert_eq!(scope_and_note(answer).0, "beta");
+    assert_eq!(scope_and_note(&answer["structuredContent"]).0, "beta");
     let named = server.call("mem_get", json!({ "id": "same", "scope": "gamma" }));
-    assert_eq!(
-        scope_and_note(&named["structuredContent"]),
-        ("gamma".to_owned(), String::new())
-    );
+    let found = scope_and_note(&named["structuredContent"]);
+    assert_eq!(found, ("gamma".to_owned(), String::new()));
 }
 
 /// What a hook adds to the conversation of a project.
@@ -411,17 +273,12 @@ fn printed_ids(text: &str) -> Vec<(String, String, Option<String>)> {
 fn an_id_in_hook_output_resolves_to_its_memory() {
     let root = root();
     // A memory that a newer one replaces is shown by no hook, but is still found by its id.
-    root.store(
-        "aardvark",
-        &[
-            memory(
-                "twice",
-                "An older rule about sandboxes",
-                json!({ "superseded_by": "newer" }),
-            ),
-            memory("newer", "A newer rule about trains", json!({})),
-        ],
-    );
+    let twice = json!({ "superseded_by": "newer" });
+    let memories = [
+        memory("twice", "An older rule about sandboxes", twice),
+        titled("newer", "A newer rule about trains"),
+    ];
+    root.store("aardvark", &memories);
     root.store(
         "gamma2",
         &[memory(
@@ -456,7 +313,6 @@ fn an_id_in_hook_output_resolves_to_its_memory() {
         if let Some(scope) = scope {
             asked["scope"] = json!(scope);
         }
-        let answer = call(&service, "get_memory", asked.clone()).unwrap();
-        assert_eq!(answer["title"], title, "{asked}");
+        assert_eq!(service.fetch(asked.clone())["title"], title, "{asked}");
     }
 }

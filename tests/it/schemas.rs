@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use ack_api::decision::{Decision, SignatureLine};
 use ack_api::import_line::{self, ImportLine};
-use ack_api::memory::StatusFilter;
 use ack_api::{
-    ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include,
-    ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
+    ContextRequest, ContextResponse, ErrorBody, GetRequest, GetResponse, ListScopesRequest,
+    ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::Error;
 use ack_memory::internal::{ConfigFile, Manifest, Setting};
-use ack_store::layout::tables;
+use ack_store::layout::{Table, tables};
 use ack_store::profiles::ack;
 use jsonschema::Validator;
 use rusqlite::Connection;
@@ -21,7 +20,7 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::support::Root;
+use crate::support::{Ask, Root, Sql, read_text, write_file};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas")
@@ -99,7 +98,7 @@ fn the_schema_files_are_those_of_the_types() {
         let path = folder().join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if update {
-            std::fs::write(&path, &text).unwrap();
+            write_file(&path, &text);
         }
         if std::fs::read_to_string(&path).unwrap_or_default() != text {
             stale.push(format!("{name}.json"));
@@ -114,16 +113,13 @@ fn the_schema_files_are_those_of_the_types() {
 
 #[test]
 fn there_is_no_stale_schema_file() {
-    let known: BTreeSet<String> = schemas()
-        .iter()
-        .map(|(name, _)| format!("{name}.json"))
-        .collect();
-    let there: BTreeSet<String> = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".json"))
-        .collect();
-    assert_eq!(there, known);
+    let known = schemas()
+        .into_iter()
+        .map(|(name, _)| format!("{name}.json"));
+    let there = std::fs::read_dir(folder()).unwrap().map(Result::unwrap);
+    let there = there.map(|entry| entry.file_name().into_string().unwrap());
+    let there: BTreeSet<String> = there.filter(|name| name.ends_with(".json")).collect();
+    assert_eq!(there, known.collect());
 }
 
 #[test]
@@ -154,7 +150,23 @@ fn answers_match_their_schemas() {
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
     });
-    let queries = [
+    // Asks, checks the arguments and the answer, and returns the answer.
+    let ask = |tool: &'static str, arguments: Value| {
+        check(
+            &validator(&format!("{tool}.input")),
+            &arguments,
+            "arguments",
+        );
+        let answer = service.ask(tool, arguments.clone());
+        check(
+            &validator(&format!("{tool}.output")),
+            &answer,
+            &arguments.to_string(),
+        );
+        answer
+    };
+    let mut ids = BTreeSet::new();
+    for query in [
         json!({}),
         json!({ "query": "container killed exit code 137" }),
         json!({ "query": "ERR_PNPM_OUTDATED_LOCKFILE", "detail": "full", "explain": true }),
@@ -167,79 +179,39 @@ fn answers_match_their_schemas() {
         json!({ "tags": ["postgresql"], "limit": 2 }),
         json!({ "scope": "dana-private" }),
         json!({ "query": "docker", "max_tokens": 200 }),
-    ];
-    let output = validator("query_memories.output");
-    let input = validator("query_memories.input");
-    let mut ids: BTreeSet<(String, String)> = BTreeSet::new();
-    for query in &queries {
-        check(&input, query, "arguments");
-        let request: QueryRequest = serde_json::from_value(query.clone()).unwrap();
-        let answer = service.query_memories(&request).unwrap();
-        check(&output, &answer, &query.to_string());
-        ids.extend(answer.results.into_iter().map(|hit| (hit.scope, hit.id)));
+    ] {
+        for hit in ask("query_memories", query)["results"].as_array().unwrap() {
+            ids.insert(["scope", "id"].map(|key| hit[key].as_str().unwrap().to_owned()));
+        }
     }
     assert!(
         ids.len() > 20,
         "the queries found only {} memories",
         ids.len()
     );
-    let everything = Some(vec![Include::Timeline, Include::Links, Include::History]);
-    let output = validator("get_memory.output");
-    let input = validator("get_memory.input");
-    for (scope, id) in &ids {
-        let request = GetRequest {
-            id: Some(id.clone()),
-            scope: Some(scope.clone()),
-            status: Some(StatusFilter::All),
-            include: everything.clone(),
-            ..GetRequest::default()
-        };
-        check(&input, &request, "arguments");
-        check(&output, &service.get_memory(&request).unwrap(), id);
+    let include = ["timeline", "links", "history"];
+    for [scope, id] in ids {
+        let one = json!({ "id": id, "scope": scope, "status": "all", "include": include });
+        ask("get_memory", one);
     }
-    let several = GetRequest {
-        ids: Some(vec![
-            "ack_a41f0c_2025-11-24_001".to_owned(),
-            "ack_a41f0c_2025-11-24_01".to_owned(),
-        ]),
-        include: everything,
-        ..GetRequest::default()
-    };
-    let answer = service.get_memory(&several).unwrap();
-    assert_eq!((answer.memories.len(), answer.missing.len()), (1, 1));
-    check(&output, &answer, "several ids");
-    let output = validator("list_scopes.output");
-    for scope in [None, Some("platform"), Some("dana-private")] {
-        let request = ListScopesRequest {
-            scope: scope.map(str::to_owned),
-            ..ListScopesRequest::default()
-        };
-        check(
-            &output,
-            &service.list_scopes(&request).unwrap(),
-            "list_scopes",
-        );
-    }
-    let output = validator("get_context.output");
-    for request in [
-        ContextRequest::default(),
-        ContextRequest {
-            focus: Some("deadlock between transfers".to_owned()),
-            max_memories: Some(50),
-            max_tokens: Some(20_000),
-            ..ContextRequest::default()
-        },
-        ContextRequest {
-            project_path: Some("/nowhere/at/all".to_owned()),
-            include_cross_project: Some(false),
-            ..ContextRequest::default()
-        },
+    let several = ["ack_a41f0c_2025-11-24_001", "ack_a41f0c_2025-11-24_01"];
+    let answer = ask("get_memory", json!({ "ids": several, "include": include }));
+    assert_eq!(answer["memories"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["missing"].as_array().unwrap().len(), 1);
+    for scope in [
+        json!({}),
+        json!({ "scope": "platform" }),
+        json!({ "scope": "dana-private" }),
     ] {
-        check(
-            &output,
-            &service.get_context(&request).unwrap(),
-            "get_context",
-        );
+        ask("list_scopes", scope);
+    }
+    let focus = "deadlock between transfers";
+    for asked in [
+        json!({}),
+        json!({ "focus": focus, "max_memories": 50, "max_tokens": 20_000 }),
+        json!({ "project_path": "/nowhere/at/all", "include_cross_project": false }),
+    ] {
+        ask("get_context", asked);
     }
 }
 
@@ -247,35 +219,22 @@ fn answers_match_their_schemas() {
 fn errors_match_their_schema() {
     let root = Root::samples();
     let service = root.service();
-    let query = |change: fn(&mut QueryRequest)| {
-        let mut request = QueryRequest::default();
-        change(&mut request);
-        service.query_memories(&request).unwrap_err()
-    };
-    let get = |id: &str| {
-        let request = GetRequest {
-            id: Some(id.to_owned()),
-            ..GetRequest::default()
-        };
-        service.get_memory(&request).unwrap_err()
-    };
-    let errors: Vec<Error> = vec![
-        query(|request| request.limit = Some(0)),
-        query(|request| request.since = Some("2026-02-30".to_owned())),
-        query(|request| request.scope = Some("ledgr-api".to_owned())),
-        query(|request| request.cursor = Some("nonsense".to_owned())),
-        get("ack_nothing"),
-        ack_api::cancel::Stopped::Cancelled.into(),
-        Root::new()
-            .service()
-            .query_memories(&QueryRequest::default())
-            .unwrap_err(),
+    let query = |arguments: Value| service.refused("query_memories", arguments);
+    let cancelled: Error = ack_api::cancel::Stopped::Cancelled.into();
+    let errors = [
+        query(json!({ "limit": -1 })),
+        query(json!({ "since": "2026-02-30" })),
+        query(json!({ "scope": "ledgr-api" })),
+        query(json!({ "cursor": "nonsense" })),
+        service.refused("get_memory", json!({ "id": "ack_nothing" })),
+        cancelled.body(),
+        Root::new().service().refused("query_memories", json!({})),
     ];
     let validator = validator("error");
     let mut codes = BTreeSet::new();
     for error in errors {
-        check(&validator, &error.body(), &error.to_string());
-        codes.insert(error.code());
+        check(&validator, &error, &error.message);
+        codes.insert(error.code);
     }
     assert_eq!(codes.len(), 6, "{codes:?}");
 }
@@ -302,10 +261,7 @@ fn the_input_schemas_refuse_what_the_service_refuses() {
             "{name} lets {arguments} through"
         );
     }
-    let full = QueryRequest {
-        detail: Some(Detail::Full),
-        ..QueryRequest::default()
-    };
+    let full = json!({ "detail": "full" });
     check(&validator("query_memories.input"), &full, "a request");
 }
 
@@ -318,7 +274,7 @@ fn every_sample_line_matches_the_import_schema() {
         if !path.exists() {
             continue;
         }
-        for line in std::fs::read_to_string(&path).unwrap().lines() {
+        for line in read_text(&path).lines() {
             let value: Value = serde_json::from_str(line).unwrap();
             check(&validator, &value, line);
             lines += 1;
@@ -331,34 +287,34 @@ fn every_sample_line_matches_the_import_schema() {
 fn the_import_schema_and_the_reader_of_import_lines_agree() {
     let validator = validator("import-line");
     let now = "2026-11-21T00:00:00Z".parse().unwrap();
-    let wrong: Vec<String> = [
-        json!({ "title": "x" }),
-        json!({ "title": "x", "tags": ["a"], "body": "text" }),
-        json!({ "title": "x", "facts": null, "subtitle": null, "confidence": null }),
-        json!({ "title": "x", "confidence": 0.5, "files": ["a.rs"] }),
-        json!({}),
-        json!({ "id": "a", "narrative": "no title" }),
-        json!({ "title": null }),
-        json!({ "title": "" }),
-        json!({ "title": "x", "titel": "y" }),
-        json!({ "title": "x", "confidence": 2 }),
-        json!({ "title": "x", "facts": "one" }),
-        json!({ "title": "x", "status": "active" }),
-        json!(["title"]),
-    ]
-    .iter()
-    .filter_map(|line| {
+    for (line, is_good) in [
+        (json!({ "title": "x" }), true),
+        (json!({ "title": "x", "tags": ["a"], "body": "text" }), true),
+        (
+            json!({ "title": "x", "facts": null, "subtitle": null, "confidence": null }),
+            true,
+        ),
+        (
+            json!({ "title": "x", "confidence": 0.5, "files": ["a.rs"] }),
+            true,
+        ),
+        (json!({}), false),
+        (json!({ "id": "a", "narrative": "no title" }), false),
+        (json!({ "title": null }), false),
+        (json!({ "title": "" }), false),
+        (json!({ "title": "x", "titel": "y" }), false),
+        (json!({ "title": "x", "confidence": 2 }), false),
+        (json!({ "title": "x", "facts": "one" }), false),
+        (json!({ "title": "x", "status": "active" }), false),
+        (json!(["title"]), false),
+    ] {
         let read = import_line::parse(&line.to_string(), now);
-        let valid = validator.is_valid(line);
-        (read.is_ok() != valid).then(|| {
-            format!(
-                "{line}: the reader says {:?}, the schema {valid}",
-                read.map(|row| row.id)
-            )
-        })
-    })
-    .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert_eq!(
+            [read.is_ok(), validator.is_valid(&line)],
+            [is_good; 2],
+            "{line}"
+        );
+    }
 }
 
 #[test]
@@ -370,7 +326,7 @@ fn every_sample_manifest_matches_its_schema() {
         if !path.exists() {
             continue;
         }
-        let value: Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let value: Value = toml::from_str(&read_text(&path)).unwrap();
         check(&validator, &value, &path.display().to_string());
         check(
             &validator,
@@ -385,86 +341,65 @@ fn every_sample_manifest_matches_its_schema() {
 #[test]
 fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() {
     let connection = Connection::open_in_memory().unwrap();
-    connection
-        .execute_batch(ack_memory::internal::import::SCHEMA)
-        .unwrap();
+    connection.sql(ack_memory::internal::import::SCHEMA);
     let found = tables(&connection).unwrap();
     let layout = ack::recognise(&found).unwrap();
     let mut read: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut add = |table: &str, columns: Vec<Option<String>>| {
-        let columns = columns
-            .into_iter()
-            .flatten()
-            .map(|column| column.trim_matches('"').to_owned());
+    let mut add = |table: &str, columns: Vec<Option<&String>>| {
+        let names = columns.into_iter().flatten();
+        let names = names.map(|column| column.trim_matches('"').to_owned());
         read.entry(table.trim_matches('"').to_owned())
             .or_default()
-            .extend(columns);
+            .extend(names);
     };
+    let (id, ended) = ("id".to_owned(), "ended_at".to_owned());
     for source in &layout.sources {
-        add(&source.table, source.columns.to_vec());
+        add(
+            &source.table,
+            source.columns.iter().map(Option::as_ref).collect(),
+        );
         add(
             &source.table,
             source
                 .narrative
                 .iter()
-                .map(|(_, column)| Some(column.clone()))
+                .map(|(_, column)| Some(column))
                 .collect(),
         );
         // Rows are found by their id.
-        add(&source.table, vec![Some("id".to_owned())]);
+        add(&source.table, vec![Some(&id)]);
     }
     for sessions in &layout.sessions {
-        add(
-            &sessions.table,
-            sessions.keys.iter().cloned().map(Some).collect(),
-        );
-        add(
-            &sessions.table,
-            vec![
-                sessions.title.clone(),
-                sessions.project.clone(),
-                sessions.started.clone(),
-            ],
-        );
+        add(&sessions.table, sessions.keys.iter().map(Some).collect());
+        let about = [&sessions.title, &sessions.project, &sessions.started];
+        add(&sessions.table, about.map(Option::as_ref).to_vec());
         // When a session ended is kept for those who read the store otherwise.
-        add(&sessions.table, vec![Some("ended_at".to_owned())]);
+        add(&sessions.table, vec![Some(&ended)]);
     }
     for overviews in &layout.overviews {
-        add(
-            &overviews.table,
-            vec![
-                Some(overviews.session.clone()),
-                overviews.project.clone(),
-                Some(overviews.order.clone()),
-            ],
-        );
+        let about = vec![
+            Some(&overviews.session),
+            overviews.project.as_ref(),
+            Some(&overviews.order),
+        ];
+        add(&overviews.table, about);
         add(
             &overviews.table,
             overviews
                 .content
                 .iter()
-                .map(|(_, column)| Some(column.clone()))
+                .map(|(_, column)| Some(column))
                 .collect(),
         );
     }
     let links = layout.links.as_ref().unwrap();
-    add(
-        &links.table,
-        links.columns.iter().cloned().map(Some).collect(),
-    );
+    add(&links.table, links.columns.iter().map(Some).collect());
     let log = layout.log.as_ref().unwrap();
-    add(
-        &log.table,
-        log.columns
-            .iter()
-            .cloned()
-            .chain([log.memory.clone()])
-            .map(Some)
-            .collect(),
-    );
-    let there: BTreeMap<String, BTreeSet<String>> = found
+    add(&log.table, log.columns.iter().map(Some).collect());
+    add(&log.table, vec![Some(&log.memory)]);
+    let columns = |table: &Table| table.columns.iter().cloned().collect::<BTreeSet<_>>();
+    let there = found
         .iter()
-        .map(|table| (table.name.clone(), table.columns.iter().cloned().collect()))
-        .collect();
-    assert_eq!(there, read);
+        .map(|table| (table.name.clone(), columns(table)));
+    assert_eq!(there.collect::<BTreeMap<_, _>>(), read);
 }

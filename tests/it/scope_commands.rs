@@ -11,31 +11,36 @@ use tempfile::TempDir;
 
 use crate::cli::{Outcome, ack, add_scope, binary, claude_mem, run};
 use crate::curate::staged;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, read_text, titled, write_file};
 use crate::terminal::Session;
 
 const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # shown\n\n\
                         [projects]\nledger-api = [\"ledger\"]\n\
                         # jobs run at night\nledger-jobs = []\n";
 
-/// The arguments of the printed command that undoes the change.
 fn undo(output: &str) -> Vec<String> {
-    let command = output
-        .split("undo: ")
-        .nth(1)
-        .unwrap()
-        .lines()
-        .next()
-        .unwrap();
+    let (_, command) = output.split_once("undo: ").unwrap();
+    let command = command.lines().next().unwrap();
     assert!(command.starts_with("ack-memory --root "), "{command}");
     shell_words(command).into_iter().skip(1).collect()
 }
 
+/// The words of a printed command, as a shell reads it.
 fn shell_words(command: &str) -> Vec<String> {
     let script = format!("for word in {command}; do printf '%s\\n' \"$word\"; done");
     let out = Command::new("sh").args(["-c", &script]).output().unwrap();
     let out = String::from_utf8(out.stdout).unwrap();
     out.lines().map(str::to_owned).collect()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// `scopes set` for the scope `ledger`.
+fn set(root: &Root, assignments: &[&str]) -> Outcome {
+    let command = &["scopes", "set", "ledger"][..];
+    ack(root.path(), &[command, assignments].concat())
 }
 
 /// Runs a printed command unchanged.
@@ -71,47 +76,35 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
         ),
     ] {
         for ends in ["\n", "\r\n"] {
-            let root = Root::new();
-            root.store("ledger", &[]);
+            let root = Root::with("ledger", &[]);
             let (before, after) = (MANIFEST.replace('\n', ends), after.replace('\n', ends));
             root.manifest("ledger", &before);
             let path = root.scope_folder("ledger").join("scope.toml");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-            let arguments = [&["scopes", "set", "ledger"], assignments].concat();
-            let dry = ack(root.path(), &[&arguments[..], &["--dry-run"]].concat()).ok();
-            assert!(dry.contains("nothing was written"), "{dry}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), before);
-            let output = ack(root.path(), &arguments).ok();
-            let now = fs::read_to_string(&path).unwrap();
+            let dry = set(&root, &[assignments, &["--dry-run"]].concat()).ok();
+            assert_contains!(dry, "nothing was written");
+            assert_eq!(read_text(&path), before);
+            let output = set(&root, assignments).ok();
+            let now = read_text(&path);
             if !assignments[0].starts_with("description=") || assignments[0].len() > 12 {
                 assert_eq!(now, after, "{assignments:?}");
             } else {
-                assert!(!now.contains("Payments'"), "{now}");
+                assert_lacks!(now, "Payments'");
             }
-            assert_eq!(
-                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-                0o640
-            );
-            let again = ack(root.path(), &arguments).ok();
-            assert!(again.contains("nothing to change"), "{again}");
+            assert_eq!(mode(&path), 0o640);
+            assert_contains!(set(&root, assignments).ok(), "nothing to change");
             ack_words(&undo(&output)).ok();
-            let back = fs::read_to_string(&path).unwrap();
+            let back = read_text(&path);
             match assignments[0] {
                 // The removed line is then elsewhere, with TOML's usual quotation marks.
                 "description=" | "description=Money, in cents" => {
-                    assert!(
-                        back.contains("\"Payments\"") || back.contains("'Payments'"),
-                        "{back}"
-                    );
+                    assert_contains!(back.replace('\'', "\""), "\"Payments\"");
                 }
-                "projects+=web" => assert!(back.contains("ledger-jobs"), "{back}"),
+                "projects+=web" => assert_contains!(back, "ledger-jobs"),
                 _ => assert_eq!(back, before, "{assignments:?}"),
             }
-            assert_eq!(
-                fs::read_dir(path.parent().unwrap()).unwrap().count(),
-                2,
-                "nothing is left beside it"
-            );
+            let found = fs::read_dir(path.parent().unwrap()).unwrap().count();
+            assert_eq!(found, 2, "nothing is left beside it");
         }
     }
 }
@@ -126,30 +119,18 @@ fn a_setting_that_changes_nothing_for_the_store_is_refused_and_not_recommended()
     ] {
         let refused = ack(root.path(), &["scopes", "set", "ours", assignment]);
         assert_eq!(refused.code, Some(2), "{}", refused.out);
-        assert!(refused.err.contains(why), "{}", refused.err);
-        assert!(
-            refused.err.contains("review --scope ours"),
-            "{}",
-            refused.err
-        );
+        assert_contains!(refused.err, why, "review --scope ours");
     }
     assert!(!root.scope_folder("ours").join("scope.toml").exists());
     let doctor = ack(root.path(), &["doctor"]).out;
-    assert!(
-        doctor.contains("agents see none of them until you review\n"),
-        "{doctor}"
-    );
-    assert!(!doctor.contains("unreviewed=approved"), "{doctor}");
+    assert_contains!(doctor, "agents see none of them until you review\n");
+    assert_lacks!(doctor, "unreviewed=approved");
     // Another program's store can be trusted.
     claude_mem(&root.scope_folder("theirs").join("claude-mem.db"));
     let doctor = ack(root.path(), &["doctor"]).out;
-    let command = "scopes set theirs unreviewed=approved";
-    assert!(doctor.contains(command), "{doctor}");
-    ack(
-        root.path(),
-        &["scopes", "set", "theirs", "unreviewed=approved"],
-    )
-    .ok();
+    assert_contains!(doctor, "scopes set theirs unreviewed=approved");
+    let words = ["scopes", "set", "theirs", "unreviewed=approved"];
+    ack(root.path(), &words).ok();
     ack(root.path(), &["scopes", "set", "theirs", "unreviewed="]).ok();
 }
 
@@ -160,12 +141,6 @@ fn scopes_set_checks_the_result_before_it_writes() {
     let both = format!("store = {store:?}\ntable = \"s3://bucket/prefix\"\nunreviewed = \"x\"\n");
     root.manifest("ledger", "");
     let before = fingerprint(root.path());
-    let set = |assignments: &[&str]| {
-        ack(
-            root.path(),
-            &[&["scopes", "set", "ledger"], assignments].concat(),
-        )
-    };
     for (assignment, expected) in [
         ("paths=~/[", "not a valid glob"),
         ("remotes=foo", "not a git remote"),
@@ -173,110 +148,73 @@ fn scopes_set_checks_the_result_before_it_writes() {
         ("visibility", "is not KEY=VALUE"),
         ("visibility+=x", "not a list"),
     ] {
-        let output = set(&[assignment]).fails(2);
-        assert!(
-            output.contains(expected) && !output.contains("allowed:"),
-            "{assignment}: {output}"
-        );
+        let output = set(&root, &[assignment]).fails(2);
+        assert_contains!(output, expected; "{assignment}");
+        assert_lacks!(output, "allowed:"; "{assignment}");
     }
     assert_eq!(fingerprint(root.path()), before);
-    set(&["projects=a,a,b,a"]).ok();
+    set(&root, &["projects=a,a,b,a"]).ok();
     let path = root.scope_folder("ledger").join("scope.toml");
-    let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text, "projects = [\"a\", \"b\"]\n");
+    assert_eq!(read_text(&path), "projects = [\"a\", \"b\"]\n");
     // A manifest that cannot be used is not changed into another one.
     let unusable = both.replace("unreviewed = \"x\"\n", "");
     root.manifest("ledger", &unusable);
-    let output = set(&["description=x"]).fails(2);
-    assert!(output.contains("nothing was written"), "{output}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), unusable);
-    let output = set(&["table="]).ok();
-    assert!(
-        output.contains("written"),
-        "what mends it is written: {output}"
-    );
+    let output = set(&root, &["description=x"]).fails(2);
+    assert_contains!(output, "nothing was written");
+    assert_eq!(read_text(&path), unusable);
+    let output = set(&root, &["table="]).ok();
+    assert_contains!(output, "written"; "what mends it is written");
 }
 
 #[test]
 fn a_list_over_several_lines_stays_one() {
-    let root = Root::new();
-    root.store("ledger", &[]);
+    let root = Root::with("ledger", &[]);
     let before = "paths = [\n    \"~/src/a\",\n    \"~/src/b\",\n]\n";
     root.manifest("ledger", before);
-    ack(
-        root.path(),
-        &["scopes", "set", "ledger", "paths+=~/src/c,~/src/a"],
-    )
-    .ok();
-    let now = fs::read_to_string(root.scope_folder("ledger").join("scope.toml")).unwrap();
+    set(&root, &["paths+=~/src/c,~/src/a"]).ok();
+    let now = read_text(root.scope_folder("ledger").join("scope.toml"));
     assert_eq!(now, before.replace("b\",\n", "b\",\n    \"~/src/c\",\n"));
 }
 
 #[test]
 fn scopes_set_refuses_an_invalid_manifest() {
-    let root = Root::new();
-    root.store("ledger", &[]);
+    let root = Root::with("ledger", &[]);
     root.manifest("ledger", MANIFEST);
     let before = fingerprint(root.path());
-    let refused =
-        |assignment: &str| ack(root.path(), &["scopes", "set", "ledger", assignment]).fails(2);
-    assert!(
-        refused("visibilty=private").contains("visibility"),
-        "the nearest key"
-    );
-    assert!(
-        refused("visibility=secret").contains("private"),
-        "what is allowed"
-    );
-    assert!(refused("visibility+=private").contains("list"));
-    assert!(refused("unreviewed").contains("KEY=VALUE"));
-    assert!(refused("paths=[1]").contains("string"));
-    assert!(refused("paths=[").contains("TOML"));
+    for (assignment, expected) in [
+        ("visibilty=private", "visibility"),
+        ("visibility=secret", "private"),
+        ("visibility+=private", "list"),
+        ("unreviewed", "KEY=VALUE"),
+        ("paths=[1]", "string"),
+        ("paths=[", "TOML"),
+    ] {
+        assert_contains!(set(&root, &[assignment]).fails(2), expected; "{assignment}");
+    }
     let error = ack(root.path(), &["scopes", "set", "ledgr", "description=x"]).fails(1);
-    assert!(error.contains("ledger"), "{error}");
-    let error = ack(
-        root.path(),
-        &["scopes", "set", "ledger", "store=/nowhere/x.db"],
-    )
-    .fails(1);
-    assert!(error.contains("/nowhere/x.db"), "{error}");
+    assert_contains!(error, "ledger");
+    let error = set(&root, &["store=/nowhere/x.db"]).fails(1);
+    assert_contains!(error, "/nowhere/x.db");
     assert_eq!(fingerprint(root.path()), before);
 
     // A broken manifest can be repaired.
     root.manifest("ledger", "visibility = 'secret'\n");
-    ack(
-        root.path(),
-        &["scopes", "set", "ledger", "visibility=private"],
-    )
-    .ok();
+    set(&root, &["visibility=private"]).ok();
     root.manifest("ledger", "visibility 'secret'\n");
-    let error = ack(
-        root.path(),
-        &["scopes", "set", "ledger", "visibility=private"],
-    )
-    .fails(1);
-    assert!(error.contains("line 1"), "{error}");
+    assert_contains!(set(&root, &["visibility=private"]).fails(1), "line 1");
 }
 
 #[test]
 fn a_new_manifest_is_private_and_ends_with_a_newline() {
     let elsewhere = Root::new();
-    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
-    let root = Root::new();
-    root.store("ledger", &[]);
-    ack(
-        root.path(),
-        &["scopes", "set", "ledger", "visibility=private"],
-    )
-    .ok();
+    let store = elsewhere.store("x", &[titled("m", "Tune the xylophone")]);
+    let root = Root::with("ledger", &[]);
+    set(&root, &["visibility=private"]).ok();
     add_scope(root.path(), "music", &store).ok();
     for scope in ["ledger", "music"] {
         let path = root.scope_folder(scope).join("scope.toml");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let text = read_text(&path);
         assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
     }
 }
@@ -284,66 +222,61 @@ fn a_new_manifest_is_private_and_ends_with_a_newline() {
 #[test]
 fn one_database_is_one_scope_under_every_path() {
     let elsewhere = Root::new();
-    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
+    let store = elsewhere.store("x", &[titled("m", "Tune the xylophone")]);
     let link = elsewhere.path().join("link.db");
     std::os::unix::fs::symlink(&store, &link).unwrap();
     let hard = elsewhere.path().join("hard.db");
     fs::hard_link(&store, &hard).unwrap();
-    let root = Root::new();
-    root.store("other", &[]);
+    let root = Root::with("other", &[]);
     let add = |name: &str, store: &Path| add_scope(root.path(), name, store);
     add("music", &link).ok();
     for path in [&store, &link, &hard, store.parent().unwrap()] {
         let error = add("again", path).fails(2);
-        assert!(error.contains("is already scope `music`"), "{error}");
+        assert_contains!(error, "is already scope `music`");
         // What is there is shown. It is not approved without review.
-        assert!(error.contains(" scopes --scope music\n"), "{error}");
-        assert!(!error.contains("unreviewed"), "{error}");
+        assert_contains!(error, " scopes --scope music\n");
+        assert_lacks!(error, "unreviewed");
     }
     let assignment = format!("store={}", hard.display());
     let error = ack(root.path(), &["scopes", "set", "other", &assignment]).fails(2);
-    assert!(error.contains("is already scope `music`"), "{error}");
+    assert_contains!(error, "is already scope `music`");
     // A scope's own store belongs to no other scope.
     let assignment = format!("store={}", store.display());
     ack(root.path(), &["scopes", "set", "music", &assignment]).ok();
 }
 
+/// Runs the printed command that undoes the change, as a shell does.
+fn run_printed(output: &str) {
+    let (_, back) = output.split_once("undo: ").unwrap();
+    let status = Command::new("sh").args(["-c", back]).status().unwrap();
+    assert!(status.success(), "{back}");
+}
+
 #[test]
 fn scopes_remove_removes_the_scope_and_never_a_store() {
     let elsewhere = Root::new();
-    let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
-    let root = Root::new();
-    root.store("own", &[memory("o", "Keep the organ", json!({}))]);
+    let store = elsewhere.store("x", &[titled("m", "Tune the xylophone")]);
+    let root = Root::with("own", &[titled("o", "Keep the organ")]);
     add_scope(root.path(), "music", &store).ok();
     let log = root.scope_folder("music").join("decisions.jsonl");
-    fs::write(log, "{\"id\":\"another\"}\n").unwrap();
+    write_file(log, "{\"id\":\"another\"}\n");
     let (stores, before) = (fingerprint(elsewhere.path()), fingerprint(root.path()));
     let output = ack(root.path(), &["scopes", "remove", "music"]).ok();
-    assert!(output.contains("nothing was changed"), "{output}");
+    assert_contains!(output, "nothing was changed");
     assert_eq!(fingerprint(root.path()), before);
     let output = ack(root.path(), &["scopes", "remove", "music", "--yes"]).ok();
-    assert!(
-        output.contains("is left alone") && output.contains("removed"),
-        "{output}"
-    );
+    assert_contains!(output, "is left alone", "removed");
     assert!(!root.path().join("scopes/music").exists());
     let error = ack(root.path(), &["query", "--scope", "music"]).fails(1);
-    assert!(error.contains("no scope `music`"), "{error}");
-    let back = output.split("undo: ").nth(1).unwrap();
-    assert!(
-        Command::new("sh")
-            .args(["-c", back])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert_contains!(error, "no scope `music`");
+    run_printed(&output);
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");
     assert_eq!(fingerprint(elsewhere.path()), stores);
 
     let before = fingerprint(root.path());
     let error = ack(root.path(), &["scopes", "remove", "own", "--yes"]).fails(2);
-    assert!(error.contains("own/memory.db"), "{error}");
+    assert_contains!(error, "own/memory.db");
     assert_eq!(fingerprint(root.path()), before);
 
     let target = root.path().join("kept");
@@ -351,24 +284,14 @@ fn scopes_remove_removes_the_scope_and_never_a_store() {
     std::os::unix::fs::symlink(&target, root.path().join("scopes/own")).unwrap();
     let output = ack(root.path(), &["scopes", "remove", "own", "--yes"]).ok();
     assert!(!root.path().join("scopes/own").is_symlink() && target.join("memory.db").exists());
-    let back = output.split("undo: ").nth(1).unwrap();
-    assert!(
-        Command::new("sh")
-            .args(["-c", back])
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert_eq!(
-        ack(root.path(), &["query", "organ", "--json"]).json()["total"],
-        1
-    );
+    run_printed(&output);
+    let found = &ack(root.path(), &["query", "organ", "--json"]).json()["total"];
+    assert_eq!(*found, 1);
 }
 
 #[test]
 fn a_wrong_name_or_store_is_answered_with_the_expected_arguments() {
-    let root = Root::new();
-    root.store("music", &[memory("o", "Keep the organ", json!({}))]);
+    let root = Root::with("music", &[titled("o", "Keep the organ")]);
     for arguments in [
         &["scopes", "remove", "musik"][..],
         &["scopes", "set", "musik", "visibility=private"],
@@ -398,9 +321,8 @@ fn a_folder_is_claimed_for_a_scope() {
     for inside in ["objects", "refs"] {
         fs::create_dir_all(project.join(".git").join(inside)).unwrap();
     }
-    fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    let root = Root::new();
-    root.store("ledger", &[]);
+    write_file(project.join(".git/HEAD"), "ref: refs/heads/main\n");
+    let root = Root::with("ledger", &[]);
     root.store("kiosk", &[]);
     let claim = |arguments: &[&str]| {
         let mut command = binary();
@@ -410,13 +332,13 @@ fn a_folder_is_claimed_for_a_scope() {
         run(command.arg("--root").arg(root.path()).args(arguments))
     };
     let output = claim(&["scopes", "set", "kiosk", "paths+=."]).ok();
-    assert!(output.contains("written; undo: "), "{output}");
-    let text = fs::read_to_string(root.scope_folder("kiosk").join("scope.toml")).unwrap();
+    assert_contains!(output, "written; undo: ");
+    let text = read_text(root.scope_folder("kiosk").join("scope.toml"));
     assert_eq!(text, "paths = [\"~/src/shop [[]old[]]\"]\n");
     let answer = claim(&["scopes", "--json"]).json();
     assert_eq!(answer["current_scope"], "kiosk", "{answer}");
     let again = claim(&["scopes", "set", "kiosk", "paths+=."]).ok();
-    assert!(again.contains("nothing to change"), "{again}");
+    assert_contains!(again, "nothing to change");
 }
 
 #[test]
@@ -424,83 +346,51 @@ fn a_single_database_takes_unreviewed_and_the_manifest_beside_it() {
     let folder = TempDir::new().unwrap();
     let store = folder.path().join("claude-mem.db");
     drop(claude_mem(&store));
-    let total = |change: &dyn Fn(&mut Command)| {
-        let mut command = binary();
-        change(&mut command);
+    let db = store.to_str().unwrap();
+    let total = |command: &mut Command, options: &[&str]| {
+        command.args(options);
         run(command.args(["query", "xylophone", "--json"])).json()["total"].clone()
     };
-    let plain = |command: &mut Command| {
-        command.arg("--db").arg(&store);
-    };
-    let with = |unreviewed: &'static str| {
-        let store = &store;
-        move |command: &mut Command| {
-            command
-                .arg("--db")
-                .arg(store)
-                .args(["--unreviewed", unreviewed]);
-        }
-    };
-    assert_eq!(total(&plain), 0);
-    assert_eq!(total(&with("approved")), 1);
-    let variable = |command: &mut Command| {
-        command
-            .env("ACK_MEM_DB", &store)
-            .args(["--unreviewed", "approved"]);
-    };
-    assert_eq!(total(&variable), 1);
-    fs::write(
-        folder.path().join("scope.toml"),
-        "unreviewed = 'approved'\n",
-    )
-    .unwrap();
-    assert_eq!(total(&plain), 1);
-    assert_eq!(total(&with("staging")), 0);
+    let approved = ["--db", db, "--unreviewed", "approved"];
+    assert_eq!(total(&mut binary(), &approved[..2]), 0);
+    assert_eq!(total(&mut binary(), &approved), 1);
+    let mut variable = binary();
+    variable.env("ACK_MEM_DB", &store);
+    assert_eq!(total(&mut variable, &approved[2..]), 1);
+    let manifest = folder.path().join("scope.toml");
+    write_file(manifest, "unreviewed = 'approved'\n");
+    assert_eq!(total(&mut binary(), &approved[..2]), 1);
+    let staging = ["--db", db, "--unreviewed", "staging"];
+    assert_eq!(total(&mut binary(), &staging), 0);
     let error = run(binary().args(["query", "--unreviewed", "approved"])).fails(2);
-    assert!(error.contains("--db"), "{error}");
+    assert_contains!(error, "--db");
     // A client starts the server with it, too.
     let home = TempDir::new().unwrap();
-    let entry = run(binary()
-        .env("HOME", home.path())
-        .arg("--db")
-        .arg(&store)
-        .args(["--unreviewed", "approved", "connect", "codex", "--dry-run"]))
-    .ok();
-    assert!(
-        entry.contains("\"--unreviewed\", \"approved\", \"serve\""),
-        "{entry}"
-    );
+    let connect = ["connect", "codex", "--dry-run"];
+    let mut command = binary();
+    command.env("HOME", home.path()).args(approved);
+    let entry = run(command.args(connect)).ok();
+    assert_contains!(entry, "\"--unreviewed\", \"approved\", \"serve\"");
 }
 
 #[test]
 fn the_database_at_the_root_is_a_scope() {
     let root = Root::new();
-    let database = root.path().join("claude-mem.db");
-    drop(claude_mem(&database));
+    drop(claude_mem(&root.path().join("claude-mem.db")));
     let total = |status: &str| {
-        let arguments = [
-            "query",
-            "xylophone",
-            "--scope",
-            "claude-mem",
-            "--status",
-            status,
-            "--json",
-        ];
+        let asked = ["query", "xylophone", "--scope", "claude-mem", "--json"];
+        let arguments = [&asked[..], &["--status", status]].concat();
         ack(root.path(), &arguments).json()["total"].clone()
     };
     let before = fingerprint(root.path());
     assert_eq!((total("approved"), total("staging")), (json!(0), json!(1)));
     assert_eq!(fingerprint(root.path()), before);
     let error = ack(root.path(), &["scopes", "remove", "claude-mem", "--yes"]).fails(2);
-    assert!(error.contains("move that file"), "{error}");
+    assert_contains!(error, "move that file");
 
     // Its manifest is among the others, and both stay one scope.
-    ack(
-        root.path(),
-        &["scopes", "set", "claude-mem", "unreviewed=approved"],
-    )
-    .ok();
+    let words = ["scopes", "set", "claude-mem", "unreviewed=approved"];
+    ack(root.path(), &words).ok();
     assert_eq!(total("approved"), 1);
     let answer = ack(root.path(), &["scopes", "--json"]).json();
     assert_eq!(answer["scopes"].as_array().unwrap().len(), 1, "{answer}");
@@ -508,42 +398,31 @@ fn the_database_at_the_root_is_a_scope() {
     // A scope of that name takes precedence, and the output says so.
     let other = Root::new();
     drop(claude_mem(&other.path().join("claude-mem.db")));
-    other.store("Claude_Mem", &[memory("m", "Tune the organ", json!({}))]);
+    other.store("Claude_Mem", &[titled("m", "Tune the organ")]);
     let answer = ack(other.path(), &["doctor", "--json"]).json();
     let passed = answer["passed_over"].to_string();
-    assert!(
-        passed.contains("claude-mem.db") && passed.contains("Claude_Mem"),
-        "{answer}"
-    );
-    assert_eq!(
-        ack(other.path(), &["query", "organ", "--json"]).json()["total"],
-        1
-    );
+    assert_contains!(passed, "claude-mem.db", "Claude_Mem");
+    let found = &ack(other.path(), &["query", "organ", "--json"]).json()["total"];
+    assert_eq!(*found, 1);
 }
 
 #[test]
 fn the_error_for_no_scopes_names_the_database_of_claude_mem_and_a_command_that_works() {
     let home = TempDir::new().unwrap();
-    let ask = |arguments: &[String]| run(binary().env("HOME", home.path()).args(arguments));
-    let query = ["query".to_owned(), "xylophone".to_owned()];
-    let error = ask(&query).fails(1);
-    assert!(error.contains("ack-memory setup"), "{error}");
+    let ask = |arguments: &str| {
+        let words = shell_words(arguments);
+        run(binary().env("HOME", home.path()).args(words))
+    };
+    let error = ask("query xylophone").fails(1);
+    assert_contains!(error, "ack-memory setup");
     fs::create_dir(home.path().join(".claude-mem")).unwrap();
     drop(claude_mem(&home.path().join(".claude-mem/claude-mem.db")));
-    let error = ask(&query).fails(1);
-    let command = error
-        .split('`')
-        .find(|part| part.starts_with("ack-memory scopes add"));
-    let words: Vec<String> = shell_words(&command.unwrap().replace('\n', " ")).split_off(1);
-    ask(&words).ok();
-    let answer = ask(&[
-        "query".into(),
-        "xylophone".into(),
-        "--all".into(),
-        "--json".into(),
-    ])
-    .json();
-    assert_eq!(answer["total"], 1);
+    let error = ask("query xylophone").fails(1);
+    let mut parts = error.split('`');
+    let command = parts.find(|part| part.starts_with("ack-memory scopes add"));
+    let command = command.unwrap().replace('\n', " ");
+    ask(command.strip_prefix("ack-memory ").unwrap()).ok();
+    assert_eq!(ask("query xylophone --all --json").json()["total"], 1);
 }
 
 #[test]
@@ -569,20 +448,14 @@ fn remove_asks_first() {
     terminal.expect("Remove the scope? [y/N] ").press("\n");
     assert_eq!(terminal.end().0, Some(0));
     assert!(manifest.exists());
-    assert!(
-        fs::read_to_string(home.path().join("said"))
-            .unwrap()
-            .contains("nothing was changed")
-    );
+    assert_contains!(read_text(home.path().join("said")), "nothing was changed");
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     terminal.expect("[y/N] ").interrupt();
     assert_eq!(terminal.end().0, Some(130));
     assert!(manifest.exists());
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
-    terminal
-        .expect("[y/N] ")
-        .press("y\n")
-        .expect("removed; undo:");
+    terminal.expect("[y/N] ").press("y\n");
+    terminal.expect("removed; undo:");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!manifest.exists());
 }
@@ -591,7 +464,7 @@ fn remove_asks_first() {
 fn a_store_that_keeps_a_review_status_needs_no_trust() {
     let home = TempDir::new().unwrap();
     let stores = Root::new();
-    let store = stores.store("music", &[memory("m", "Tune the xylophone", json!({}))]);
+    let store = stores.store("music", &[titled("m", "Tune the xylophone")]);
     let usual = home.path().join(".ack-mem/scopes/music");
     fs::create_dir_all(&usual).unwrap();
     fs::copy(&store, usual.join("memory.db")).unwrap();
@@ -620,23 +493,18 @@ fn a_bucket_in_the_place_of_a_store_is_explained() {
     let words = ["scopes", "add", "team", "--store", address, "--yes"];
     let refused = ack(root.path(), &words);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
-    assert!(refused.err.contains("is a bucket"), "{}", refused.err);
-    assert!(refused.err.contains(&table), "{}", refused.err);
-    assert!(refused.err.contains("scopes/team/scope.toml"));
+    assert_contains!(refused.err, "is a bucket", &table, "scopes/team/scope.toml");
     root.manifest("team", &format!("store = \"{address}\"\n"));
     for words in [&["query", "--scope", "team"][..], &["doctor"]] {
         let output = ack(root.path(), words);
         assert_ne!(output.code, Some(0));
         let output = output.out + &output.err;
         let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.contains(&table), "{output}");
+        assert_contains!(output, &table);
     }
     // Another address is no store either.
     root.manifest("team", "store = \"https://acme.example/notes\"\n");
     let listed = ack(root.path(), &["scopes", "--json"]).json();
     let problem = listed["scopes"][0]["health"]["problems"][0].to_string();
-    assert!(
-        problem.contains("`store` is a file or a folder on this machine"),
-        "{problem}"
-    );
+    assert_contains!(problem, "`store` is a file or a folder on this machine");
 }

@@ -1,77 +1,48 @@
 //! `list_scopes`: which scopes there are, what they contain, and their state.
 
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, memory, run_sql, titled, write_file};
 use ack_memory::internal::Setting;
 
 fn scope<'a>(answer: &'a Value, name: &str) -> &'a Value {
-    answer["scopes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|scope| scope["name"] == name)
-        .unwrap_or_else(|| panic!("no `{name}` in {answer:#}"))
+    let mut scopes = answer["scopes"].as_array().unwrap().iter();
+    let scope = scopes.find(|scope| scope["name"] == name);
+    scope.unwrap_or_else(|| panic!("no `{name}` in {answer:#}"))
 }
 
 /// Hides the temporary folder.
 fn neutral(root: &Root, answer: &Value) -> Value {
-    serde_json::from_str(
-        &answer
-            .to_string()
-            .replace(
-                root.path().canonicalize().unwrap().to_str().unwrap(),
-                "ROOT",
-            )
-            .replace(root.path().to_str().unwrap(), "ROOT"),
-    )
-    .unwrap()
+    let real = root.path().canonicalize().unwrap();
+    let text = answer.to_string().replace(real.to_str().unwrap(), "ROOT");
+    let text = text.replace(root.path().to_str().unwrap(), "ROOT");
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
 fn a_scope_is_described_by_its_contents() {
     let root = Root::new();
-    root.manifest(
-        "ledger",
-        "description = \"Payments\"\nprojects = [\"ledger-api\"]",
-    );
-    root.store(
-        "ledger",
-        &[
-            memory(
-                "a",
-                "One",
-                json!({ "concepts": ["Postgres", "locks"], "project": "ledger-api", "updated_at": "2026-03-01T00:00:00Z" }),
-            ),
-            memory(
-                "b",
-                "Two",
-                json!({ "concepts": ["postgres"], "project": "Ledger_API", "status": "promoted" }),
-            ),
-            memory(
-                "c",
-                "Three",
-                json!({ "concepts": ["unreviewed"], "status": "staging", "created_at": "2025-12-01T00:00:00Z" }),
-            ),
-            memory("d", "Four", json!({ "status": null, "created_at": "2025-11-01T00:00:00Z" })),
-            memory(
-                "e",
-                "Five",
-                json!({ "concepts": ["bad"], "status": "rejected", "updated_at": "2026-09-01T00:00:00Z" }),
-            ),
-            memory("f", "Six", json!({ "status": "draft" })),
-        ],
-    );
-    let answer = call(
-        &root.service_with(|inputs| {
-            inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
-        }),
-        "list_scopes",
-        json!({}),
-    )
-    .unwrap();
+    let settings = "description = \"Payments\"\nprojects = [\"ledger-api\"]";
+    root.manifest("ledger", settings);
+    let a = json!({ "concepts": ["Postgres", "locks"], "project": "ledger-api", "updated_at": "2026-03-01T00:00:00Z" });
+    let b = json!({ "concepts": ["postgres"], "project": "Ledger_API", "status": "promoted" });
+    let c = json!({ "concepts": ["unreviewed"], "status": "staging", "created_at": "2025-12-01T00:00:00Z" });
+    let d = json!({ "status": null, "created_at": "2025-11-01T00:00:00Z" });
+    let e =
+        json!({ "concepts": ["bad"], "status": "rejected", "updated_at": "2026-09-01T00:00:00Z" });
+    let memories = [
+        memory("a", "One", a),
+        memory("b", "Two", b),
+        memory("c", "Three", c),
+        memory("d", "Four", d),
+        memory("e", "Five", e),
+        memory("f", "Six", json!({ "status": "draft" })),
+    ];
+    root.store("ledger", &memories);
+    let service = root.service_with(|inputs| {
+        inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
+    });
+    let answer = service.scopes(json!({}));
     insta::assert_json_snapshot!(neutral(&root, &answer), @r#"
     {
       "scopes": [
@@ -130,50 +101,44 @@ fn a_scope_is_described_by_its_contents() {
 #[test]
 fn one_scope_in_detail_lists_more_of_it() {
     let root = Root::new();
-    let memories: Vec<Value> = (0..30).map(|n| memory(&format!("m{n:02}"), "One", json!({ "status": if n < 15 { "staging" } else { "approved" }, "concepts": [format!("tag-{n:02}")], "project": format!("project-{n:02}") }))).collect();
+    let memories: Vec<Value> = (0..30)
+        .map(|n| {
+            let status = if n < 15 { "staging" } else { "approved" };
+            let rest = json!({ "status": status, "concepts": [format!("tag-{n:02}")], "project": format!("project-{n:02}") });
+            memory(&format!("m{n:02}"), "One", rest)
+        })
+        .collect();
     crate::query::bulk(&root, "big", &memories);
     root.store("small", &[]);
     let service = root.service();
     let count = |scope: &Value| {
-        (
-            scope["tags"].as_array().unwrap().len(),
-            scope["projects"].as_array().unwrap().len(),
-            scope["pending"]["ids"].as_array().unwrap().len(),
-        )
+        let lists = [&scope["tags"], &scope["projects"], &scope["pending"]["ids"]];
+        lists.map(|list| list.as_array().unwrap().len())
     };
-    let list = call(&service, "list_scopes", json!({})).unwrap();
-    assert_eq!(count(scope(&list, "big")), (8, 8, 8));
-    let detail = call(&service, "list_scopes", json!({ "scope": "BIG" })).unwrap();
+    let list = service.scopes(json!({}));
+    assert_eq!(count(scope(&list, "big")), [8, 8, 8]);
+    let detail = service.scopes(json!({ "scope": "BIG" }));
     assert_eq!(detail["scopes"].as_array().unwrap().len(), 1);
-    assert_eq!(count(scope(&detail, "big")), (15, 30, 15));
+    assert_eq!(count(scope(&detail, "big")), [15, 30, 15]);
     assert_eq!(scope(&list, "small")["memory_count"], 0);
 }
 
 #[test]
 fn broken_scopes_are_reported_and_the_others_answer() {
-    let root = Root::new();
-    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    let root = Root::with("good", &[titled("a", "Deploy rule")]);
     root.manifest("absent", "description = \"no database yet\"");
-    std::fs::write(
-        root.scope_folder("text").join("memory.db"),
-        "this is no database, only a text that is long enough to be read as one",
-    )
-    .unwrap();
-    std::fs::write(root.scope_folder("empty").join("memory.db"), "").unwrap();
-    Connection::open(root.scope_folder("foreign").join("memory.db"))
-        .unwrap()
-        .execute_batch("CREATE TABLE recipes (id INTEGER, name TEXT)")
-        .unwrap();
-    root.store("typo", &[memory("t", "Deploy typo", json!({}))]);
+    let content = "this is no database, only a text that is long enough to be read as one";
+    write_file(root.scope_folder("text").join("memory.db"), content);
+    write_file(root.scope_folder("empty").join("memory.db"), "");
+    let said = "CREATE TABLE recipes (id INTEGER, name TEXT)";
+    run_sql(root.scope_folder("foreign").join("memory.db"), said);
+    root.store("typo", &[titled("t", "Deploy typo")]);
     root.manifest("typo", "description = \"x\"\n\nvisibilty = \"private\"\n");
     let service = root.service();
-    let answer = call(&service, "list_scopes", json!({})).unwrap();
-    let health: Vec<Value> = answer["scopes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] }))
-        .collect();
+    let answer = service.scopes(json!({}));
+    let scopes = answer["scopes"].as_array().unwrap().iter();
+    let health = scopes.map(|scope| json!({ scope["name"].as_str().unwrap(): scope["health"] }));
+    let health: Vec<Value> = health.collect();
     insta::assert_json_snapshot!(neutral(&root, &json!(health)), @r#"
     [
       {
@@ -224,20 +189,13 @@ fn broken_scopes_are_reported_and_the_others_answer() {
       }
     ]
 "#);
-    let found = call(&service, "query_memories", json!({ "query": "deploy" })).unwrap();
-    assert_eq!(
-        (&found["total"], &found["searched"]["scopes"]),
-        (&json!(1), &json!(["good"]))
-    );
-    let skipped: Vec<&str> = found["searched"]["skipped"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|skipped| skipped["scope"].as_str().unwrap())
-        .collect();
-    assert_eq!(skipped.len(), 5, "{skipped:?}");
-    let missing = call(&service, "query_memories", json!({ "scope": "absent" })).unwrap_err();
-    insta::assert_json_snapshot!(neutral(&root, &json!(missing.body())), @r#"
+    let found = service.find(json!({ "query": "deploy" }));
+    assert_eq!(found["total"], 1);
+    assert_eq!(found["searched"]["scopes"], json!(["good"]));
+    let shown = found["searched"]["skipped"].as_array().unwrap().len();
+    assert_eq!(shown, 5, "{found}");
+    let missing = service.refused("query_memories", json!({ "scope": "absent" }));
+    insta::assert_json_snapshot!(neutral(&root, &json!(missing)), @r#"
 {
   "code": "store_not_found",
   "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
@@ -249,30 +207,26 @@ fn broken_scopes_are_reported_and_the_others_answer() {
 
 #[test]
 fn a_folder_without_a_database_is_named_and_other_entries_are_no_scopes() {
-    let root = Root::new();
-    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    let root = Root::with("good", &[titled("a", "Deploy rule")]);
     std::fs::create_dir_all(root.path().join("scopes/.git/objects")).unwrap();
-    std::fs::write(root.path().join("scopes/notes.txt"), "").unwrap();
+    write_file(root.path().join("scopes/notes.txt"), "");
     std::fs::create_dir_all(root.path().join("scopes/backup")).unwrap();
-    let answer = call(&root.service(), "list_scopes", json!({})).unwrap();
-    let names: Vec<&str> = answer["scopes"]
+    let answer = root.service().scopes(json!({}));
+    let names = answer["scopes"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|scope| scope["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["backup", "good"]);
-    assert_eq!(
-        answer["scopes"][0]["health"]["state"], "unavailable",
-        "an empty folder is named with what is missing"
-    );
+        .map(|scope| &scope["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["backup", "good"]);
+    // An empty folder is named with what is missing.
+    assert_eq!(answer["scopes"][0]["health"]["state"], "unavailable");
 }
 
 #[test]
 fn without_any_scope_every_answer_says_how_to_start() {
     let root = Root::new();
     let service = root.service();
-    let list = call(&service, "list_scopes", json!({})).unwrap();
+    let list = service.scopes(json!({}));
     insta::assert_json_snapshot!(neutral(&root, &list), @r#"
 {
   "scopes": [],
@@ -289,13 +243,10 @@ fn without_any_scope_every_answer_says_how_to_start() {
         ("get_memory", json!({ "id": "a" })),
         ("get_context", json!({})),
     ] {
-        let body = call(&service, tool, arguments).unwrap_err().body();
+        let body = service.refused(tool, arguments);
         assert_eq!(body.code, "no_scopes", "{tool}");
-        assert!(
-            body.message.contains("there is no scope")
-                && body.hint.unwrap().contains("ack-memory demo"),
-            "{tool}"
-        );
+        assert_contains!(body.message, "there is no scope"; "{tool}");
+        assert_contains!(body.hint.unwrap(), "ack-memory demo"; "{tool}");
     }
     assert!(
         !root.path().join("scopes").exists(),
@@ -307,7 +258,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
 fn a_store_elsewhere_is_opened_in_place() {
     let root = Root::new();
     let elsewhere = Root::new();
-    let path = elsewhere.store("x", &[memory("a", "Deploy rule", json!({}))]);
+    let path = elsewhere.store("x", &[titled("a", "Deploy rule")]);
     root.manifest("linked", &format!("store = '{}'", path.display()));
     root.manifest("relative", "store = '../../data/kept.db'");
     std::fs::create_dir_all(root.path().join("data")).unwrap();
@@ -315,21 +266,17 @@ fn a_store_elsewhere_is_opened_in_place() {
     root.manifest("at-home", "store = '~/kept.db'");
     let home = root.path().join("data");
     let service = root.service_with(|inputs| inputs.home = Some(home));
-    let answer = call(&service, "list_scopes", json!({})).unwrap();
+    let answer = service.scopes(json!({}));
     for name in ["linked", "relative", "at-home"] {
-        assert_eq!(
-            scope(&answer, name)["memory_count"],
-            1,
-            "{name}: {answer:#}"
-        );
+        let found = &scope(&answer, name)["memory_count"];
+        assert_eq!(*found, 1, "{name}: {answer:#}");
     }
     assert_eq!(scope(&answer, "linked")["store"], path.to_str().unwrap());
 }
 
 #[test]
 fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
-    let root = Root::new();
-    root.store("open", &[memory("a", "Deploy rule", json!({}))]);
+    let root = Root::with("open", &[titled("a", "Deploy rule")]);
     root.store(
         "secret",
         &[memory(
@@ -338,86 +285,51 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
             json!({ "concepts": ["hush"], "project": "veiled" }),
         )],
     );
-    root.manifest(
-        "secret",
-        "visibility = \"private\"\ndescription = \"the merger\"\n",
-    );
-    root.manifest(
-        "broken",
-        "visibility = \"private\"\ndescripton = \"the sale\"\n",
-    );
+    let settings = "visibility = \"private\"\ndescription = \"the merger\"\n";
+    root.manifest("secret", settings);
+    let settings = "visibility = \"private\"\ndescripton = \"the sale\"\n";
+    root.manifest("broken", settings);
     let folder = root.path().to_str().unwrap();
     let service = root.service();
     for (entry_point, answer) in [
-        (
-            "list_scopes",
-            call(&service, "list_scopes", json!({})).unwrap()["scopes"].clone(),
-        ),
-        (
-            "query_memories",
-            call(&service, "query_memories", json!({ "query": "deploy" })).unwrap(),
-        ),
-        (
-            "get_context",
-            call(&service, "get_context", json!({})).unwrap()["searched"].clone(),
-        ),
+        ("list_scopes", service.scopes(json!({}))["scopes"].clone()),
+        ("query_memories", service.find(json!({ "query": "deploy" }))),
+        ("get_context", service.brief(json!({}))["searched"].clone()),
         (
             "memory://scopes",
             json!(service.scopes_resource().unwrap().scopes),
         ),
     ] {
-        for scope in answer
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|scope| scope["name"] != "open")
-        {
+        let scopes = answer.as_array().into_iter().flatten();
+        for scope in scopes.filter(|scope| scope["name"] != "open") {
             let keys: Vec<&String> = scope.as_object().unwrap().keys().collect();
             assert_eq!(keys, ["name", "visibility", "health"], "{entry_point}");
         }
-        let text = answer.to_string();
-        for hidden in [
-            "the merger",
-            "hush",
-            "veiled",
-            "Deploy secret",
-            &format!("{folder}/scopes/secret"),
-            &format!("{folder}/scopes/broken"),
-        ] {
-            assert!(
-                !text.contains(hidden),
-                "{entry_point} tells {hidden}: {text}"
-            );
+        assert_lacks!(answer, "the merger", "hush", "veiled", "Deploy secret"; "{entry_point}");
+        for private in ["secret", "broken"] {
+            assert_lacks!(answer, format!("{folder}/scopes/{private}"); "{entry_point}");
         }
     }
-    let listed = call(&service, "list_scopes", json!({})).unwrap();
+    let listed = service.scopes(json!({}));
     assert_eq!(
         scope(&listed, "secret")["health"],
         json!({ "state": "not_read", "problems": ["private: searched only when it is current or named"] })
     );
-    let broken = scope(&listed, "broken")["health"]["problems"][0]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(
-        broken.starts_with("`scopes/broken/scope.toml`") && broken.contains("line 2"),
-        "{broken}"
-    );
+    let broken = &scope(&listed, "broken")["health"]["problems"][0];
+    assert_contains!(broken, "`scopes/broken/scope.toml`", "line 2");
     // Named or current, everything is shown.
-    let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
+    let named = service.scopes(json!({ "scope": "secret" }));
     let current = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", root.scope_folder("secret")))
     });
-    for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
+    for answer in [named, current.scopes(json!({}))] {
         let text = scope(&answer, "secret");
         assert_eq!(text["path"], json!(root.scope_folder("secret")));
         assert_eq!(
             text["store"],
             json!(root.scope_folder("secret").join("memory.db"))
         );
-        assert_eq!(
-            (&text["description"], &text["memory_count"]),
-            (&json!("the merger"), &json!(1))
-        );
+        assert_eq!(text["description"], "the merger");
+        assert_eq!(text["memory_count"], 1);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::{ack, filters};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, read_text, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
 
 /// The files a terminal's commands left in its home.
@@ -74,14 +74,11 @@ fn output_at_a_terminal_of_80_columns() {
 
 #[test]
 fn matched_words_are_marked_and_the_title_is_bold() {
-    let root = Root::new();
-    root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    let root = Root::with("music", &[titled("m-1", "Tune the xylophone")]);
     let mut terminal = Terminal::new();
     let output = terminal.ack(root.path(), &["query", "xylophones"]).out;
-    assert!(
-        output.contains("\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m"),
-        "{output:?}"
-    );
+    let said = "\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m";
+    assert_contains!(output, said);
     let plain = terminal.plain(root.path(), &["query", "xylophones"]);
     assert!(
         !plain.contains('\u{1b}') && plain.contains("Tune the xylophone"),
@@ -104,20 +101,17 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let memories: Vec<_> = titles
         .iter()
         .enumerate()
-        .map(|(number, title)| memory(&format!("m-{number}"), title, json!({})))
+        .map(|(number, title)| titled(&format!("m-{number}"), title))
         .collect();
     root.store("music", &memories);
     let before = fingerprint(root.path());
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
     assert_eq!(none.code, Some(1));
-    assert!(none.out.contains("at this terminal; there was"), "{none:?}");
+    assert_contains!(none.out, "at this terminal; there was");
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
-    assert!(
-        none.out.contains("`ack-memory query WORDS` searches"),
-        "{none:?}"
-    );
+    assert_contains!(none.out, "`ack-memory query WORDS` searches");
 
     let page = |terminal: &mut Terminal, arguments: &[&str]| {
         let output = terminal.plain(root.path(), arguments);
@@ -129,12 +123,9 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         (shown.remove(0), output.clone())
     };
     let (first, output) = page(&mut terminal, &["query", "xylophone", "-n", "1"]);
-    assert!(
-        output.contains("1 of 3") && output.contains("next: ack-memory query --next"),
-        "{output}"
-    );
+    assert_contains!(output, "1 of 3", "next: ack-memory query --next");
     let (second, output) = page(&mut terminal, &["query", "--next"]);
-    assert!(output.contains("result 2 of 3"), "{output}");
+    assert_contains!(output, "result 2 of 3");
     let (third, _) = page(&mut terminal, &["query", "--next"]);
     let end = terminal.ack(root.path(), &["query", "--next"]);
     assert!(
@@ -154,22 +145,20 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let kept = recall_files(&terminal);
     assert_eq!(kept.len(), 1, "{kept:?}");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!(
-        (mode(&kept[0]), mode(kept[0].parent().unwrap())),
-        (0o600, 0o700)
-    );
+    assert_eq!(mode(&kept[0]), 0o600);
+    assert_eq!(mode(kept[0].parent().unwrap()), 0o700);
     let mut other = Terminal::new();
     other.home = std::mem::replace(&mut terminal.home, TempDir::new().unwrap());
     assert_eq!(other.ack(root.path(), &["get", "1"]).code, Some(1));
 
     // A query that is too long ago is forgotten, and one that is damaged.
-    let text = std::fs::read_to_string(&kept[0]).unwrap();
+    let text = read_text(&kept[0]);
     let mut recall: serde_json::Value = serde_json::from_str(&text).unwrap();
     terminal.home = other.home;
     assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(0));
     recall["at"] = json!(recall["at"].as_i64().unwrap() - 25 * 3_600);
     for bad in [recall.to_string(), "{".to_owned(), String::new()] {
-        std::fs::write(&kept[0], bad).unwrap();
+        write_file(&kept[0], bad);
         assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(1));
     }
     assert_eq!(
@@ -181,9 +170,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
 
 #[test]
 fn a_number_opens_a_shown_result_even_if_unreviewed() {
-    let root = Root::new();
-    let waiting = memory("m-1", "Xylophone", json!({ "status": "staging" }));
-    root.store("music", &[waiting]);
+    let root = Root::with("music", &[unreviewed("m-1", "Xylophone")]);
     let mut terminal = Terminal::new();
     terminal.ack(root.path(), &["query", "xylophone", "--all"]);
     let outcome = terminal.ack(root.path(), &["get", "1"]);
@@ -198,15 +185,11 @@ fn a_number_opens_a_shown_result_even_if_unreviewed() {
 
 #[test]
 fn an_id_that_a_shell_would_split_is_printed_as_it_can_be_typed() {
-    let root = Root::new();
     let notes = [("note one", "Xylophone"), ("note two", "Harp")];
-    root.store(
-        "music",
-        &notes.map(|(id, title)| memory(id, title, json!({}))),
-    );
+    let root = Root::with("music", &notes.map(|(id, title)| titled(id, title)));
     let mut terminal = Terminal::new();
     let said = terminal.ack(root.path(), &["query", "xylophone"]);
-    assert!(said.out.contains("(or 'note"), "{said:?}");
+    assert_contains!(said.out, "(or 'note");
 }
 
 #[test]
@@ -222,7 +205,7 @@ fn without_a_terminal_nothing_is_kept_or_wrapped() {
         output.lines().any(|line| line.chars().count() > 100),
         "{output}"
     );
-    assert!(output.contains("next page: --cursor "), "{output}");
+    assert_contains!(output, "next page: --cursor ");
 }
 
 #[test]
@@ -253,7 +236,7 @@ fn a_long_answer_goes_through_the_pager() {
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     // A pager that is missing or is quit immediately loses nothing and is no error.
     let without = paged(&[("ACK_MEM_PAGER", "no-such-pager")], &query);
-    assert!(without.contains("20 of "), "{without}");
+    assert_contains!(without, "20 of ");
     let mut command = terminal.command(root.path(), &query);
     command.env("ACK_MEM_PAGER", "true");
     assert_eq!(terminal.run(&mut command, "").code, Some(0));
@@ -261,27 +244,23 @@ fn a_long_answer_goes_through_the_pager() {
 
 #[test]
 fn the_doctor_reports_the_state_and_the_next_steps() {
-    let root = Root::new();
-    root.store("ledger", &[memory("m-1", "Deploy rule", json!({}))]);
+    let root = Root::with("ledger", &[titled("m-1", "Deploy rule")]);
     let waiting = json!({ "status": "staging" });
-    root.store(
-        "inbox",
-        &[
-            memory("m-2", "One", waiting.clone()),
-            memory("m-3", "Two", waiting),
-        ],
-    );
-    std::fs::write(
+    let memories = [
+        memory("m-2", "One", waiting.clone()),
+        memory("m-3", "Two", waiting),
+    ];
+    root.store("inbox", &memories);
+    write_file(
         root.scope_folder("team").join("memory.db"),
         vec![0xA5; 4096],
-    )
-    .unwrap();
+    );
     let mut terminal = Terminal::new();
     let home = terminal.home.path().to_owned();
     let file = |path: &str, text: &str| {
         let path = home.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        write_file(path, text);
     };
     let this = env!("CARGO_BIN_EXE_ack-memory");
     let claude = json!({ "mcpServers": { "ack-memory": { "command": this, "args": ["serve"] } } });
@@ -289,14 +268,10 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     let hook = json!({ "type": "command", "command": format!("{this} hook session-start") });
     let hook = json!({ "hooks": { "SessionStart": [{ "hooks": [hook] }] } });
     file(".claude/settings.json", &hook.to_string());
-    file(
-        ".gemini/settings.json",
-        r#"{ "mcpServers": { "ack-memory": { "command": "/gone/ack-memory" } } }"#,
-    );
-    file(
-        ".cursor/mcp.json",
-        r#"{ "mcpServers": { "ack-memory": { "command": "/bin/sh" } } }"#,
-    );
+    let content = r#"{ "mcpServers": { "ack-memory": { "command": "/gone/ack-memory" } } }"#;
+    file(".gemini/settings.json", content);
+    let content = r#"{ "mcpServers": { "ack-memory": { "command": "/bin/sh" } } }"#;
+    file(".cursor/mcp.json", content);
     file(".codex/config.toml", "model = \"x\"\n");
     file(".claude-mem/x", "");
     crate::cli::claude_mem(&home.join(".claude-mem/claude-mem.db"));
@@ -336,35 +311,25 @@ fn missing_words_are_reported_first_and_contradictions_with_both_memories() {
     let first = "no approved memory contains a word of the query";
     assert!(output.starts_with(first), "{output}");
     // Only the number of waiting memories is shown, and only once.
-    let waits = memory("w", "Kafka has a lag", json!({ "status": "staging" }));
-    root.store("queue", &[waits]);
+    root.store("queue", &[unreviewed("w", "Kafka has a lag")]);
     let output = terminal.plain(root.path(), &["query", "kafka"]);
     assert!(output.starts_with(first), "{output}");
     assert_eq!(output.matches("hidden").count(), 1, "{output}");
-    assert!(
-        output.contains("\n\nhidden: 1 waiting (--all shows it, `ack-memory review` decides)"),
-        "{output}"
-    );
-    for part in ["lag", "not approved yet", "try:"] {
-        assert!(!output.contains(part), "{part}: {output}");
-    }
+    let said = "\n\nhidden: 1 waiting (--all shows it, `ack-memory review` decides)";
+    assert_contains!(output, said);
+    assert_lacks!(output, "lag", "not approved yet", "try:");
     let output = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
     let first = "no approved memory that passes the filters contains a word of the query";
     assert!(output.starts_with(first), "{output}");
-    assert!(
-        output.contains("No memory has the type \"bug\"; similar: bugfix"),
-        "{output}"
-    );
+    assert_contains!(output, "No memory has the type \"bug\"; similar: bugfix");
     let scopes = |terminal: &mut Terminal, flag: &str| {
         let output = terminal.plain(root.path(), &["scopes", flag]);
         output.contains("note: ")
     };
     assert!(scopes(&mut terminal, "-v") && !scopes(&mut terminal, "-q"));
     let output = terminal.plain(root.path(), &["query", "pgbouncer prepared statements"]);
-    for part in ["contradicts 2 (older)", "contradicted by 1 (newer)"] {
-        assert!(output.contains(part), "{part}: {output}");
-    }
-    assert!(!output.contains("stale"), "once is enough: {output}");
+    assert_contains!(output, "contradicts 2 (older)", "contradicted by 1 (newer)");
+    assert_lacks!(output, "stale"; "once is enough");
 }
 
 #[test]
@@ -383,28 +348,32 @@ fn an_exit_code_says_whether_anything_was_found() {
     assert_eq!(code(&["query", "zzzzqqqq", "--exit-code"]), Some(1));
     assert_eq!(code(&["query", "docker", "--exit-code"]), Some(0));
     assert_eq!(code(&["get", "nothing", "nobody"]), Some(1));
-    assert_eq!(
-        code(&["get", "nothing", "ack_a41f0c_2025-11-24_001"]),
-        Some(0)
-    );
+    let found = code(&["get", "nothing", "ack_a41f0c_2025-11-24_001"]);
+    assert_eq!(found, Some(0));
 }
 
 #[test]
 fn no_line_is_longer_than_a_narrow_terminal() {
     let root = Root::new();
     let long = "a_very_long_id_that_fills_a_line";
-    root.store(
-        "music",
-        &[
-            memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
-            memory("m-3", "Tune the xylophone before the concert begins, not in the break", json!({ "status": "staging", "type": "gotcha" })),
-            memory("m-2", "Oil it", json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" })),
-        ],
-    );
+    let memories = [
+        memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
+        memory(
+            "m-3",
+            "Tune the xylophone before the concert begins, not in the break",
+            json!({ "status": "staging", "type": "gotcha" }),
+        ),
+        memory(
+            "m-2",
+            "Oil it",
+            json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" }),
+        ),
+    ];
+    root.store("music", &memories);
     for columns in [20, 40] {
         let mut terminal = Terminal::sized(columns, 200);
         let output = terminal.plain(root.path(), &["query", "it"]);
-        assert!(output.contains("stale: past"), "{output}");
+        assert_contains!(output, "stale: past");
         for line in output.lines().filter(|line| !line.contains(long)) {
             assert!(
                 line.len() <= columns.into(),
@@ -432,38 +401,26 @@ fn no_line_is_longer_than_a_narrow_terminal() {
     }
     let mut terminal = Terminal::sized(100, 200);
     let output = terminal.plain(root.path(), &["get", "m-2"]);
-    assert!(
-        output.contains("and they are tuned by hand.\n\n"),
-        "one paragraph: {output}"
-    );
-    assert!(output.contains("- short\n  - list"), "{output}");
+    assert_contains!(output, "and they are tuned by hand.\n\n"; "one paragraph");
+    assert_contains!(output, "- short\n  - list");
 }
 
 #[test]
 fn quiet_prints_the_answer_alone() {
     let root = Root::new();
     let waiting = json!({ "status": "staging" });
-    root.store(
-        "music",
-        &[
-            memory("m-1", "Tune the xylophone", json!({})),
-            memory("m-2", "Oil the xylophone", json!({})),
-            memory("m-3", "Sell the xylophone", waiting),
-        ],
-    );
+    let memories = [
+        titled("m-1", "Tune the xylophone"),
+        titled("m-2", "Oil the xylophone"),
+        memory("m-3", "Sell the xylophone", waiting),
+    ];
+    root.store("music", &memories);
     let mut terminal = Terminal::new();
     let loud = terminal.plain(root.path(), &["query", "xylophone", "-n", "1"]);
-    assert!(
-        loud.contains("next: ") && loud.contains("hidden: "),
-        "{loud}"
-    );
+    assert_contains!(loud, "next: ", "hidden: ");
     let quiet = terminal.plain(root.path(), &["query", "xylophone", "-n", "1", "-q"]);
-    for hint in ["next:", "open:", "hidden:", "try:", "note:"] {
-        assert!(!quiet.contains(hint), "{quiet}");
-    }
+    assert_lacks!(quiet, "next:", "open:", "hidden:", "try:", "note:");
     let nothing = terminal.plain(root.path(), &["query", "-t", "vibraphone", "-q"]);
-    assert!(
-        nothing.contains("nothing found") && !nothing.contains("try:"),
-        "{nothing}"
-    );
+    assert_contains!(nothing, "nothing found");
+    assert_lacks!(nothing, "try:");
 }

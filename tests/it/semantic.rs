@@ -1,54 +1,39 @@
 //! The encoder against its references, and what retrieval by meaning does: modes, `like`,
 //! `related`, `expect`.
 
-use ack_api::QueryRequest;
-use ack_memory::Service;
 use ack_search::encoder::Encoder;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
+use crate::arguments::call_as;
 use crate::query::bulk;
-use crate::support::{Root, memory, result_ids};
+use crate::support::{Ask, Root, ids, memory, rejected, result_ids, titled, unreviewed};
 
 const WORDPIECE: &str = include_str!("../../encoder/reference/wordpiece.json");
 const VECTORS: &str = include_str!("../../encoder/reference/vectors.json");
 
 fn cases(text: &str) -> Vec<Value> {
-    serde_json::from_str::<Value>(text)
-        .unwrap()
-        .as_array()
-        .unwrap()
-        .clone()
+    serde_json::from_str(text).unwrap()
+}
+
+/// How long a vector is.
+fn norm(vector: &[f32]) -> f32 {
+    vector.iter().map(|value| value * value).sum::<f32>().sqrt()
 }
 
 #[test]
 fn text_is_tokenized_exactly_as_by_the_teacher() {
     let vocabulary = Encoder::embedded().unwrap().vocabulary();
-    let mut wrong = Vec::new();
-    let all = cases(WORDPIECE);
+    let mut all = cases(WORDPIECE);
     // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text
     // like any other.
-    let plain: Vec<&Value> = all
-        .iter()
-        .filter(|case| case["special"] != json!(true))
-        .collect();
-    assert!(plain.len() > 200, "{}", plain.len());
-    for case in plain {
+    all.retain(|case| case["special"] != true);
+    assert!(all.len() > 200, "{}", all.len());
+    for case in all {
         let text = case["text"].as_str().unwrap();
         let mut tokens = Vec::new();
         vocabulary.tokenize(text, &mut tokens);
-        let expected: Vec<u64> = case["ids"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|id| id.as_u64().unwrap())
-            .collect();
-        let found: Vec<u64> = tokens.iter().map(|id| u64::from(*id)).collect();
-        if found != expected {
-            wrong.push(format!("{text:?}: {found:?} instead of {expected:?}"));
-        }
+        assert_eq!(json!(tokens), case["ids"], "{text:?}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -64,22 +49,17 @@ fn the_encoder_reads_the_parts_of_a_symbol_in_camel_case_too() {
         ("IDs", "ids"),
         ("GrößeMax", "größemax"),
     ] {
-        // The norm says how well the words are known, and `maxretrycount` is none.
-        let unit = |text: &str| {
-            let vector = encoder.query(text).unwrap();
-            let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-            let direction: Vec<f32> = vector.iter().map(|value| value / norm).collect();
-            (direction, norm)
-        };
-        let ((symbol_direction, symbol_norm), (direction, norm)) = (unit(symbol), unit(words));
-        let mut pairs = symbol_direction.iter().zip(&direction);
+        let [one, other] = [symbol, words].map(|text| encoder.query(text).unwrap());
+        let (one_norm, other_norm) = (norm(&one), norm(&other));
+        let far = |(a, b): (&f32, &f32)| (a / one_norm - b / other_norm).abs();
         assert!(
-            pairs.all(|(one, other)| (one - other).abs() < 1e-6),
+            one.iter().zip(&other).map(far).all(|far| far < 1e-6),
             "{symbol}"
         );
+        // The norm says how well the words are known, and `maxretrycount` is none.
         assert!(
-            symbol_norm >= norm - 1e-6,
-            "{symbol}: {symbol_norm}, {norm}"
+            one_norm >= other_norm - 1e-6,
+            "{symbol}: {one_norm}, {other_norm}"
         );
     }
 }
@@ -89,7 +69,7 @@ fn gibberish_is_near_nothing() {
     let root = Root::samples();
     let service = root.service();
     let found = |query: &str| {
-        let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
+        let answer = service.find(json!({ "query": query }));
         answer["results"].as_array().unwrap().len()
     };
     for query in ["zzzzqqqq", "xkqj", "the sdkfjh", "qwrtp zxcvb"] {
@@ -105,39 +85,24 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
     let encoder = Encoder::embedded().unwrap();
     for case in cases(VECTORS) {
         let text = case["text"].as_str().unwrap();
-        let Some(components) = case["vector"].as_array() else {
+        let Ok(expected) = serde_json::from_value::<Vec<f32>>(case["vector"].clone()) else {
             assert!(encoder.query(text).is_none(), "{text:?} has no vector");
             continue;
         };
-        let expected: Vec<f32> = components
-            .iter()
-            .map(|value| value.as_f64().unwrap() as f32)
-            .collect();
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
         encoder.english_tokens(text, &mut tokens);
         // A query is truncated, a memory is not; the references are whole texts.
         let Some(vector) = encoder.encode_english(&tokens) else {
             assert!(
-                expected.iter().all(|component| *component == 0.0),
+                expected.iter().all(|value| *value == 0.0),
                 "{text:?} has no vector"
             );
             continue;
         };
-        let far = vector
-            .iter()
-            .zip(&expected)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0f32, f32::max);
-        assert!(far < 2e-5, "{far} for {text:?}");
-    }
-}
-
-#[test]
-fn a_text_without_a_known_word_has_no_vector() {
-    let encoder = Encoder::embedded().unwrap();
-    for text in ["", "   ", "\u{1f980}\u{1f980}"] {
-        assert!(encoder.query(text).is_none(), "{text:?}");
+        for (a, b) in vector.iter().zip(&expected) {
+            assert!((a - b).abs() < 2e-5, "{a}, {b} for {text:?}");
+        }
     }
 }
 
@@ -151,9 +116,11 @@ fn a_text_is_weighted_by_its_share_of_known_words() {
         ("数据库 database locked 锁", 1.0 / 3.0 / 0.8),
         ("the Миша tool writes five files here", 1.0),
     ] {
-        let vector = encoder.query(text).unwrap();
-        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-        assert!((norm - share).abs() < 1e-3, "{text}: {norm}");
+        let found = norm(&encoder.query(text).unwrap());
+        assert!((found - share).abs() < 1e-3, "{text}: {found}");
+    }
+    for text in ["", "   ", "\u{1f980}\u{1f980}"] {
+        assert!(encoder.query(text).is_none(), "{text:?}");
     }
 }
 
@@ -161,74 +128,63 @@ fn a_text_is_weighted_by_its_share_of_known_words() {
 fn a_note_in_a_script_that_the_encoder_does_not_know_is_near_by_its_words_only() {
     let root = Root::new();
     let notes = [
-        memory(
-            "lock",
-            "Another writer holds SQLite's write lock",
-            json!({}),
-        ),
-        memory(
+        titled("lock", "Another writer holds SQLite's write lock"),
+        titled(
             "weekly",
             "Отчёт за неделю: перенесли database на другой диск",
-            json!({}),
         ),
-        memory(
+        titled(
             "weekly-2",
             "Отчёт за неделю: перенесли database на новый диск",
-            json!({}),
         ),
     ];
     bulk(&root, "alpha", &notes);
     let service = root.service();
     let asked = json!({ "query": "the database is locked", "mode": "semantic", "limit": 1 });
-    assert_eq!(result_ids(&query(&service, asked)), ["lock"]);
-    let russian = query(&service, json!({ "query": "перенесли диск" }));
+    assert_eq!(result_ids(&service.find(asked)), ["lock"]);
+    let russian = service.find(json!({ "query": "перенесли диск" }));
     assert_eq!(result_ids(&russian)[0], "weekly", "words find it as before");
 }
 
 /// Memories on four subjects, one of them twice in other words, one staged.
 fn root() -> Root {
     let root = Root::new();
-    bulk(
-        &root,
-        "alpha",
-        &[
-            memory(
-                "pool",
-                "Connection pool is exhausted under load",
-                json!({ "facts": ["Raise the number of database connections"], "type": "bugfix" }),
-            ),
-            memory(
-                "deadlock",
-                "Two transactions wait for each other's row locks",
-                json!({ "facts": ["Lock rows in the same order"] }),
-            ),
-            memory(
-                "css",
-                "Flex children overflow their container",
-                json!({ "facts": ["Set min-width to zero"] }),
-            ),
-            memory(
-                "staged",
-                "Postgres refuses new sessions when too many are open",
-                json!({ "status": "staging" }),
-            ),
-        ],
-    );
+    let told = |id: &str, title: &str, fact: &str, kind: &str| {
+        memory(id, title, json!({ "facts": [fact], "type": kind }))
+    };
+    let connections = "Raise the number of database connections";
+    let alpha = [
+        told(
+            "pool",
+            "Connection pool is exhausted under load",
+            connections,
+            "bugfix",
+        ),
+        told(
+            "deadlock",
+            "Two transactions wait for each other's row locks",
+            "Lock rows in the same order",
+            "note",
+        ),
+        told(
+            "css",
+            "Flex children overflow their container",
+            "Set min-width to zero",
+            "note",
+        ),
+        unreviewed(
+            "staged",
+            "Postgres refuses new sessions when too many are open",
+        ),
+    ];
+    bulk(&root, "alpha", &alpha);
+    let slots = "Postgres runs out of client slots";
     bulk(
         &root,
         "beta",
-        &[memory(
-            "limit",
-            "Postgres runs out of client slots",
-            json!({ "facts": ["max_connections is reached"] }),
-        )],
+        &[told("limit", slots, "max_connections is reached", "note")],
     );
     root
-}
-
-fn query(service: &Service, arguments: Value) -> Value {
-    call(service, "query_memories", arguments.clone())
-        .unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
 #[test]
@@ -236,7 +192,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
     let root = root();
     let service = root.service();
     let question = "the server has no free database handles left";
-    let semantic = query(&service, json!({ "query": question, "mode": "semantic" }));
+    let semantic = service.find(json!({ "query": question, "mode": "semantic" }));
     assert!(
         ["pool", "limit"].contains(&result_ids(&semantic)[0].as_str()),
         "{semantic:#}"
@@ -246,10 +202,8 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
         4,
         "every memory has a vector and may be shown: {semantic:#}"
     );
-    let lexical = query(
-        &service,
-        json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true }),
-    );
+    let arguments = json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true });
+    let lexical = service.find(arguments);
     assert_eq!(result_ids(&lexical), ["css"]);
     assert_eq!(
         lexical["results"][0]["explanation"]["legs"]
@@ -258,10 +212,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
             .len(),
         1
     );
-    let unknown = query(
-        &service,
-        json!({ "query": "\u{1f980}", "mode": "semantic" }),
-    );
+    let unknown = service.find(json!({ "query": "\u{1f980}", "mode": "semantic" }));
     assert!(result_ids(&unknown).is_empty());
     let kinds = [&unknown["notes"][0]["kind"], &unknown["notes"][1]["kind"]];
     assert_eq!(kinds, ["no_word_matches", "no_semantic_leg"], "{unknown:#}");
@@ -278,32 +229,22 @@ fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
         "Mountains",
         "Soup",
     ];
-    let memories: Vec<Value> = titles
-        .iter()
-        .map(|title| memory(&title.to_lowercase(), title, json!({})))
-        .collect();
+    let memories = titles.map(|title| titled(&title.to_lowercase(), title));
     root.store("alpha", &memories);
     let service = root.service();
-    let answer = query(&service, json!({ "query": "kitchen" }));
+    let answer = service.find(json!({ "query": "kitchen" }));
     let shown = result_ids(&answer);
     assert_eq!(shown, ["soup", "coffee"], "{answer:#}");
     assert_eq!(answer["notes"][0]["kind"], "no_word_matches", "{answer:#}");
-    let answer = query(
-        &service,
-        json!({ "query": "kitchen", "expect": "painting" }),
-    );
+    let answer = service.find(json!({ "query": "kitchen", "expect": "painting" }));
     let message = answer["expected"]["message"].as_str().unwrap();
-    assert!(message.contains("not among the few nearest"), "{message}");
+    assert_contains!(message, "not among the few nearest");
     // What has nothing to do with the question is not shown at all.
-    let nothing = query(&service, json!({ "query": "compiler lifetimes" }));
+    let nothing = service.find(json!({ "query": "compiler lifetimes" }));
     assert!(result_ids(&nothing).is_empty(), "{nothing:#}");
     // Next to a memory with a matching word, the floor keeps it out.
-    let answer = query(
-        &service,
-        json!({ "query": "coffee lifetimes", "expect": "trains" }),
-    );
-    let message = answer["expected"]["message"].as_str().unwrap();
-    assert!(message.contains("needs"), "{message}");
+    let answer = service.find(json!({ "query": "coffee lifetimes", "expect": "trains" }));
+    assert_contains!(answer["expected"]["message"].as_str().unwrap(), "needs");
 }
 
 #[test]
@@ -312,42 +253,23 @@ fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
     let memories: Vec<Value> = (0..400)
         .map(|n| {
             let kind = if n % 50 == 0 { "decision" } else { "bugfix" };
-            memory(
-                &format!("m{n:03}"),
-                &format!("Cache entry {n} is evicted too early by the proxy"),
-                json!({ "type": kind, "facts": [format!("case {n}")] }),
-            )
+            let rest = json!({ "type": kind, "facts": [format!("case {n}")] });
+            let title = format!("Cache entry {n} is evicted too early by the proxy");
+            memory(&format!("m{n:03}"), &title, rest)
         })
         .collect();
     bulk(&root, "alpha", &memories);
     let service = root.service();
     for mode in ["lexical", "semantic", "hybrid"] {
-        let answer = query(
-            &service,
-            json!({ "query": "proxy evicts cache entry", "mode": mode, "type": "decision", "limit": 20, "max_tokens": 20_000 }),
-        );
-        let also: usize = answer["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
-            .sum();
-        assert_eq!(result_ids(&answer).len() + also, 8, "{mode}: {answer:#}");
-        let answer = query(
-            &service,
-            json!({ "query": "proxy evicts cache entry", "mode": mode, "type": "bugfix", "limit": 50, "max_tokens": 20_000 }),
-        );
-        let also: usize = answer["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
-            .sum();
-        assert!(
-            result_ids(&answer).len() + also >= 50 || answer["next_cursor"].is_string(),
-            "{mode}: {}",
-            result_ids(&answer).len()
-        );
+        let find = |kind: &str, limit: usize| {
+            let answer = service.find(json!({ "query": "proxy evicts cache entry", "mode": mode, "type": kind, "limit": limit, "max_tokens": 20_000 }));
+            let hits = answer["results"].as_array().unwrap().iter();
+            let shown = hits.map(|hit| 1 + hit["also"].as_array().map_or(0, Vec::len));
+            (shown.sum::<usize>(), answer["next_cursor"].is_string())
+        };
+        assert_eq!(find("decision", 20).0, 8, "{mode}");
+        let (shown, more) = find("bugfix", 50);
+        assert!(shown >= 50 || more, "{mode}: {shown}");
     }
 }
 
@@ -355,97 +277,78 @@ fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
 fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itself() {
     let root = root();
     let service = root.service();
-    let like = query(&service, json!({ "like": "pool", "limit": 2 }));
-    assert_eq!(result_ids(&like)[0], "limit", "{like:#}");
-    assert!(
-        !result_ids(&like).contains(&"pool".to_owned())
-            && !result_ids(&like).contains(&"staged".to_owned())
-    );
+    let find = |arguments: Value| result_ids(&service.find(arguments));
+    let has = |ids: &[String], id: &str| ids.iter().any(|known| known == id);
+    let like = find(json!({ "like": "pool", "limit": 2 }));
+    assert_eq!(like[0], "limit");
+    assert!(!has(&like, "pool") && !has(&like, "staged"), "{like:?}");
     // A curator asks what a staged memory resembles among the approved ones.
-    let staged = query(&service, json!({ "like": "staged" }));
-    assert_eq!(result_ids(&staged)[0], "limit", "{staged:#}");
-    assert!(!result_ids(&staged).contains(&"staged".to_owned()));
-    let all = query(&service, json!({ "like": "limit", "status": "all" }));
-    assert!(result_ids(&all).contains(&"staged".to_owned()));
-    let both = query(&service, json!({ "like": "pool", "query": "flex" }));
-    assert!(result_ids(&both).contains(&"css".to_owned()));
+    let staged = find(json!({ "like": "staged" }));
+    assert_eq!(staged[0], "limit");
+    assert!(!has(&staged, "staged"), "{staged:?}");
+    assert!(has(
+        &find(json!({ "like": "limit", "status": "all" })),
+        "staged"
+    ));
+    assert!(has(
+        &find(json!({ "like": "pool", "query": "flex" })),
+        "css"
+    ));
     // An agent that may not see it does not learn what is near it.
-    let request = QueryRequest {
-        like: Some("staged".to_owned()),
-        by_agent: true,
-        ..QueryRequest::default()
-    };
-    let withheld = service.query_memories(&request).unwrap_err();
-    assert_eq!(withheld.code(), "memory_not_served");
-    // Nothing far away is shown, and nothing far away counts as hidden.
-    let near_css = query(&service, json!({ "like": "css" }));
-    assert_eq!(result_ids(&near_css), Vec::<&str>::new(), "{near_css:#}");
-    assert!(near_css["hidden"].is_null(), "{near_css:#}");
-    let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
-    assert_eq!(missing.code(), "memory_not_found");
-    assert_eq!(missing.body().nearest, ["pool"]);
-    let detail = call(
+    let withheld = call_as(
         &service,
-        "get_memory",
-        json!({ "id": "pool", "include": ["related"] }),
-    )
-    .unwrap();
-    let related = detail["related"].as_array().unwrap();
-    assert_eq!(
-        (related[0]["id"].as_str(), related[0]["scope"].as_str()),
-        (Some("limit"), Some("beta")),
-        "{detail:#}"
+        "query_memories",
+        json!({ "like": "staged" }),
+        true,
     );
+    assert_eq!(withheld.unwrap_err().code(), "memory_not_served");
+    // Nothing far away is shown, and nothing far away counts as hidden.
+    let near_css = service.find(json!({ "like": "css" }));
+    assert_eq!(result_ids(&near_css), [""; 0], "{near_css:#}");
+    assert!(near_css["hidden"].is_null(), "{near_css:#}");
+    let missing = service.refused("query_memories", json!({ "like": "pol" }));
+    assert_eq!(missing.code, "memory_not_found");
+    assert_eq!(missing.nearest, ["pool"]);
+    let detail = service.fetch(json!({ "id": "pool", "include": ["related"] }));
+    let related = ids(&detail["related"]);
+    assert_eq!(related[0], "limit", "{detail:#}");
+    assert_eq!(detail["related"][0]["scope"], "beta", "{detail:#}");
     assert!(
-        related
-            .iter()
-            .all(|entry| entry["id"] != "staged" && entry["id"] != "pool")
+        !has(&related, "staged") && !has(&related, "pool"),
+        "{related:?}"
     );
-    assert!(related[0]["similarity"].as_f64().unwrap() > 0.2);
+    assert!(detail["related"][0]["similarity"].as_f64().unwrap() > 0.2);
 }
 
 #[test]
 fn expect_reports_the_stage_that_dropped_a_memory() {
     let root = root();
+    let older = json!({ "superseded_by": "deadlock" });
+    let older = memory("older", "Row locks, an older note", older);
     bulk(
         &root,
         "alpha",
-        &[
-            memory(
-                "gone",
-                "Row locks are waited for",
-                json!({ "status": "rejected" }),
-            ),
-            memory(
-                "older",
-                "Row locks, an older note",
-                json!({ "superseded_by": "deadlock" }),
-            ),
-        ],
+        &[rejected("gone", "Row locks are waited for"), older],
     );
     let service = root.service();
-    let stage = |id: &str, rest: Value| {
-        let mut arguments = json!({ "query": "row locks", "expect": id });
-        rest.as_object()
-            .unwrap()
-            .iter()
-            .for_each(|(key, value)| arguments[key] = value.clone());
-        let answer = query(&service, arguments);
+    for (id, stage, mut arguments) in [
+        ("deadlock", "returned", json!({})),
+        ("nobody", "not_found", json!({})),
+        ("staged", "hidden_by_status", json!({})),
+        ("gone", "hidden_by_status", json!({ "status": "all" })),
+        ("older", "superseded", json!({})),
+        ("deadlock", "filtered", json!({ "type": "bugfix" })),
+        ("css", "not_retrieved", json!({ "mode": "lexical" })),
+        (
+            "css",
+            "behind_page",
+            json!({ "mode": "semantic", "limit": 1 }),
+        ),
+    ] {
+        arguments["query"] = json!("row locks");
+        arguments["expect"] = json!(id);
+        let answer = service.find(arguments);
         assert_eq!(answer["expected"]["id"], id);
-        answer["expected"]["stage"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(stage("deadlock", json!({})), "returned");
-    assert_eq!(stage("nobody", json!({})), "not_found");
-    assert_eq!(stage("staged", json!({})), "hidden_by_status");
-    assert_eq!(
-        stage("gone", json!({ "status": "all" })),
-        "hidden_by_status"
-    );
-    assert_eq!(stage("older", json!({})), "superseded");
-    assert_eq!(stage("deadlock", json!({ "type": "bugfix" })), "filtered");
-    assert_eq!(stage("css", json!({ "mode": "lexical" })), "not_retrieved");
-    assert_eq!(
-        stage("css", json!({ "mode": "semantic", "limit": 1 })),
-        "behind_page"
-    );
+        assert_eq!(answer["expected"]["stage"], stage, "{id}");
+    }
 }

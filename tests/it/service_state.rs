@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::http::Http;
-use crate::support::{Root, memory};
+use crate::support::{Root, Sql, unreviewed};
 
 fn instructions(http: &Http) -> String {
     let client = json!({
@@ -21,24 +21,19 @@ fn instructions(http: &Http) -> String {
 #[test]
 fn instructions_over_http_are_cached_for_five_seconds() {
     let root = Root::new();
-    let store = root.store(
-        "alpha",
-        &[memory("a-1", "Waits", json!({ "status": "staging" }))],
-    );
+    let store = root.store("alpha", &[unreviewed("a-1", "Waits")]);
     let http = Http::start(root.path());
     let asked = Instant::now();
     let first = instructions(&http);
     let waits = "No memory is approved yet: 1 waits until a person reviews it";
-    assert!(first.contains(waits), "{first}");
+    assert_contains!(first, waits);
     let connection = Connection::open(&store).unwrap();
-    let approve = "UPDATE memories SET status = 'approved'";
-    connection.execute(approve, []).unwrap();
+    connection.sql("UPDATE memories SET status = 'approved'");
     drop(connection);
     // A burst of clients causes one read of the stores.
     let soon = instructions(&http);
     let early = asked.elapsed() < Duration::from_secs(5);
     assert!(!early || soon == first, "{soon}");
     std::thread::sleep(Duration::from_millis(5_100));
-    let later = instructions(&http);
-    assert!(!later.contains("No memory is approved yet"), "{later}");
+    assert_lacks!(instructions(&http), "No memory is approved yet");
 }

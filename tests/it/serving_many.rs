@@ -2,63 +2,74 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::{Outcome, binary, run};
 use crate::http::{Http, post, refused};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, read_text, titled, write_file};
 
 /// Two scopes, each with an approved memory and one that waits.
 fn root() -> Root {
     let root = Root::new();
     for scope in ["platform", "secretlab"] {
-        root.store(
-            scope,
-            &[
-                memory(
-                    &format!("{scope}-1"),
-                    &format!("Deploy of {scope} on Tuesday"),
-                    json!({ "project": scope }),
-                ),
-                memory(
-                    &format!("{scope}-2"),
-                    &format!("Deploy of {scope} waits"),
-                    json!({ "project": scope, "status": "staging" }),
-                ),
-            ],
-        );
+        let approved = format!("Deploy of {scope} on Tuesday");
+        let waits = format!("Deploy of {scope} waits");
+        let staging = json!({ "project": scope, "status": "staging" });
+        let memories = [
+            memory(
+                &format!("{scope}-1"),
+                &approved,
+                json!({ "project": scope }),
+            ),
+            memory(&format!("{scope}-2"), &waits, staging),
+        ];
+        root.store(scope, &memories);
     }
     root
 }
 
+/// Runs `token` for a client, over a root if there is one.
+fn token(root: Option<&Root>, name: &str, arguments: &[&str]) -> Outcome {
+    let mut command = binary();
+    if let Some(root) = root {
+        command.arg("--root").arg(root.path());
+    }
+    run(command.args(["token", name]).args(arguments))
+}
+
+/// A root, its file of tokens, and `mei` in it.
+fn with_mei(arguments: &[&str]) -> (Root, PathBuf, String) {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", arguments);
+    (root, tokens, mei)
+}
+
 /// Adds a client to the file of tokens; its token.
 fn add(file: &Path, name: &str, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
-        .args(["token", name, "--file"])
-        .arg(file)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{errors}");
-    let token = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    assert!(!fs::read_to_string(file).unwrap().contains(&token));
-    assert!(!errors.contains(&token), "standard error is often a log");
+    let outcome = token(
+        None,
+        name,
+        &[&["--file", file.to_str().unwrap()], arguments].concat(),
+    );
+    let errors = outcome.err.clone();
+    let token = outcome.ok().trim().to_owned();
+    assert_lacks!(read_text(file), &token);
+    assert_lacks!(errors, &token; "standard error is often a log");
     token
 }
 
 fn serve(root: &Root, tokens: &Path, more: &[&str]) -> Http {
-    let mut arguments = vec![
+    let tokens = [
         "--http",
         "127.0.0.1:0",
         "--tokens",
         tokens.to_str().unwrap(),
     ];
-    arguments.extend(more);
-    Http::with(root.path(), &arguments, |_| {})
+    Http::with(root.path(), &[&tokens, more].concat(), |_| {})
 }
 
 /// Sends a request as a client; the status and the body of the answer.
@@ -103,29 +114,25 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn a_client_sees_only_its_scopes_at_every_entry_point() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let mei = add(&tokens, "mei", &["--scopes", "platform"]);
+    let (root, tokens, mei) = with_mei(&["--scopes", "platform"]);
     let all = add(&tokens, "ops", &[]);
     let server = serve(&root, &tokens, &[]);
     let call = |name: &str, arguments: Value| {
         let params = json!({ "name": name, "arguments": arguments });
         ("tools/call", params)
     };
+    let client = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" },
+    });
     let recall = json!({ "name": "recall", "arguments": { "question": "deploy" } });
     let complete = json!({
         "ref": { "type": "ref/resource", "uri": "memory://{scope}" },
         "argument": { "name": "scope", "value": "" },
     });
+    let by_address = json!({ "ids": ["memory://secretlab/secretlab-1", "platform-1"] });
+    let platform = json!({ "project_path": "/home/me/platform", "focus": "deploy" });
     let requests = [
-        (
-            "initialize",
-            json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": { "name": "test", "version": "0" },
-            }),
-        ),
+        ("initialize", client),
         ("tools/list", json!({})),
         call("query_memories", json!({ "query": "deploy" })),
         call(
@@ -137,19 +144,13 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
             "get_memory",
             json!({ "ids": ["secretlab-1", "platform-1"] }),
         ),
-        call(
-            "get_memory",
-            json!({ "ids": ["memory://secretlab/secretlab-1", "platform-1"] }),
-        ),
+        call("get_memory", by_address),
         call("list_scopes", json!({})),
         call(
             "get_context",
             json!({ "project_path": "/home/me/secretlab" }),
         ),
-        call(
-            "get_context",
-            json!({ "project_path": "/home/me/platform", "focus": "deploy" }),
-        ),
+        call("get_context", platform),
         ("resources/list", json!({})),
         ("resources/read", json!({ "uri": "memory://scopes" })),
         ("prompts/get", recall),
@@ -161,14 +162,11 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
         assert_eq!(status, 200, "{method}: {body}");
         // The client's own words may be repeated.
         let asked = params.to_string();
-        let leaks = |text: &str| body.contains(text) && !asked.contains(text);
-        assert!(!leaks("secretlab"), "{method} {asked}: {body}");
-        assert!(
-            !body.contains("Deploy of secretlab"),
-            "{method} {asked}: {body}"
-        );
+        let leaks = |body: &str| body.contains("secretlab") && !asked.contains("secretlab");
+        assert!(!leaks(&body), "{method} {asked}: {body}");
+        assert_lacks!(body, "Deploy of secretlab"; "{method} {asked}");
         let (_, body) = ask(&server, &all, method, params);
-        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || leaks("secretlab"));
+        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || leaks(&body));
     }
     assert!(seen_by_ops >= 3, "the requests find nothing");
     for uri in ["memory://secretlab", "memory://secretlab/secretlab-1"] {
@@ -176,19 +174,14 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
         let answer: Value = serde_json::from_str(&body).unwrap();
         assert!(answer["error"].is_object(), "{uri}: {body}");
         let (_, body) = ask(&server, &all, "resources/read", json!({ "uri": uri }));
-        assert!(body.contains("secretlab"), "{uri}: {body}");
+        assert_contains!(body, "secretlab"; "{uri}");
     }
-    let (_, body) = query(
-        &server,
-        &mei,
-        json!({ "query": "deploy", "scope": "secretlab" }),
-    );
-    assert!(
-        body.contains("isError\":true") && !body.contains("Deploy of"),
-        "{body}"
-    );
+    let secretlab = json!({ "query": "deploy", "scope": "secretlab" });
+    let (_, body) = query(&server, &mei, secretlab);
+    assert_contains!(body, "isError\":true");
+    assert_lacks!(body, "Deploy of");
     let (_, body) = query(&server, &mei, json!({ "query": "deploy" }));
-    assert!(body.contains("Deploy of platform on Tuesday"), "{body}");
+    assert_contains!(body, "Deploy of platform on Tuesday");
 }
 
 #[test]
@@ -197,14 +190,14 @@ fn a_client_gets_no_path_of_the_servers_machine() {
     let notes = root.path().join("far/notes");
     fs::create_dir_all(&notes).unwrap();
     let text = "# Deploy of notes\n\nThe file is `/srv/shop/deploy.toml`.\n";
-    fs::write(notes.join("a.md"), text).unwrap();
+    write_file(notes.join("a.md"), text);
     let manifest = format!("store = '{}'\nunreviewed = 'approved'\n", notes.display());
     root.manifest("notes", &manifest);
     root.manifest("gone", "store = '/nowhere/at/all.db'\n");
     root.manifest("odd", "store = 3\n");
-    fs::write(root.scope_folder("bad").join("memory.db"), "no database").unwrap();
+    write_file(root.scope_folder("bad").join("memory.db"), "no database");
     let log = root.scope_folder("secretlab").join("decisions.jsonl");
-    fs::write(log, "not a log\n").unwrap();
+    write_file(log, "not a log\n");
     let tokens = root.path().join("tokens.toml");
     let ops = add(&tokens, "ops", &[]);
     let server = serve(&root, &tokens, &[]);
@@ -229,23 +222,21 @@ fn a_client_gets_no_path_of_the_servers_machine() {
     for place in [root.path(), Path::new("/nowhere"), here.as_path()] {
         let place = place.to_str().unwrap();
         for body in &bodies {
-            assert!(!body.contains(place), "{place}: {body}");
+            assert_lacks!(body, place);
         }
     }
     let all = bodies.concat();
     for part in ["`secretlab/decisions.jsonl`", "`bad/memory.db`", "`gone`"] {
-        assert!(all.contains(part), "{part}: {all}");
+        assert_contains!(all, part);
     }
     // The text of a memory is unchanged.
     let shown = call("get_memory", json!({ "id": "a" }));
-    assert!(shown.contains("/srv/shop/deploy.toml"), "{shown}");
+    assert_contains!(shown, "/srv/shop/deploy.toml");
 }
 
 #[test]
 fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let mei = add(&tokens, "mei", &["--scopes", "platform"]);
+    let (root, tokens, mei) = with_mei(&["--scopes", "platform"]);
     let server = serve(&root, &tokens, &[]);
     let status = |token: &str| query(&server, token, json!({ "query": "deploy" })).0;
     assert_eq!(status(&mei), 200);
@@ -253,15 +244,15 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
     let ana = add(&tokens, "ana", &[]);
     until("a new client is let in", || status(&ana) == 200);
     // While the file is broken, empty or missing, nobody is let in.
-    let good = fs::read_to_string(&tokens).unwrap();
+    let good = read_text(&tokens);
     for text in [Some(format!("{good}\n[broken")), Some(String::new()), None] {
         match &text {
-            Some(text) => fs::write(&tokens, text).unwrap(),
+            Some(text) => write_file(&tokens, text),
             None => fs::remove_file(&tokens).unwrap(),
         }
         until("nobody is let in", || status(&mei) == 401);
         assert_eq!(status(&ana), 401, "{text:?}");
-        fs::write(&tokens, &good).unwrap();
+        write_file(&tokens, &good);
         until("it is usable again", || status(&mei) == 200);
     }
     // Its scopes change, then it is removed.
@@ -270,42 +261,35 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
         body.contains("secretlab-1")
     };
     assert!(!sees_both(&mei));
-    fs::write(&tokens, good.replace("scopes = [\"platform\"]\n", "")).unwrap();
+    write_file(&tokens, good.replace("scopes = [\"platform\"]\n", ""));
     until("it sees every scope", || sees_both(&mei));
     let new = add(&tokens, "mei", &["--replace", "--scopes", "platform"]);
     until("the old token ends", || status(&mei) == 401);
     assert_eq!(status(&new), 200);
     let (_, _, errors) = server.signal("TERM");
-    for part in [
+    assert_contains!(
+        errors,
         "cannot be used: ",
         "no client, so nobody is let in",
         "cannot read the tokens in ",
-        "; nobody is let in until it can be used",
-    ] {
-        assert!(errors.contains(part), "{part}: {errors}");
-    }
+        "; nobody is let in until it can be used"
+    );
     for token in [&mei, &ana, &new] {
-        assert!(!errors.contains(token.as_str()), "{errors}");
+        assert_lacks!(errors, token.as_str());
     }
 }
 
 #[test]
 fn metrics_count_requests_and_hold_no_secret() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let mei = add(&tokens, "mei", &[]);
+    let (root, tokens, mei) = with_mei(&[]);
     let prometheus = add(&tokens, "prometheus", &["--metrics"]);
     let server = serve(&root, &tokens, &[]);
     assert_eq!(get(&server, "/metrics", None).0, 401);
     assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
     query(&server, &mei, json!({ "query": "Tuesday" }));
     query(&server, &mei, json!({ "query": "Tuesday", "limit": 9999 }));
-    ask(
-        &server,
-        &mei,
-        "tools/call",
-        json!({ "name": "made_up_7", "arguments": {} }),
-    );
+    let unknown = json!({ "name": "made_up_7", "arguments": {} });
+    ask(&server, &mei, "tools/call", unknown);
     ask(&server, &mei, "made/up", json!({}));
     ask(&server, "wrong-token-0123456789", "ping", json!({}));
     let (status, text) = get(&server, "/metrics", Some(&prometheus));
@@ -315,49 +299,39 @@ fn metrics_count_requests_and_hold_no_secret() {
         let line = lines.find(|line| parts.iter().all(|part| line.contains(part)))?;
         line.rsplit(' ').next()?.parse().ok()
     };
-    let counted = |parts: &[&str]| value("ack_memory_requests_total{", parts);
+    let requests = "ack_memory_requests_total{";
+    let times = "ack_memory_request_duration_seconds_count{";
     let tool = "tool=\"query_memories\"";
-    assert_eq!(
-        counted(&["client=\"mei\"", tool, "\"ok\""]),
-        Some(1.0),
-        "{text}"
-    );
-    assert_eq!(
-        counted(&["client=\"mei\"", tool, "\"error\""]),
-        Some(1.0),
-        "{text}"
-    );
-    assert_eq!(counted(&["tool=\"other\""]), Some(1.0), "{text}");
-    assert_eq!(counted(&["method=\"other\""]), Some(1.0), "{text}");
-    assert_eq!(
-        counted(&["client=\"\"", "status=\"401\""]),
-        Some(1.0),
-        "{text}"
-    );
-    let time = "ack_memory_request_duration_seconds_count{";
-    assert_eq!(value(time, &[tool]), Some(2.0), "{text}");
-    assert_eq!(value("ack_memory_clients ", &[]), Some(2.0), "{text}");
+    for (metric, parts, expected) in [
+        (
+            requests,
+            ["client=\"mei\"", tool, "\"ok\""].as_slice(),
+            Some(1.0),
+        ),
+        (requests, &["client=\"mei\"", tool, "\"error\""], Some(1.0)),
+        (requests, &["tool=\"other\""], Some(1.0)),
+        (requests, &["method=\"other\""], Some(1.0)),
+        (requests, &["client=\"\"", "status=\"401\""], Some(1.0)),
+        (requests, &["method=\"\"", "status=\"403\""], None),
+        (times, &[tool], Some(2.0)),
+        ("ack_memory_clients ", &[], Some(2.0)),
+        ("ack_memory_scope_readable{", &["secretlab"], Some(1.0)),
+    ] {
+        assert_eq!(value(metric, parts), expected, "{metric} {parts:?}: {text}");
+    }
     assert!(
         value("ack_memory_index_bytes{", &["platform"]) > Some(0.0),
         "{text}"
     );
-    assert_eq!(
-        value("ack_memory_scope_readable{", &["secretlab"]),
-        Some(1.0),
-        "{text}"
-    );
-    assert_eq!(counted(&["method=\"\"", "status=\"403\""]), None, "{text}");
     assert!(text.ends_with("# EOF\n"), "it is OpenMetrics: {text}");
     for secret in [mei.as_str(), &prometheus, "Tuesday", "made_up_7", "made/up"] {
-        assert!(!text.contains(secret), "{secret}: {text}");
+        assert_lacks!(text, secret);
     }
 }
 
 #[test]
 fn while_the_tokens_are_broken_the_metrics_and_readiness_say_so() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let mei = add(&tokens, "mei", &[]);
+    let (root, tokens, mei) = with_mei(&[]);
     let prometheus = add(&tokens, "prometheus", &["--metrics"]);
     let server = serve(&root, &tokens, &[]);
     let status = |token: &str| query(&server, token, json!({ "query": "deploy" })).0;
@@ -368,42 +342,35 @@ fn while_the_tokens_are_broken_the_metrics_and_readiness_say_so() {
     };
     assert_eq!(get(&server, "/ready", None).0, 200);
     assert!(!broken());
-    let good = fs::read_to_string(&tokens).unwrap();
-    fs::write(&tokens, format!("{good}\n[broken")).unwrap();
+    let good = read_text(&tokens);
+    write_file(&tokens, format!("{good}\n[broken"));
     until("it is not ready", || get(&server, "/ready", None).0 == 503);
     let (_, body) = get(&server, "/ready", None);
-    assert!(body.contains("the file of tokens cannot be used"), "{body}");
-    assert!(
-        !body.contains("tokens.toml") && !body.contains("broken"),
-        "{body}"
-    );
+    assert_contains!(body, "the file of tokens cannot be used");
+    assert_lacks!(body, "tokens.toml", "broken");
     assert!(broken());
     assert_eq!(status(&prometheus), 401, "it reads metrics, not memories");
     assert_eq!(status(&mei), 401);
     assert_eq!(get(&server, "/metrics", Some(&mei)).0, 401);
-    fs::write(&tokens, &good).unwrap();
+    write_file(&tokens, &good);
     until("it is ready", || get(&server, "/ready", None).0 == 200);
     assert_eq!(status(&mei), 200);
     assert!(!broken());
     // Without clients, nobody can use it either. Nobody reads the metrics then.
-    fs::write(&tokens, "").unwrap();
+    write_file(&tokens, "");
     until("nobody is let in", || get(&server, "/ready", None).0 == 503);
     let (_, body) = get(&server, "/ready", None);
-    assert!(body.contains("names no client"), "{body}");
+    assert_contains!(body, "names no client");
     assert_eq!(get(&server, "/metrics", Some(&prometheus)).0, 401);
     let (status, body) = get(&server, "/mcp", None);
     assert_eq!(status, 401);
-    assert!(
-        body.contains("ask whoever runs this server") && !body.contains("printed"),
-        "{body}"
-    );
+    assert_contains!(body, "ask whoever runs this server");
+    assert_lacks!(body, "printed");
 }
 
 #[test]
 fn metrics_of_a_limited_client_tell_of_its_scopes_and_requests_alone() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    let mei = add(&tokens, "mei", &[]);
+    let (root, tokens, mei) = with_mei(&[]);
     let ana = add(&tokens, "ana", &["--metrics", "--scopes", "platform"]);
     let server = serve(&root, &tokens, &[]);
     query(&server, &mei, json!({ "query": "Tuesday" }));
@@ -425,25 +392,22 @@ fn metrics_of_a_limited_client_tell_of_its_scopes_and_requests_alone() {
     ] {
         assert!(has(line), "{line}: {text}");
     }
-    for other in [
+    assert_lacks!(
+        text,
         "secretlab",
         "mei",
         "client=\"\"",
         "401",
         "ack_memory_clients",
         "under_way",
-        "resident",
-    ] {
-        assert!(!text.contains(other), "{other}: {text}");
-    }
+        "resident"
+    );
 }
 
 #[test]
 fn the_access_log_has_a_line_for_each_request_and_no_text() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
+    let (root, tokens, mei) = with_mei(&[]);
     let log = root.path().join("access.jsonl");
-    let mei = add(&tokens, "mei", &[]);
     let server = serve(&root, &tokens, &["--access-log", log.to_str().unwrap()]);
     query(&server, &mei, json!({ "query": "Tuesday" }));
     ask(&server, "wrong-token-0123456789", "ping", json!({}));
@@ -464,8 +428,7 @@ fn the_access_log_has_a_line_for_each_request_and_no_text() {
     assert!(written[0]["bytes"].as_u64() > Some(100), "{written:?}");
     assert_eq!(written[1]["status"], 401);
     assert!(written[1].get("client").is_none());
-    let text = fs::read_to_string(&log).unwrap();
-    assert!(!text.contains("Tuesday") && !text.contains(&mei), "{text}");
+    assert_lacks!(read_text(&log), "Tuesday", &mei);
     assert_eq!(
         fs::metadata(&log).unwrap().permissions().mode() & 0o777,
         0o600
@@ -480,16 +443,13 @@ fn the_access_log_has_a_line_for_each_request_and_no_text() {
 #[test]
 fn readiness_reports_when_the_server_can_answer() {
     let empty = Root::new();
-    let server = Http::with(
-        empty.path(),
-        &["--http", "127.0.0.1:0", "--no-token"],
-        |_| {},
-    );
+    let words = ["--http", "127.0.0.1:0", "--no-token"];
+    let server = Http::with(empty.path(), &words, |_| {});
     assert_eq!(get(&server, "/health", None).0, 200);
     let (status, body) = get(&server, "/ready", None);
     assert_eq!(status, 503, "{body}");
-    assert!(body.contains("there is no scope"), "{body}");
-    empty.store("late", &[memory("late-1", "It came later", json!({}))]);
+    assert_contains!(body, "there is no scope");
+    empty.store("late", &[titled("late-1", "It came later")]);
     until("the scope is seen", || {
         get(&server, "/ready", None).0 == 200
     });
@@ -507,96 +467,54 @@ fn readiness_reports_when_the_server_can_answer() {
 fn a_new_token_is_labelled_and_what_cannot_work_is_reported() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
-    let token = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_ack-memory"))
-            .arg("--root")
-            .arg(root.path())
-            .args(["token", "mei"])
-            .args(arguments)
-            .output()
-            .unwrap()
-    };
+    let token = |arguments: &[&str]| token(Some(&root), "mei", arguments);
     let file = ["--file", tokens.to_str().unwrap()];
     let past = token(&[file[0], file[1], "--last-day", "2020-01-31"]);
-    let errors = String::from_utf8_lossy(&past.stderr);
-    assert!(!past.status.success(), "{errors}");
-    assert!(errors.contains("2020-01-31 is over"), "{errors}");
-    assert!(past.stdout.is_empty() && !tokens.exists(), "{errors}");
+    assert_ne!(past.code, Some(0));
+    assert_contains!(past.err, "2020-01-31 is over");
+    assert!(past.out.is_empty() && !tokens.exists(), "{past:?}");
     for wrong in ["soon", "20270131", "2027-02-30"] {
         let refused = token(&["--last-day", wrong]);
-        let errors = String::from_utf8_lossy(&refused.stderr);
-        assert!(
-            errors.contains("write a day such as 2027-01-31"),
-            "{wrong}: {errors}"
-        );
+        assert_contains!(refused.err, "write a day such as 2027-01-31"; "{wrong}");
     }
     let made = token(&[file[0], file[1], "--scopes", "platform,platfrom"]);
-    let errors = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "{errors}");
-    for part in [
+    assert_contains!(
+        made.err,
         "there is no scope `platfrom` here",
         "the token of `mei`, a secret that is shown only now",
-        "Authorization: Bearer TOKEN",
-    ] {
-        assert!(errors.contains(part), "{part}: {errors}");
-    }
-    assert!(!errors.contains("no scope `platform`"), "{errors}");
-    let text = String::from_utf8(made.stdout).unwrap();
-    assert_eq!(text.lines().count(), 1, "a script reads the token alone");
-    let printed = token(&["--scopes", "platform"]);
-    let errors = String::from_utf8_lossy(&printed.stderr);
-    assert!(errors.contains("add this to the token file"), "{errors}");
-    assert!(
-        errors.contains("a secret that is shown only now"),
-        "{errors}"
+        "Authorization: Bearer TOKEN"
     );
+    assert_lacks!(made.err, "no scope `platform`");
+    assert_eq!(
+        made.ok().lines().count(),
+        1,
+        "a script reads the token alone"
+    );
+    let printed = token(&["--scopes", "platform"]);
+    let said = "a secret that is shown only now";
+    assert_contains!(printed.err, "add this to the token file", said);
 }
 
 #[test]
 fn a_token_file_is_written_atomically_and_private() {
-    let root = root();
-    let tokens = root.path().join("tokens.toml");
-    add(
-        &tokens,
-        "mei",
-        &["--scopes", "platform,secretlab", "--last-day", "2031-01-31"],
-    );
+    let (root, tokens, _) =
+        with_mei(&["--scopes", "platform,secretlab", "--last-day", "2031-01-31"]);
     let mode = fs::metadata(&tokens).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let before = format!("# Who may ask\n{}", fs::read_to_string(&tokens).unwrap());
-    fs::write(&tokens, &before).unwrap();
-    let add_again = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
-        .args(["token", "mei", "--file"])
-        .arg(&tokens)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&add_again.stderr);
-    assert!(
-        !add_again.status.success() && errors.contains("--replace"),
-        "{errors}"
-    );
-    assert_eq!(fs::read_to_string(&tokens).unwrap(), before);
+    let before = format!("# Who may ask\n{}", read_text(&tokens));
+    write_file(&tokens, &before);
+    let file = tokens.to_str().unwrap();
+    let again = token(None, "mei", &["--file", file]);
+    assert_ne!(again.code, Some(0));
+    assert_contains!(again.err, "--replace");
+    assert_eq!(read_text(&tokens), before);
     add(&tokens, "ana", &[]);
-    let after = fs::read_to_string(&tokens).unwrap();
+    let after = read_text(&tokens);
     assert!(after.starts_with(&before), "{after}");
-    fs::write(&tokens, "[mei]\nhash = 3\n").unwrap();
-    let output = refused(
-        root.path(),
-        &[
-            "--http",
-            "127.0.0.1:0",
-            "--tokens",
-            tokens.to_str().unwrap(),
-        ],
-        None,
-    );
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && errors.contains("cannot be used"),
-        "{errors}"
-    );
-    assert!(
-        errors.contains("ack-memory token NAME --file FILE"),
-        "{errors}"
-    );
+    write_file(&tokens, "[mei]\nhash = 3\n");
+    let serve = ["--http", "127.0.0.1:0", "--tokens", file];
+    let (code, errors) = refused(root.path(), &serve, None);
+    assert_ne!(code, Some(0));
+    let said = "ack-memory token NAME --file FILE";
+    assert_contains!(errors, "cannot be used", said);
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack, ack_with_input};
 use crate::context::project;
-use crate::mcp::{Server, command};
+use crate::mcp::Server;
 use crate::store_support::CLAUDE_MEM;
-use crate::support::{Root, ids, memory};
+use crate::support::{Ask, Root, Sql, ids, memory};
 
 const SCOPE: &str = "ledger-api";
 
@@ -24,6 +24,8 @@ fn ask_everywhere(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     let mut answers: Vec<(String, String)> = Vec::new();
     let mut keep = |entry_point: String, answer: String| answers.push((entry_point, answer));
     let mut server = Server::initialized(root.path());
+    let full = json!({ "query": "canary title overview", "detail": "full", "explain": true });
+    let everything = ["timeline", "related", "links", "history"];
     for (tool, arguments) in [
         (
             "get_context",
@@ -34,68 +36,49 @@ fn ask_everywhere(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
             json!({ "project_path": folder, "focus": "retries" }),
         ),
         ("query_memories", json!({ "limit": 50 })),
-        (
-            "query_memories",
-            json!({ "query": "canary title overview", "detail": "full", "explain": true }),
-        ),
+        ("query_memories", full),
         ("list_scopes", json!({ "scope": SCOPE })),
-        (
-            "get_memory",
-            json!({ "ids": ids, "include": ["timeline", "related", "links", "history"] }),
-        ),
+        ("get_memory", json!({ "ids": ids, "include": everything })),
     ] {
-        keep(
-            format!("{tool} {arguments}"),
-            server.call(tool, arguments).to_string(),
-        );
+        let text = format!("{tool} {arguments}");
+        keep(text, server.call(tool, arguments).to_string());
     }
-    let mut resource = |uri: String| {
+    let of_scope = format!("memory://scope/{SCOPE}");
+    let memories = ids.iter().map(|id| format!("{of_scope}/memory/{id}"));
+    for uri in ["memory://scopes".to_owned(), of_scope.clone()]
+        .into_iter()
+        .chain(memories)
+    {
         let answer = server.request("resources/read", json!({ "uri": uri }));
         keep(uri, answer["result"].to_string());
-    };
-    resource("memory://scopes".to_owned());
-    resource(format!("memory://scope/{SCOPE}"));
-    ids.iter()
-        .for_each(|id| resource(format!("memory://scope/{SCOPE}/memory/{id}")));
+    }
     let recall =
         json!({ "name": "recall", "arguments": { "query": "canary title overview retries" } });
     keep(
         "recall".to_owned(),
         server.request("prompts/get", recall).to_string(),
     );
-    let mut renamed = command(root.path());
-    renamed.args(["--surface", "siftcoder"]);
-    let mut renamed = Server::spawn(renamed);
-    renamed.initialize("2025-06-18");
-    keep(
-        "mem_get".to_owned(),
-        renamed.call("mem_get", json!({ "ids": ids })).to_string(),
-    );
+    let mut renamed = Server::with(root.path(), &["--surface", "siftcoder"]);
+    let answer = renamed.call("mem_get", json!({ "ids": ids }));
+    keep("mem_get".to_owned(), answer.to_string());
     for id in ids {
-        keep(
-            format!("mem_timeline {id}"),
-            renamed
-                .call("mem_timeline", json!({ "id": id }))
-                .to_string(),
-        );
+        let answer = renamed.call("mem_timeline", json!({ "id": id }));
+        keep(format!("mem_timeline {id}"), answer.to_string());
     }
     for source in ["startup", "resume"] {
-        keep(
-            format!("hook session-start {source}"),
-            hook(root.path(), &folder, source),
-        );
+        let text = format!("hook session-start {source}");
+        keep(text, hook(root.path(), &folder, source));
     }
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "canary title overview of the webhook retries" });
-    let prompted = ack_with_input(
-        root.path(),
-        &["hook", "user-prompt"],
-        prompt.to_string().as_bytes(),
-    );
+    let prompt = prompt.to_string();
+    let prompted = ack_with_input(root.path(), &["hook", "user-prompt"], prompt.as_bytes());
     keep("hook user-prompt".to_owned(), prompted.ok());
     let folder = folder.to_str().unwrap();
-    for arguments in [&["context"][..], &["context", "--json"]] {
-        let arguments = [&["-C", folder], arguments].concat();
-        keep(format!("{arguments:?}"), ack(root.path(), &arguments).ok());
+    for arguments in [
+        &["-C", folder, "context"][..],
+        &["-C", folder, "context", "--json"],
+    ] {
+        keep(format!("{arguments:?}"), ack(root.path(), arguments).ok());
     }
     for id in ids {
         let outcome = ack(root.path(), &["get", id]);
@@ -106,12 +89,7 @@ fn ask_everywhere(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
 
 fn hook(root: &Path, folder: &Path, source: &str) -> String {
     let sent = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": source });
-    ack_with_input(
-        root,
-        &["hook", "session-start"],
-        sent.to_string().as_bytes(),
-    )
-    .ok()
+    crate::hook::start(root, &sent).ok()
 }
 
 /// The text that a hook's output adds to a conversation.
@@ -126,29 +104,20 @@ fn added(output: &str) -> String {
 #[track_caller]
 fn context(root: &Root) -> Value {
     let folder = project(root, SCOPE, "main");
-    call(
-        &root.service(),
-        "get_context",
-        json!({ "project_path": folder, "max_memories": 50 }),
-    )
-    .unwrap()
+    root.service()
+        .brief(json!({ "project_path": folder, "max_memories": 50 }))
 }
 
 /// A session with a title and an overview that differ from all others.
 fn session(store: &Connection, id: &str, day: u32) {
     let started = format!("2026-02-{day:02}T09:30:00Z");
-    store
-        .execute(
-            "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, ?4)",
-            params![id, SCOPE, format!("canary title {id}."), started],
-        )
-        .unwrap();
-    store
-        .execute(
-            "INSERT INTO overviews (project, session, content) VALUES (?1, ?2, ?3)",
-            params![SCOPE, id, format!("canary overview {id}.")],
-        )
-        .unwrap();
+    let sql = "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, ?4)";
+    store.sql_with(
+        sql,
+        params![id, SCOPE, format!("canary title {id}."), started],
+    );
+    let sql = "INSERT INTO overviews (project, session, content) VALUES (?1, ?2, ?3)";
+    store.sql_with(sql, params![SCOPE, id, format!("canary overview {id}.")]);
 }
 
 /// A memory about retries, learned in a session.
@@ -163,16 +132,14 @@ fn learned(id: &str, status: &str, session: &str) -> Value {
 /// One session each: all approved, partly approved, waiting, rejected, and without memories.
 fn five() -> (Root, Connection) {
     let root = Root::new();
-    let path = root.store(
-        SCOPE,
-        &[
-            learned("ok", "approved", "s-ok"),
-            learned("mixed", "promoted", "s-mixed"),
-            learned("mixed-bad", "rejected", "s-mixed"),
-            learned("waits", "staging", "s-waits"),
-            learned("bad", "rejected", "s-bad"),
-        ],
-    );
+    let memories = [
+        learned("ok", "approved", "s-ok"),
+        learned("mixed", "promoted", "s-mixed"),
+        learned("mixed-bad", "rejected", "s-mixed"),
+        learned("waits", "staging", "s-waits"),
+        learned("bad", "rejected", "s-bad"),
+    ];
+    let path = root.store(SCOPE, &memories);
     let store = Connection::open(path).unwrap();
     for (day, name) in (1..).zip(["s-ok", "s-mixed", "s-waits", "s-bad", "s-none"]) {
         session(&store, name, day);
@@ -183,91 +150,61 @@ fn five() -> (Root, Connection) {
 #[test]
 fn a_session_is_shown_only_with_an_approved_memory() {
     let (root, _store) = five();
-    let ids = ["ok", "mixed", "waits", "bad", "mixed-bad"];
     let mut titles = 0;
-    for (entry_point, output) in ask_everywhere(&root, &ids) {
+    for (entry_point, output) in
+        ask_everywhere(&root, &["ok", "mixed", "waits", "bad", "mixed-bad"])
+    {
         for hidden in ["s-waits", "s-bad", "s-none"] {
-            assert!(
-                !output.contains(&format!("canary title {hidden}")),
-                "{entry_point} tells {hidden}: {output}"
-            );
+            assert_lacks!(output, &format!("canary title {hidden}"); "{entry_point}");
         }
-        assert!(
-            !output.contains("canary overview"),
-            "{entry_point} tells an overview nobody vouched for: {output}"
-        );
+        // Nobody vouched for an overview.
+        assert_lacks!(output, "canary overview"; "{entry_point}");
         titles += usize::from(output.contains("canary title s-ok"));
     }
     assert!(
         titles >= 8,
         "the session of an approved memory is shown at {titles} entry points"
     );
-    let answer = context(&root);
-    let listed: Vec<&str> = answer["recent_sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["id"].as_str().unwrap())
-        .collect();
-    assert_eq!(listed, ["s-mixed", "s-ok"]);
+    assert_eq!(ids(&context(&root)["recent_sessions"]), ["s-mixed", "s-ok"]);
     // A request for waiting memories shows their sessions; those of rejected ones are never shown.
     let service = root.service();
-    for (id, title) in [
-        ("waits", json!("canary title s-waits.")),
-        ("mixed", json!("canary title s-mixed.")),
-    ] {
-        let answer = call(&service, "get_memory", json!({ "id": id, "status": "all" })).unwrap();
+    for id in ["waits", "mixed"] {
+        let answer = service.fetch(json!({ "id": id, "status": "all" }));
+        let title = format!("canary title s-{id}.");
         assert_eq!(
             answer["session_context"],
             json!({ "title": title, "unreviewed": true })
         );
     }
-    assert!(
-        call(
-            &service,
-            "get_memory",
-            json!({ "id": "bad", "status": "all" })
-        )
-        .is_err()
-    );
+    service.refused("get_memory", json!({ "id": "bad", "status": "all" }));
 }
 
 #[test]
 fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let (root, store) = five();
+    let ids = ["ok", "mixed", "waits", "bad"];
     root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
-    for (entry_point, output) in ask_everywhere(&root, &["ok", "mixed", "waits", "bad"]) {
+    for (entry_point, output) in ask_everywhere(&root, &ids) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
-            assert!(
-                !output.contains(&format!("overview {hidden}")),
-                "{entry_point} tells {hidden}: {output}"
-            );
+            assert_lacks!(output, &format!("overview {hidden}"); "{entry_point}");
         }
-        if let Some(at) = output.find("canary overview s-ok") {
+        if let Some((before, after)) = output.split_once("canary overview s-ok") {
             overviews += 1;
-            let lead = &output[..at];
             assert!(
-                lead.contains("unreviewed")
-                    || lead.contains("not reviewed")
-                    || output[at..].contains("unreviewed"),
+                (before.to_owned() + after).contains("unreviewed")
+                    || before.contains("not reviewed"),
                 "{entry_point}: {output}"
             );
         }
     }
     assert!(overviews >= 8, "it is shown at {overviews} entry points");
-    let text = added(&hook(
-        root.path(),
-        &project(&root, SCOPE, "main"),
-        "startup",
-    ));
-    assert!(
-        text.contains("Recent sessions (titles as recorded, not reviewed):\n> [2026-02-02] canary title s-mixed."),
-        "{text}"
-    );
-    assert!(
-        text.contains(">   overview, not reviewed: canary overview s-ok."),
-        "{text}"
+    let folder = project(&root, SCOPE, "main");
+    let text = added(&hook(root.path(), &folder, "startup"));
+    assert_contains!(
+        text,
+        "Recent sessions (titles as recorded, not reviewed):\n> [2026-02-02] canary title s-mixed.",
+        ">   overview, not reviewed: canary overview s-ok."
     );
     // If it is not set, it is a store in which every row is approved.
     root.manifest(SCOPE, "");
@@ -277,9 +214,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
             .contains("canary overview s-mixed")
     };
     assert!(!tells(&root));
-    store
-        .execute_batch("UPDATE memories SET status = 'approved' WHERE status <> 'promoted'")
-        .unwrap();
+    store.sql("UPDATE memories SET status = 'approved' WHERE status <> 'promoted'");
     assert!(tells(&root));
     for odd in [
         "'rejected'",
@@ -290,22 +225,15 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
         "x'617070726f766564'",
         "1",
     ] {
-        store
-            .execute_batch(&format!(
-                "UPDATE memories SET status = {odd} WHERE id = 'waits'"
-            ))
-            .unwrap();
+        store.sql(&format!(
+            "UPDATE memories SET status = {odd} WHERE id = 'waits'"
+        ));
         assert!(!tells(&root), "{odd}");
     }
-    store
-        .execute_batch("UPDATE memories SET status = 'approved'")
-        .unwrap();
+    store.sql("UPDATE memories SET status = 'approved'");
     root.manifest(SCOPE, "overviews = \"hide\"");
-    for (entry_point, output) in ask_everywhere(&root, &["ok", "mixed", "waits", "bad"]) {
-        assert!(
-            !output.contains("canary overview"),
-            "{entry_point}: {output}"
-        );
+    for (entry_point, output) in ask_everywhere(&root, &ids) {
+        assert_lacks!(output, "canary overview"; "{entry_point}");
     }
 }
 
@@ -315,60 +243,34 @@ fn a_session_disappears_when_its_last_memory_is_rejected_or_moved() {
     let mut server = Server::initialized(root.path());
     let folder = project(&root, SCOPE, "main");
     let mut is_shown = || {
-        server
-            .call("get_context", json!({ "project_path": folder }))
-            .to_string()
-            .contains("title s-ok")
+        let answer = server.call("get_context", json!({ "project_path": folder }));
+        answer.to_string().contains("title s-ok")
     };
     assert!(is_shown());
-    for (gone, back) in [
-        (
-            "UPDATE memories SET status = 'rejected' WHERE id = 'ok'",
-            "UPDATE memories SET status = 'approved' WHERE id = 'ok'",
-        ),
-        (
-            "UPDATE memories SET session = 's-other' WHERE id = 'ok'",
-            "UPDATE memories SET session = 's-ok' WHERE id = 'ok'",
-        ),
-        (
-            "UPDATE memories SET status = x'617070726f766564' WHERE id = 'ok'",
-            "UPDATE memories SET status = 'approved' WHERE id = 'ok'",
-        ),
+    for gone in [
+        "status = 'rejected'",
+        "session = 's-other'",
+        "status = x'617070726f766564'",
     ] {
-        store.execute_batch(gone).unwrap();
+        store.sql(&format!("UPDATE memories SET {gone} WHERE id = 'ok'"));
         assert!(!is_shown(), "{gone}");
-        store.execute_batch(back).unwrap();
-        assert!(is_shown(), "{back}");
+        store.sql("UPDATE memories SET status = 'approved', session = 's-ok' WHERE id = 'ok'");
+        assert!(is_shown(), "{gone}");
     }
 }
 
 #[test]
 fn a_session_has_an_id_and_a_calendar_date() {
     let (root, store) = five();
-    let answer = context(&root);
-    assert_eq!(
-        answer["recent_sessions"][1],
-        json!({
-            "id": "s-ok", "date": "2026-02-01", "title": "canary title s-ok.", "started_at": "2026-02-01T09:30:00Z", "unreviewed": true,
-        })
-    );
-    let found = call(
-        &root.service(),
-        "query_memories",
-        json!({ "session": "s-ok" }),
-    )
-    .unwrap();
-    assert_eq!(found["results"][0]["id"], "ok");
+    let mut expected = json!({
+        "id": "s-ok", "date": "2026-02-01", "title": "canary title s-ok.", "started_at": "2026-02-01T09:30:00Z", "unreviewed": true,
+    });
+    assert_eq!(context(&root)["recent_sessions"][1], expected);
+    assert_eq!(found(&root, json!({ "session": "s-ok" })), ["ok"]);
     // A session without a start time is as old as its first memory.
-    store
-        .execute_batch("UPDATE sessions SET started_at = NULL WHERE id = 's-ok'")
-        .unwrap();
-    let answer = context(&root);
-    assert_eq!(answer["recent_sessions"][1]["date"], "2026-02-01");
-    assert_eq!(
-        answer["recent_sessions"][1]["started_at"],
-        "2026-02-01T00:00:00Z"
-    );
+    store.sql("UPDATE sessions SET started_at = NULL WHERE id = 's-ok'");
+    expected["started_at"] = json!("2026-02-01T00:00:00Z");
+    assert_eq!(context(&root)["recent_sessions"][1], expected);
 }
 
 /// A claude-mem store with a review status: sessions without titles, each with one observation; one
@@ -377,47 +279,27 @@ fn summed_up(statuses: [&str; 3]) -> Root {
     let root = Root::new();
     let path = root.scope_folder(SCOPE).join("claude-mem.db");
     let store = Connection::open(path).unwrap();
-    store.execute_batch(CLAUDE_MEM).unwrap();
-    store
-        .execute_batch("ALTER TABLE observations ADD COLUMN status TEXT; ALTER TABLE session_summaries ADD COLUMN status TEXT")
-        .unwrap();
-    for (number, session) in [
-        "7c1b41d2-0c11-4a3b-9b53-6a7d1c7fb001",
-        "7c1b41d2-0c11-4a3b-9b53-6a7d1c7fb002",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let epoch = 1_768_212_000_000_i64 + i64::try_from(number).unwrap() * 86_400_000;
-        store
-            .execute(
-                "INSERT INTO sdk_sessions (content_session_id, memory_session_id, project, started_at, started_at_epoch) VALUES (?1, ?1, ?2, 'x', ?3)",
-                params![session, SCOPE, epoch],
-            )
-            .unwrap();
-        store
-            .execute(
-                "INSERT INTO observations (memory_session_id, project, type, title, created_at, created_at_epoch, status)
+    store.sql(CLAUDE_MEM);
+    store.sql("ALTER TABLE observations ADD COLUMN status TEXT; ALTER TABLE session_summaries ADD COLUMN status TEXT");
+    let session = |number: i64| format!("7c1b41d2-0c11-4a3b-9b53-6a7d1c7fb00{}", number + 1);
+    for number in 0..2 {
+        let epoch = 1_768_212_000_000 + number * 86_400_000;
+        store.sql_with(
+            "INSERT INTO sdk_sessions (content_session_id, memory_session_id, project, started_at, started_at_epoch) VALUES (?1, ?1, ?2, 'x', ?3)",
+            params![session(number), SCOPE, epoch],
+        );
+        store.sql_with(
+            "INSERT INTO observations (memory_session_id, project, type, title, created_at, created_at_epoch, status)
                  VALUES (?1, ?2, 'bugfix', ?3, 'x', ?4, 'approved')",
-                params![session, SCOPE, format!("Observed number {number}"), epoch],
-            )
-            .unwrap();
+            params![session(number), SCOPE, format!("Observed number {number}"), epoch],
+        );
     }
-    for (number, status) in statuses.iter().enumerate() {
-        store
-            .execute(
-                "INSERT INTO session_summaries (memory_session_id, project, request, learned, completed, created_at, created_at_epoch, status)
-                 VALUES ('7c1b41d2-0c11-4a3b-9b53-6a7d1c7fb001', ?1, ?2, ?3, ?4, 'x', ?5, ?6)",
-                params![
-                    SCOPE,
-                    format!("canary request {number}."),
-                    format!("canary learned {number}."),
-                    format!("canary completed {number}."),
-                    1_768_212_000_000_i64 + i64::try_from(number).unwrap() * 1_000,
-                    status,
-                ],
-            )
-            .unwrap();
+    for (number, status) in (0..).zip(statuses) {
+        store.sql_with(
+            "INSERT INTO session_summaries (memory_session_id, project, request, learned, completed, created_at, created_at_epoch, status)
+                 VALUES (?1, ?2, 'canary request ' || ?3 || '.', 'canary learned ' || ?3 || '.', 'canary completed ' || ?3 || '.', 'x', ?4, ?5)",
+            params![session(0), SCOPE, number, 1_768_212_000_000_i64 + number * 1_000, status],
+        );
     }
     root
 }
@@ -444,21 +326,18 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
                 assert!(approved || !shown, "{statuses:?} {entry_point}: {output}");
             }
         }
-        let answer = call(&root.service(), "get_memory", json!({ "id": "obs-1" })).unwrap();
+        let answer = root.service().fetch(json!({ "id": "obs-1" }));
         let expected =
             learned.map(|number| json!({ "overview": format!("Learned: canary learned {number}.\nCompleted: canary completed {number}.") }));
-        assert_eq!(
-            answer.get("session_context").cloned(),
-            expected,
-            "{statuses:?}"
-        );
+        let found = answer.get("session_context").cloned();
+        assert_eq!(found, expected, "{statuses:?}");
     }
     // Its owner may hide overviews, whatever their status.
     let root = summed_up(["approved", "approved", "approved"]);
     root.manifest(SCOPE, "overviews = \"hide\"");
     assert!(
-        call(&root.service(), "get_memory", json!({ "id": "obs-1" }))
-            .unwrap()
+        root.service()
+            .fetch(json!({ "id": "obs-1" }))
             .get("session_context")
             .is_none()
     );
@@ -468,87 +347,62 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
 fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
     let root = summed_up(["approved", "approved", "approved"]);
     let folder = project(&root, SCOPE, "main");
-    let count = |text: &str, what: &str| text.matches(what).count();
-    for most in [1, 2, 3, 50] {
-        let answer = call(
-            &root.service(),
-            "get_context",
-            json!({ "project_path": folder, "max_memories": most }),
-        )
-        .unwrap();
-        let text = answer.to_string();
-        for number in 0..3 {
-            for part in ["request", "learned", "completed"] {
-                let what = format!("canary {part} {number}.");
-                assert!(count(&text, &what) <= 1, "{most}: {what} in {answer:#}");
+    let once = |text: &str| {
+        for part in ["request", "learned", "completed"] {
+            for number in 0..3 {
+                let told = [
+                    format!("canary {part} {number}."),
+                    format!("Observed number {number}"),
+                ];
+                assert!(
+                    told.iter().all(|told| text.matches(told).count() <= 1),
+                    "{told:?}: {text}"
+                );
             }
-            assert!(
-                count(&text, &format!("Observed number {number}")) <= 1,
-                "{most}: {answer:#}"
-            );
         }
-        assert_eq!(
-            answer["recent_sessions"].as_array().unwrap().len(),
-            2,
-            "{answer:#}"
-        );
+    };
+    let brief = |most: usize| {
+        let answer = root
+            .service()
+            .brief(json!({ "project_path": folder, "max_memories": most }));
+        once(&answer.to_string());
+        assert_eq!(ids(&answer["recent_sessions"]).len(), 2, "{answer:#}");
+        answer
+    };
+    for most in [2, 3, 50] {
+        brief(most);
     }
     // If the list of memories leaves it out, the session contains it, headed by the request.
-    let answer = call(
-        &root.service(),
-        "get_context",
-        json!({ "project_path": folder, "max_memories": 1 }),
-    )
-    .unwrap();
+    let answer = brief(1);
     assert_eq!(answer["recent_memories"][0]["id"], "obs-2");
-    let sessions = answer["recent_sessions"].as_array().unwrap();
+    let [above, session] = [0, 1].map(|number| &answer["recent_sessions"][number]);
     assert_eq!(
-        sessions[0].get("title"),
+        above.get("title"),
         None,
         "its only memory is shown above: {answer:#}"
     );
-    assert_eq!(sessions[1]["title"], "canary request 2.");
-    assert_eq!(sessions[1]["summary"], "sum-3");
+    assert_eq!(session["title"], "canary request 2.");
+    assert_eq!(session["summary"], "sum-3");
     assert_eq!(
-        sessions[1]["overview"],
+        session["overview"],
         "Learned: canary learned 2. Completed: canary completed 2."
     );
-    assert_eq!(sessions[1].get("unreviewed"), None, "somebody approved it");
-    assert_eq!(sessions[1]["date"], "2026-01-12");
+    assert_eq!(session.get("unreviewed"), None, "somebody approved it");
+    assert_eq!(session["date"], "2026-01-12");
     let text = added(&hook(root.path(), &folder, "startup"));
-    assert!(!text.contains("7c1b41d2"), "{text}");
-    for what in [
-        "canary request 2.",
-        "canary learned 2.",
-        "Observed number 0",
-        "Observed number 1",
-    ] {
-        assert!(count(&text, what) <= 1, "{what} in {text}");
-    }
-    let mut server = Server::initialized(root.path());
-    let text = server.call(
-        "get_context",
-        json!({ "project_path": folder, "max_memories": 1 }),
-    )["content"][0]["text"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(
-        text.contains("canary request 2.") && !text.contains(sessions[0]["id"].as_str().unwrap()),
-        "{text}"
-    );
-    let people = ack(
-        root.path(),
-        &["-C", folder.to_str().unwrap(), "context", "-n", "1"],
-    )
-    .ok();
-    assert!(!people.contains("untitled"), "{people}");
-    assert!(
-        !people.contains("7c1b41d2") && people.contains("canary request 2."),
-        "{people}"
-    );
+    assert_lacks!(text, "7c1b41d2");
+    once(&text);
+    let arguments = json!({ "project_path": folder, "max_memories": 1 });
+    let answer = Server::initialized(root.path()).call("get_context", arguments);
+    let text = &answer["content"][0]["text"];
+    assert_contains!(text, "canary request 2.");
+    assert_lacks!(text, above["id"].as_str().unwrap());
+    let arguments = ["-C", folder.to_str().unwrap(), "context", "-n", "1"];
+    let people = ack(root.path(), &arguments).ok();
+    assert_lacks!(people, "untitled", "7c1b41d2");
+    assert_contains!(people, "canary request 2.");
     // The summary itself needs no overview with the same text.
-    let own = call(&root.service(), "get_memory", json!({ "id": "sum-3" })).unwrap();
+    let own = root.service().fetch(json!({ "id": "sum-3" }));
     assert_eq!(own.get("session_context"), None, "{own:#}");
 }
 
@@ -572,32 +426,27 @@ fn host_tags_are_neutralised_outside_tool_results() {
         marks.join(" x ")
     );
     let row = |id: &str, rest: Value| memory(id, &format!("{id} {evil}"), rest);
-    let path = root.store(
-        SCOPE,
-        &[
-            row("m1", json!({ "session": "s1", "project": SCOPE, "type": evil, "subtitle": evil, "facts": [evil], "concepts": [evil], "narrative": evil })),
-            row("m2", json!({ "session": "s1", "project": evil, "subtitle": evil, "facts": [evil] })),
-        ],
+    let memories = [
+        row(
+            "m1",
+            json!({ "session": "s1", "project": SCOPE, "type": evil, "subtitle": evil, "facts": [evil], "concepts": [evil], "narrative": evil }),
+        ),
+        row(
+            "m2",
+            json!({ "session": "s1", "project": evil, "subtitle": evil, "facts": [evil] }),
+        ),
+    ];
+    let path = root.store(SCOPE, &memories);
+    let store = Connection::open(path).unwrap();
+    store.sql_with(
+        "INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', ?1, ?2, '2026-02-01')",
+        params![SCOPE, evil],
     );
-    Connection::open(path)
-        .unwrap()
-        .execute(
-            "INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', ?1, ?2, '2026-02-01')",
-            params![SCOPE, evil],
-        )
-        .unwrap();
     let description = marks.join(" ");
-    root.manifest(
-        SCOPE,
-        &format!("description = '{description}'\noverviews = 'show'"),
-    );
-    Connection::open(root.scope_folder(SCOPE).join("memory.db"))
-        .unwrap()
-        .execute(
-            "INSERT INTO overviews (session, content) VALUES ('s1', ?1)",
-            [&evil],
-        )
-        .unwrap();
+    let settings = format!("description = '{description}'\noverviews = 'show'");
+    root.manifest(SCOPE, &settings);
+    let sql = "INSERT INTO overviews (session, content) VALUES ('s1', ?1)";
+    store.sql_with(sql, [&evil]);
     let mut seen = 0;
     for (entry_point, output) in ask_everywhere(&root, &["m1", "m2"]) {
         let is_result = [
@@ -614,40 +463,33 @@ fn host_tags_are_neutralised_outside_tool_results() {
         }
         seen += usize::from(output.contains("obey Vec<String> a < b."));
         for mark in marks {
-            assert!(
-                !output.contains(mark),
-                "{entry_point} says {mark}: {output}"
-            );
+            assert_lacks!(output, mark; "{entry_point} says {mark}");
         }
-        assert!(!output.contains("Human:"), "{entry_point}: {output}");
+        assert_lacks!(output, "Human:"; "{entry_point}");
     }
     assert!(
         seen >= 6,
         "the rest of the text is shown at {seen} entry points"
     );
-    let listed = Server::initialized(root.path())
-        .request("resources/list", json!({}))
-        .to_string();
-    assert!(marks.iter().all(|mark| !listed.contains(mark)), "{listed}");
+    let listed = Server::initialized(root.path()).request("resources/list", json!({}));
+    for mark in marks {
+        assert_lacks!(listed, mark);
+    }
     // The tool itself returns what is stored.
-    let stored = call(&root.service(), "get_memory", json!({ "id": "m1" })).unwrap();
+    let stored = root.service().fetch(json!({ "id": "m1" }));
     assert_eq!(stored["narrative"], evil.as_str());
 }
 
 /// Like [`five`], each session with a unique word in its title and another one in its overview.
 fn named() -> (Root, Connection) {
     let (root, store) = five();
-    store
-        .execute_batch(
-            "UPDATE sessions SET title = 'Review of the zeppelin' || id || ' outages'; UPDATE sessions SET title = replace(title, '-', '');
-             UPDATE overviews SET content = 'We looked at the quokka' || replace(session, '-', '') || ' for days'",
-        )
-        .unwrap();
+    store.sql("UPDATE sessions SET title = 'Review of the zeppelin' || id || ' outages'; UPDATE sessions SET title = replace(title, '-', '');
+             UPDATE overviews SET content = 'We looked at the quokka' || replace(session, '-', '') || ' for days'");
     (root, store)
 }
 
 fn found(root: &Root, arguments: Value) -> Vec<String> {
-    let answer = call(&root.service(), "query_memories", arguments).unwrap();
+    let answer = root.service().find(arguments);
     ids(&answer["results"])
 }
 
@@ -655,118 +497,64 @@ fn found(root: &Root, arguments: Value) -> Vec<String> {
 fn words_of_a_session_title_find_its_memories() {
     let (root, store) = named();
     for mode in ["lexical", "hybrid"] {
-        assert_eq!(
-            found(&root, json!({ "query": "zeppelinsok", "mode": mode })),
-            ["ok"],
-            "{mode}"
-        );
-        assert_eq!(
-            found(
-                &root,
-                json!({ "query": "outage of the zeppelinsmixed", "mode": mode })
-            ),
-            ["mixed", "ok"],
-            "{mode}"
-        );
+        let find = |query: &str| found(&root, json!({ "query": query, "mode": mode }));
+        assert_eq!(find("zeppelinsok"), ["ok"], "{mode}");
+        let shown = find("outage of the zeppelinsmixed");
+        assert_eq!(shown, ["mixed", "ok"], "{mode}");
     }
-    let answer = call(
-        &root.service(),
-        "query_memories",
-        json!({ "query": "zeppelinsok outage", "explain": true }),
-    )
-    .unwrap();
+    let answer = root
+        .service()
+        .find(json!({ "query": "zeppelinsok outage", "explain": true }));
     assert_eq!(
         answer["results"][0]["why"], "session: outages, zeppelinsok",
         "{answer:#}"
     );
     // The memory's own text weighs more than its session's.
-    let own = found(
-        &root,
-        json!({ "query": "jitter zeppelinsok says", "mode": "lexical" }),
-    );
-    assert_eq!(own.len(), 2);
-    store
-        .execute_batch("INSERT INTO memories (id, title, status) VALUES ('own', 'The outage of April', 'approved')")
-        .unwrap();
-    assert_eq!(
-        found(
-            &root,
-            json!({ "query": "outage zeppelinsok", "mode": "lexical" })
-        ),
-        ["own", "ok"]
-    );
+    let lexical = |query: &str, filter: &str, value: Option<&str>| {
+        let mut arguments = json!({ "query": query, "mode": "lexical" });
+        arguments[filter] = json!(value);
+        found(&root, arguments)
+    };
+    assert_eq!(lexical("jitter zeppelinsok says", "project", None).len(), 2);
+    store.sql("INSERT INTO memories (id, title, status) VALUES ('own', 'The outage of April', 'approved')");
+    let shown = lexical("outage zeppelinsok", "project", None);
+    assert_eq!(shown, ["own", "ok"]);
     // Filters work as usual.
-    assert!(
-        found(
-            &root,
-            json!({ "query": "zeppelinsok", "mode": "lexical", "project": "elsewhere" })
-        )
-        .is_empty()
-    );
-    assert!(
-        found(
-            &root,
-            json!({ "query": "zeppelinsok", "mode": "lexical", "session": "s-mixed" })
-        )
-        .is_empty()
-    );
-    assert_eq!(
-        found(
-            &root,
-            json!({ "query": "zeppelinsok", "mode": "lexical", "session": "s-ok" })
-        ),
-        ["ok"]
-    );
+    let shown = lexical("zeppelinsok", "project", Some("elsewhere"));
+    assert_eq!(shown, [""; 0]);
+    assert_eq!(lexical("zeppelinsok", "session", Some("s-mixed")), [""; 0]);
+    assert_eq!(lexical("zeppelinsok", "session", Some("s-ok")), ["ok"]);
 }
 
 #[test]
 fn hidden_session_texts_are_not_searched() {
     let (root, store) = named();
-    let nothing = |query: &str, status: &str| {
-        let answer = call(
-            &root.service(),
-            "query_memories",
-            json!({ "query": query, "status": status, "mode": "lexical" }),
-        )
-        .unwrap();
-        assert_eq!(
-            (&answer["results"], &answer["total"]),
-            (&json!([]), &json!(0)),
-            "{query} {status}: {answer:#}"
-        );
+    let find = |query: &str, status: &str| {
+        let arguments = json!({ "query": query, "status": status, "mode": "lexical" });
+        let answer = root.service().find(arguments);
+        assert_eq!(answer["total"], ids(&answer["results"]).len());
+        ids(&answer["results"]).join(" ")
     };
     for status in ["approved", "all", "staging"] {
-        nothing("zeppelinsbad", status);
-        nothing("zeppelinsnone", status);
+        for query in ["zeppelinsbad", "zeppelinsnone"] {
+            assert_eq!(find(query, status), "", "{query} {status}");
+        }
         for session in ["ok", "mixed", "waits", "bad", "none"] {
-            nothing(&format!("quokkas{session}"), status);
+            let found = find(&format!("quokkas{session}"), status);
+            assert_eq!(found, "", "{session} {status}");
         }
     }
-    nothing("zeppelinswaits", "approved");
-    assert_eq!(
-        found(
-            &root,
-            json!({ "query": "zeppelinswaits", "status": "staging", "mode": "lexical" })
-        ),
-        ["waits"]
-    );
+    assert_eq!(find("zeppelinswaits", "approved"), "");
+    assert_eq!(find("zeppelinswaits", "staging"), "waits");
     root.manifest(SCOPE, "overviews = \"show\"");
-    assert_eq!(
-        found(&root, json!({ "query": "quokkasok", "mode": "lexical" })),
-        ["ok"]
-    );
-    nothing("quokkaswaits", "approved");
-    nothing("quokkasbad", "all");
+    assert_eq!(find("quokkasok", "approved"), "ok");
+    assert_eq!(find("quokkaswaits", "approved"), "");
+    assert_eq!(find("quokkasbad", "all"), "");
     root.manifest(SCOPE, "");
-    store
-        .execute_batch("UPDATE memories SET status = 'approved'")
-        .unwrap();
-    assert_eq!(
-        found(&root, json!({ "query": "quokkasok", "mode": "lexical" })),
-        ["ok"]
-    );
+    store.sql("UPDATE memories SET status = 'approved'");
+    assert_eq!(find("quokkasok", "approved"), "ok");
     root.manifest(SCOPE, "overviews = \"hide\"");
-    nothing("quokkasok", "approved");
+    assert_eq!(find("quokkasok", "approved"), "");
 }
 
 #[test]
@@ -774,20 +562,14 @@ fn a_session_is_found_by_the_title_it_has_now() {
     let (root, store) = named();
     let mut server = Server::initialized(root.path());
     let mut total = |query: &str| {
-        let answer = server.call(
-            "query_memories",
-            json!({ "query": query, "mode": "lexical" }),
-        );
+        let arguments = json!({ "query": query, "mode": "lexical" });
+        let answer = server.call("query_memories", arguments);
         answer["structuredContent"]["total"].as_u64().unwrap()
     };
     assert_eq!((total("zeppelinsok"), total("marmalade")), (1, 0));
-    store
-        .execute_batch("UPDATE sessions SET title = 'Marmalades' WHERE id = 's-ok'")
-        .unwrap();
+    store.sql("UPDATE sessions SET title = 'Marmalades' WHERE id = 's-ok'");
     assert_eq!((total("zeppelinsok"), total("marmalade")), (0, 1));
-    store
-        .execute_batch("UPDATE memories SET status = 'rejected' WHERE id = 'ok'")
-        .unwrap();
+    store.sql("UPDATE memories SET status = 'rejected' WHERE id = 'ok'");
     assert_eq!(total("marmalade"), 0);
 }
 
@@ -845,7 +627,7 @@ proptest! {
         let path = root.scope_folder(SCOPE).join("memory.db");
         let store = Connection::open(&path).unwrap();
         // No type in the column, so that SQLite stores values unchanged.
-        store.execute_batch(if claude {
+        store.sql(if claude {
             "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT, title TEXT, status, created_at TEXT);
              CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT, learned TEXT, status, created_at TEXT);
              CREATE TABLE sdk_sessions (memory_session_id TEXT, project TEXT, custom_title TEXT, started_at TEXT)"
@@ -853,18 +635,18 @@ proptest! {
             "CREATE TABLE memories (id TEXT, title TEXT, project TEXT, session TEXT, status, created_at TEXT);
              CREATE TABLE sessions (id TEXT, project TEXT, title TEXT, started_at TEXT);
              CREATE TABLE overviews (session TEXT, content TEXT)"
-        }).unwrap();
+        });
         for (number, value) in values.iter().enumerate() {
             let (session, title) = (format!("s{number}"), format!("canary{number}x title"));
             let row = i64::try_from(number).unwrap() + 1;
             if claude {
-                store.execute("INSERT INTO observations VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]).unwrap();
-                store.execute("INSERT INTO session_summaries VALUES (?1, ?2, ?3, ?4, ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]).unwrap();
-                store.execute("INSERT INTO sdk_sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]).unwrap();
+                store.sql_with("INSERT INTO observations VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]);
+                store.sql_with("INSERT INTO session_summaries VALUES (?1, ?2, ?3, ?4, ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]);
+                store.sql_with("INSERT INTO sdk_sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]);
             } else {
-                store.execute("INSERT INTO memories VALUES (?1, ?2, ?3, ?4, ?5, '2026-01-01')", params![format!("m{number}"), title, SCOPE, session, value]).unwrap();
-                store.execute("INSERT INTO sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]).unwrap();
-                store.execute("INSERT INTO overviews VALUES (?1, ?2)", params![session, title]).unwrap();
+                store.sql_with("INSERT INTO memories VALUES (?1, ?2, ?3, ?4, ?5, '2026-01-01')", params![format!("m{number}"), title, SCOPE, session, value]);
+                store.sql_with("INSERT INTO sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]);
+                store.sql_with("INSERT INTO overviews VALUES (?1, ?2)", params![session, title]);
             }
         }
         let service = root.service();
@@ -874,14 +656,14 @@ proptest! {
         }).unwrap();
         let mut answers = vec![("brief", "approved", serde_json::to_value(&brief.context).unwrap())];
         for status in ["approved", "staging", "all"] {
-            answers.push(("query", status, call(&service, "query_memories", json!({ "status": status, "limit": 50, "max_tokens": 20_000 })).unwrap()));
+            answers.push(("query", status, service.find(json!({ "status": status, "limit": 50, "max_tokens": 20_000 }))));
             for (number, _) in values.iter().enumerate() {
                 let id = if claude { format!("obs-{}", number + 1) } else { format!("m{number}") };
                 let got = call(&service, "get_memory", json!({ "id": id, "status": status, "include": ["timeline", "related"] }));
                 answers.push(("get", status, got.unwrap_or_default()));
             }
         }
-        answers.push(("context", "approved", call(&service, "get_context", json!({ "project_path": folder, "max_memories": 50 })).unwrap()));
+        answers.push(("context", "approved", service.brief(json!({ "project_path": folder, "max_memories": 50 }))));
         for (entry_point, status, answer) in answers {
             let text = answer.to_string();
             for (number, value) in values.iter().enumerate() {
@@ -893,7 +675,7 @@ proptest! {
                 prop_assert!(allowed || !text.contains(&format!("canary{number}x")), "{entry_point} {status} shows {value:?}: {text}");
             }
         }
-        let counts = call(&service, "list_scopes", json!({})).unwrap()["scopes"][0]["counts"].clone();
+        let counts = service.scopes(json!({}))["scopes"][0]["counts"].clone();
         let times = if claude { 2 } else { 1 };
         let approved = counts["approved"].as_u64().unwrap() + counts["promoted"].as_u64().unwrap();
         prop_assert_eq!(approved, times * values.iter().filter(|value| known(value)).count() as u64, "{}", counts);
@@ -916,7 +698,7 @@ fn overviews_that_are_not_shown_are_mentioned() {
             ("get_memory", json!({ "ids": ["ok", "mixed"] })),
         ];
         asked.map(|(tool, arguments)| {
-            let answer = call(&service, tool, arguments).unwrap();
+            let answer = service.ask(tool, arguments);
             let shows = answer.to_string().contains("overview\":");
             let notes = answer.get("notes").map(Value::to_string).unwrap_or_default();
             let note = "overviews of its sessions are not shown while some of its memories are not \
@@ -930,8 +712,6 @@ fn overviews_that_are_not_shown_are_mentioned() {
     root.manifest(SCOPE, "overviews = \"show\"");
     assert_eq!(told(&root), [(true, 0); 3]);
     std::fs::remove_file(root.scope_folder(SCOPE).join("scope.toml")).unwrap();
-    store
-        .execute("UPDATE memories SET status = 'approved'", [])
-        .unwrap();
+    store.sql("UPDATE memories SET status = 'approved'");
     assert_eq!(told(&root), [(true, 0); 3]);
 }

@@ -1,10 +1,10 @@
 //! `setup`: from a machine with stores and clients to the first answer.
 
-use std::fs;
 use std::process::Command;
 
 use crate::cli::{binary, claude_mem, run};
 use crate::connect::{Home, contents};
+use crate::support::write_file;
 use crate::terminal::Session;
 
 /// A home with claude-mem's database, notes of Serena and two clients.
@@ -37,47 +37,35 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
     terminal
         .expect("t  trust 1: agents can use them now")
-        .expect("claude-mem [t/r/s/T/R/S] ")
-        .press("t\n");
+        .answer("claude-mem [t/r/s/T/R/S] ", "t\n");
     terminal.expect("added: ack-memory scopes add claude-mem --store ");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[t/r/s/T/R/S] ")
-        .press("s\n");
+        .answer("[t/r/s/T/R/S] ", "s\n");
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What one must know comes before the question.
     terminal.expect("trust").expect("[Y/n/d] ").press("d\n");
-    terminal
-        .expect("mcpServers")
-        .expect("[Y/n/d] ")
-        .press("y\n");
+    terminal.expect("mcpServers").answer("[Y/n/d] ", "y\n");
     terminal.expect("connected: ack-memory connect gemini --yes");
-    terminal
-        .expect("windsurf: ")
-        .expect("[Y/n/d] ")
-        .press("n\n");
+    terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
     terminal.expect("ack-memory query xylophone\r\n");
     terminal.expect("1 memory, the best in scope `claude-mem`: Tune the xylophone");
     terminal.expect("Now ask your agent");
     assert_eq!(terminal.end().0, Some(0));
-    assert!(home.read(".gemini/settings.json").contains("ack-memory"));
+    assert_contains!(home.read(".gemini/settings.json"), "ack-memory");
     assert!(!home.path(".codeium/windsurf/mcp_config.json").exists());
 
     // The command that it names works, and a second run changes nothing.
     let found = run(&mut command(&home, &["query", "xylophone"])).ok();
-    assert!(found.contains("Tune the xylophone"), "{found}");
+    assert_contains!(found, "Tune the xylophone");
     let before = contents(home.0.path());
     let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("already exists as scope `claude-mem`");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[t/r/s/T/R/S] ")
-        .press("s\n");
+        .answer("[t/r/s/T/R/S] ", "s\n");
     terminal.expect("gemini: already connected");
-    terminal
-        .expect("windsurf: ")
-        .expect("[Y/n/d] ")
-        .press("n\n");
+    terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(contents(home.0.path()), before);
 }
@@ -87,19 +75,10 @@ fn scripts_get_safe_defaults_and_one_report() {
     let home = home();
     let before = contents(home.0.path());
     let error = run(&mut command(&home, &["setup"])).fails(2);
-    assert!(
-        error.contains("--yes") && error.contains("--dry-run"),
-        "{error}"
-    );
+    assert_contains!(error, "--yes", "--dry-run");
     let plan = run(&mut command(&home, &["setup", "--dry-run"])).ok();
-    assert!(
-        plan.contains("would run: ack-memory scopes add claude-mem"),
-        "{plan}"
-    );
-    assert!(
-        plan.contains("would run: ack-memory connect gemini --yes"),
-        "{plan}"
-    );
+    assert_contains!(plan, "would run: ack-memory scopes add claude-mem");
+    assert_contains!(plan, "would run: ack-memory connect gemini --yes");
     assert_eq!(contents(home.0.path()), before);
 
     let answer = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
@@ -114,10 +93,7 @@ fn scripts_get_safe_defaults_and_one_report() {
 
     let before = contents(home.0.path());
     let again = run(&mut command(&home, &["setup", "--yes"])).ok();
-    assert!(
-        again.contains("already exists as") && again.contains("already connected"),
-        "{again}"
-    );
+    assert_contains!(again, "already exists as", "already connected");
     // The command that makes them visible is printed, and works.
     let trust = again
         .lines()
@@ -127,7 +103,7 @@ fn scripts_get_safe_defaults_and_one_report() {
         trust.trim(),
         "ack-memory scopes set serena-shop unreviewed=approved"
     );
-    assert!(again.contains("ack-memory review"), "{again}");
+    assert_contains!(again, "ack-memory review");
     assert_eq!(contents(home.0.path()), before);
 }
 
@@ -135,29 +111,14 @@ fn scripts_get_safe_defaults_and_one_report() {
 fn a_failed_step_is_reported_and_the_others_continue() {
     let home = home();
     home.write(".gemini/settings.json", "{ broken");
-    fs::write(home.path(".claude-mem/claude-mem.db"), "no database").unwrap();
+    write_file(home.path(".claude-mem/claude-mem.db"), "no database");
     let outcome = run(&mut command(&home, &["setup", "--yes"]));
     assert_eq!(outcome.code, Some(1));
-    assert!(
-        outcome
-            .out
-            .contains("not counted: it is not an SQLite database"),
-        "{}",
-        outcome.out
-    );
-    assert!(
-        outcome
-            .out
-            .contains("connected: ack-memory connect windsurf"),
-        "{}",
-        outcome.out
-    );
-    assert!(outcome.err.contains("settings.json"), "{}", outcome.err);
-    assert!(
-        outcome.out.contains("it is not valid JSON (") && !outcome.out.contains("certainty"),
-        "{}",
-        outcome.out
-    );
+    assert_contains!(outcome.out, "not counted: it is not an SQLite database");
+    assert_contains!(outcome.out, "connected: ack-memory connect windsurf");
+    assert_contains!(outcome.err, "settings.json");
+    assert_contains!(outcome.out, "it is not valid JSON (");
+    assert_lacks!(outcome.out, "certainty");
     // Finding nothing is no error.
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
@@ -166,36 +127,29 @@ fn a_failed_step_is_reported_and_the_others_continue() {
         .current_dir(empty.0.path())
         .args(["setup", "--yes"]))
     .ok();
-    assert!(output.contains("none found"), "{output}");
+    assert_contains!(output, "none found");
 }
 
 #[test]
 fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
-    terminal
-        .expect("claude-mem [t/r/s/T/R/S] ")
-        .press("\u{1b}[A q\n");
+    terminal.answer("claude-mem [t/r/s/T/R/S] ", "\u{1b}[A q\n");
     terminal
         .expect("t or Enter: trust, r: review first, s: skip, ")
-        .expect("[t/r/s/T/R/S] ")
-        .press("trust\n");
+        .answer("[t/r/s/T/R/S] ", "trust\n");
     // What is typed ahead answers nothing.
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[t/r/s/T/R/S] ")
-        .press("skip\ny\n");
+        .answer("[t/r/s/T/R/S] ", "skip\ny\n");
     terminal.expect("gemini: ").expect("[Y/n/d] ").press("no\n");
-    terminal
-        .expect("windsurf: ")
-        .expect("[Y/n/d] ")
-        .press("N\n");
+    terminal.expect("windsurf: ").answer("[Y/n/d] ", "N\n");
     let (code, screen) = terminal.end();
     assert_eq!(code, Some(0));
     let text = home.read(".ack-mem/scopes/claude-mem/scope.toml");
-    assert!(text.contains("unreviewed = \"approved\""), "{text}");
+    assert_contains!(text, "unreviewed = \"approved\"");
     assert!(!home.path(".ack-mem/scopes/serena-shop").exists());
-    assert!(!home.read(".gemini/settings.json").contains("ack-memory"));
+    assert_lacks!(home.read(".gemini/settings.json"), "ack-memory");
     // Long lines are broken between words, and a command so that it can be copied.
     for line in screen
         .lines()
@@ -203,7 +157,7 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
     {
         assert!(line.len() <= 80, "{line:?}");
     }
-    assert!(screen.contains(" \\\n"), "{screen}");
+    assert_contains!(screen, " \\\n");
 }
 
 #[test]
@@ -213,14 +167,13 @@ fn without_stores_the_next_steps_are_shown() {
     bare.env("PATH", empty.path("bin"))
         .current_dir(empty.0.path());
     let output = run(bare.args(["setup", "--yes"])).ok();
-    for step in [
+    assert_contains!(
+        output,
         "ack-memory demo",
         "ack-memory import FILE",
         "ack-memory scopes add",
-        "docs/",
-    ] {
-        assert!(output.contains(step), "{step}: {output}");
-    }
+        "docs/"
+    );
 }
 
 /// Comparing each store with each scope would take minutes here.
@@ -250,7 +203,7 @@ fn the_stores_of_many_projects_are_added() {
 fn setup_says_what_else_enters_sessions_without_review() {
     let home = home();
     let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
-    assert!(!shown.contains("without review"), "{shown}");
+    assert_lacks!(shown, "without review");
     let gemini = r#"{ "mcpServers": { "memory": { "command": "docker" } } }"#;
     home.write(".gemini/settings.json", gemini);
     home.write(".claude/projects/-src-shop/memory/MEMORY.md", "- tabs");
@@ -264,9 +217,6 @@ fn setup_says_what_else_enters_sessions_without_review() {
         assert!(flat.contains(part), "{part}: {shown}");
     }
     let answer = run(&mut command(&home, &["setup", "--dry-run", "--json"])).json();
-    assert_eq!(
-        answer["unreviewed"].as_array().unwrap().len(),
-        2,
-        "{answer}"
-    );
+    let found = answer["unreviewed"].as_array().unwrap().len();
+    assert_eq!(found, 2, "{answer}");
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Outcome, ack, run};
 use crate::curate::{approved, log, with_token};
-use crate::support::{Root, memory};
+use crate::support::{Root, read_text, rejected, titled, unreviewed, write_file};
 
 /// A scope whose store approves one memory, rejects one, and lets two wait, with keys in a home
 /// folder.
@@ -37,18 +37,13 @@ fn ssh_keygen(arguments: &[&str]) {
 impl Signed {
     /// `kind` is the type of Ana's key, as `ssh-keygen -t` names it.
     fn new(kind: &str) -> Self {
-        let root = Root::new();
         let store = [
-            memory("stored", "Approved by the store", json!({})),
-            memory("one", "Waits one", json!({ "status": "staging" })),
-            memory("two", "Waits two", json!({ "status": "staging" })),
-            memory(
-                "gone",
-                "Rejected by the store",
-                json!({ "status": "rejected" }),
-            ),
+            titled("stored", "Approved by the store"),
+            unreviewed("one", "Waits one"),
+            unreviewed("two", "Waits two"),
+            rejected("gone", "Rejected by the store"),
         ];
-        root.store("alpha", &store);
+        let root = Root::with("alpha", &store);
         let home = root.path().join("home");
         fs::create_dir_all(home.join(".ssh")).unwrap();
         let signed = Self { root, home };
@@ -64,12 +59,12 @@ impl Signed {
     }
 
     fn public_key(&self, name: &str) -> String {
-        fs::read_to_string(self.home.join(".ssh").join(format!("{name}.pub"))).unwrap()
+        read_text(self.home.join(".ssh").join(format!("{name}.pub")))
     }
 
     /// Writes the list of signers, and names it in the manifest.
     fn allow(&self, list: &str) {
-        fs::write(self.root.path().join("allowed_signers"), list).unwrap();
+        write_file(self.root.path().join("allowed_signers"), list);
         self.root
             .manifest("alpha", "signers = \"../../allowed_signers\"\n");
     }
@@ -95,7 +90,7 @@ impl Signed {
     /// Changes the log as another program does. The seal only tells of lost lines.
     fn change(&self, change: impl FnOnce(String) -> String) {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
-        fs::write(self.log(), change(text)).unwrap();
+        write_file(self.log(), change(text));
         let _ = fs::remove_file(self.log().with_extension("seal"));
     }
 
@@ -127,14 +122,10 @@ fn only_signed_decisions_count() {
         signed.decide(&["undo"]).ok();
         assert_eq!(signed.served(), ["one", "stored"], "{kind}");
         // One signature a batch, and the program's own lines read well.
-        let text = fs::read_to_string(signed.log()).unwrap();
+        let text = read_text(signed.log());
         assert_eq!(text.matches("BEGIN SSH SIGNATURE").count(), 3, "{text}");
         assert_eq!(log(&signed.root, "alpha").len(), 4);
-        assert!(
-            !signed.doctor().contains("not count"),
-            "{}",
-            signed.doctor()
-        );
+        assert_lacks!(signed.doctor(), "not count");
     }
 }
 
@@ -149,24 +140,22 @@ fn what_another_program_writes_does_not_count() {
     for arguments in [["approve", "one"], ["reject", "two"]] {
         signed.decide(&arguments).ok();
     }
-    let unsigned = fs::read_to_string(signed.log()).unwrap();
+    let unsigned = read_text(signed.log());
     signed.allow(&format!("ana {}", signed.public_key("ana")));
     assert_eq!(signed.served(), Vec::<String>::new());
     let note = "2 decisions of decisions.jsonl do not count: they have no signature by anybody in `signers`";
-    assert!(signed.doctor().contains(note), "{}", signed.doctor());
+    assert_contains!(signed.doctor(), note);
     // What was rejected does not return to the queue.
     let listed = ack(signed.root.path(), &["review", "--list", "--json"]).json();
-    assert_eq!(
-        crate::support::sorted_ids(&listed["waiting"]),
-        ["one", "stored"]
-    );
+    let found = crate::support::sorted_ids(&listed["waiting"]);
+    assert_eq!(found, ["one", "stored"]);
     signed.decide(&["approve", "one"]).ok();
     assert_eq!(signed.served(), ["one"]);
     // An unsigned rejection hides nothing that was approved by a signature.
     signed.change(|text| text + &unsigned.replace("\"two\"", "\"one\""));
     assert_eq!(signed.served(), ["one"]);
     // A signed line that is changed in any way.
-    let text = fs::read_to_string(signed.log()).unwrap();
+    let text = read_text(signed.log());
     let own = decisions(&text)[2].to_owned();
     for (from, to) in [
         ("\"one\"", "\"two\""),
@@ -174,7 +163,7 @@ fn what_another_program_writes_does_not_count() {
         ("process:", "human:"),
         ("\"time\":\"20", "\"time\":\"21"),
     ] {
-        assert!(own.contains(from), "{own}");
+        assert_contains!(own, from);
         let forged = own.replace(from, to);
         signed.change(|text| format!("{text}{forged}\n"));
         assert_eq!(signed.served(), ["one"], "{forged}");
@@ -188,7 +177,7 @@ fn an_old_approval_does_not_return_by_being_written_again() {
     }
     let signed = Signed::new("ed25519");
     signed.decide(&["approve", "one"]).ok();
-    let approval = fs::read_to_string(signed.log()).unwrap();
+    let approval = read_text(signed.log());
     // Times in the log are whole seconds; batches order those of one.
     signed.decide(&["reject", "one"]).ok();
     assert_eq!(signed.served(), Vec::<String>::new());
@@ -232,22 +221,22 @@ fn only_listed_keys_for_this_purpose_scope_and_time_count() {
     fs::remove_file(signed.root.path().join("allowed_signers")).unwrap();
     let shown = ack(signed.root.path(), &["query", "waits"]);
     let shown = shown.out + &shown.err;
-    assert!(shown.contains("cannot read the signers"), "{shown}");
+    assert_contains!(shown, "cannot read the signers");
     // A signature for another purpose, and one of another scope.
     signed.allow(&format!("ana {ana}"));
-    let text = fs::read_to_string(signed.log()).unwrap();
+    let text = read_text(signed.log());
     let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     let digests = line["lines"][0].as_str().unwrap();
     let sign = |namespace: &str, scope: &str| {
         let message = signed.root.path().join("message");
         let text = format!("ack-memory decisions\nscope {scope}\n{digests}\n");
-        fs::write(&message, text).unwrap();
+        write_file(&message, text);
         let signature = message.with_extension("sig");
         let _ = fs::remove_file(&signature);
         let key = signed.home.join(".ssh/ana");
         let [key, file] = [&key, &message].map(|path: &PathBuf| path.to_str().unwrap());
         ssh_keygen(&["-q", "-Y", "sign", "-n", namespace, "-f", key, file]);
-        fs::read_to_string(signature).unwrap()
+        read_text(signature)
     };
     for (namespace, scope, counts) in [
         ("ack-memory", "alpha", true),
@@ -268,10 +257,7 @@ fn who_cannot_sign_decides_nothing() {
         return;
     }
     let signed = Signed::new("ed25519");
-    signed.root.store(
-        "beta",
-        &[memory("other", "Another", json!({ "status": "staging" }))],
-    );
+    signed.root.store("beta", &[unreviewed("other", "Another")]);
     signed.new_key("bob", "ed25519");
     signed.allow(&format!("bob {}", signed.public_key("bob")));
     for suffix in ["", ".pub"] {
@@ -280,13 +266,12 @@ fn who_cannot_sign_decides_nothing() {
     }
     // Not in the other scope either, which wants no signature.
     let refused = signed.decide(&["approve", "other", "one"]).fails(1);
-    for words in [
+    assert_contains!(
+        refused,
         "cannot sign decisions about scope `alpha`",
         "none of your SSH keys is in the list of signers",
-        "nothing was decided",
-    ] {
-        assert!(refused.contains(words), "{refused}");
-    }
+        "nothing was decided"
+    );
     assert_eq!(signed.served(), Vec::<String>::new());
     assert!(!signed.log().exists());
 }
@@ -298,9 +283,9 @@ fn a_key_that_cannot_be_checked_is_named() {
     }
     let signed = Signed::new("rsa");
     let refused = signed.decide(&["approve", "one"]).fails(1);
-    assert!(refused.contains("none of your SSH keys"), "{refused}");
+    assert_contains!(refused, "none of your SSH keys");
     let problem = "`signers`, line 1: keys of type ssh-rsa are not supported; it allows nobody";
-    assert!(signed.doctor().contains(problem), "{}", signed.doctor());
+    assert_contains!(signed.doctor(), problem);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use self::questions::{Call, Expected, RandomSource, WORDS, ask, id};
-use crate::support::{Process, Root, http_address};
+use crate::support::{Process, Root, Sql, http_address};
 
 /// How many calls are made, and for how many seconds at most.
 const CALLS: &str = "ACK_TEST_SOAK_CALLS";
@@ -167,11 +167,8 @@ fn insert(connection: &Connection, random: &mut RandomSource, number: usize) {
     let status = answers::STATUSES[number % answers::STATUSES.len()];
     let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
     let text: Vec<String> = (0..1 + random.roll(4)).map(|_| random.words(12)).collect();
-    connection
-        .execute(
-            "INSERT INTO memories (id, title, narrative, facts, concepts, files, type, project, session, status, superseded_by, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            params![
+    connection.sql_with("INSERT INTO memories (id, title, narrative, facts, concepts, files, type, project, session, status, superseded_by, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)", params![
                 id(number),
                 format!("ERR_{number} {}", random.words(4)),
                 text.join(". "),
@@ -184,9 +181,7 @@ fn insert(connection: &Connection, random: &mut RandomSource, number: usize) {
                 status,
                 superseded_by,
                 format!("2026-01-{:02}T00:00:00Z", 1 + number % 28),
-            ],
-        )
-        .unwrap();
+            ]);
 }
 
 /// Inserts, updates, rejects and deletes rows until the run is over; the stores keep their size.
@@ -197,33 +192,23 @@ fn write(run: &Run, stores: Vec<Connection>) {
         turn += 1;
         let live = run.live();
         for (number, connection) in stores.iter().enumerate() {
-            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            connection.sql("BEGIN IMMEDIATE");
             // Even numbers are memories of the first scope, odd ones of the second.
             let next = live.end + number;
             insert(connection, &mut random, next);
             let oldest = id(live.start + number);
-            connection
-                .execute("DELETE FROM memories WHERE id = ?1", [&oldest])
-                .unwrap();
+            connection.sql_with("DELETE FROM memories WHERE id = ?1", [&oldest]);
             let any = live.start + 2 + random.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
             let title = format!("ERR_{any} {} changed", random.words(3));
-            connection
-                .execute(
-                    "UPDATE memories SET title = ?2 WHERE id = ?1",
-                    [&changed, &title],
-                )
-                .unwrap();
+            let update = "UPDATE memories SET title = ?2 WHERE id = ?1";
+            connection.sql_with(update, [&changed, &title]);
             if turn % 3 == 0 {
-                connection
-                    .execute(
-                        "UPDATE memories SET status = 'rejected' WHERE id = ?1",
-                        [&rejected],
-                    )
-                    .unwrap();
+                let update = "UPDATE memories SET status = 'rejected' WHERE id = ?1";
+                connection.sql_with(update, [&rejected]);
             }
             let known = connection.changes() > 0 && turn % 3 == 0;
-            connection.execute_batch("COMMIT").unwrap();
+            connection.sql("COMMIT");
             let mut gone = run.gone.write().unwrap();
             for lost in [Some(live.start + number), known.then_some(any + 1)]
                 .into_iter()
@@ -580,9 +565,9 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
             let connection = Connection::open(root.store(scope, &[])).unwrap();
             let journal = ["WAL", "DELETE"][number];
             let setup = format!("PRAGMA journal_mode = {journal}; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 30000; BEGIN");
-            connection.execute_batch(&setup).unwrap();
+            connection.sql(&setup);
             (0..ROWS).for_each(|row| insert(&connection, &mut random, 2 * row + number));
-            connection.execute_batch("COMMIT").unwrap();
+            connection.sql("COMMIT");
             connection
         })
         .collect();

@@ -6,14 +6,12 @@ use std::process::Command;
 
 use ack_memory::Service;
 use ack_memory::internal::Setting;
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::cli::ack;
 use crate::curate::decide;
 use crate::mcp::Server;
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, memory, run_sql, write_file};
 
 /// The memories of an answer.
 fn hits(answer: &Value) -> impl Iterator<Item = &Value> {
@@ -29,7 +27,7 @@ fn hits(answer: &Value) -> impl Iterator<Item = &Value> {
 
 /// The marks of an answer, by id.
 pub fn marks(service: &Service, tool: &'static str, arguments: Value) -> Vec<(String, String)> {
-    let answer = call(service, tool, arguments).unwrap();
+    let answer = service.ask(tool, arguments);
     let mut marks: Vec<(String, String)> = hits(&answer)
         .filter_map(|hit| {
             let mark = hit["stale"].as_str()?;
@@ -53,19 +51,14 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
     let dated = |id: &str, title: &str, day: &str| {
         memory(id, title, json!({ "stale_after": day, "project": "p" }))
     };
-    root.store(
-        "p",
-        &[
-            dated("past", "The pool holds ten connections", "2026-03-01"),
-            dated("later", "The gateway retries twice", "2099-01-01"),
-            dated("broken", "Migrations run at night", "soon"),
-            memory(
-                "none",
-                "Locks are taken in order",
-                json!({ "project": "p" }),
-            ),
-        ],
-    );
+    let none = json!({ "project": "p" });
+    let memories = [
+        dated("past", "The pool holds ten connections", "2026-03-01"),
+        dated("later", "The gateway retries twice", "2099-01-01"),
+        dated("broken", "Migrations run at night", "soon"),
+        memory("none", "Locks are taken in order", none),
+    ];
+    root.store("p", &memories);
     let service = root.service();
     let past = expected(&[("past", "past 2026-03-01, the day its author set")]);
     let every = json!({ "ids": ["past", "later", "broken", "none"] });
@@ -79,33 +72,23 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
     let mut server = Server::initialized(root.path());
     let answer = server.call("query_memories", json!({ "query": "pool connections" }));
     let text = answer["content"][0]["text"].as_str().unwrap();
-    assert!(
-        text.contains("  ! stale: past 2026-03-01, the day its author set"),
-        "{text}"
-    );
+    assert_contains!(text, "  ! stale: past 2026-03-01, the day its author set");
     let output = ack(root.path(), &["query", "pool"]).ok();
-    assert!(output.contains("stale: past 2026-03-01"), "{output}");
+    assert_contains!(output, "stale: past 2026-03-01");
     // The second queue of the curator.
     let listed = ack(root.path(), &["review", "--stale"]).ok();
-    assert!(
-        listed.starts_with("1 approved memory may be out of date\n"),
-        "{listed}"
-    );
-    assert!(
-        listed.contains("  ! past 2026-03-01, the day its author set\n"),
-        "{listed}"
-    );
+    let said = "1 approved memory may be out of date\n";
+    assert!(listed.starts_with(said), "{listed}");
+    assert_contains!(listed, "  ! past 2026-03-01, the day its author set\n");
     let listed: Value =
         serde_json::from_str(&ack(root.path(), &["review", "--stale", "--json"]).ok()).unwrap();
-    assert_eq!(
-        (&listed["total"], &listed["stale"][0]["id"]),
-        (&json!(1), &json!("past"))
-    );
+    assert_eq!(listed["total"], 1);
+    assert_eq!(listed["stale"][0]["id"], "past");
     // Kept by a person.
     decide(root.path(), &["approve", "past"]).ok();
     assert_eq!(marks(&service, "query_memories", json!({})), expected(&[]));
     let listed = ack(root.path(), &["review", "--stale"]).ok();
-    assert!(listed.contains("no approved memory"), "{listed}");
+    assert_contains!(listed, "no approved memory");
 }
 
 #[test]
@@ -119,22 +102,18 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
             json!({ "status": status, "created_at": created, "project": "p" }),
         )
     };
-    let path = root.store(
-        "p",
-        &[
-            at("old", "The pool holds ten connections", "approved", 1),
-            at("new", "The gateway retries twice", "approved", 2),
-            at("fine", "Migrations run at night", "approved", 1),
-            at("staged", "Locks are taken in order", "staging", 2),
-        ],
-    );
-    Connection::open(path)
-        .unwrap()
-        .execute_batch(
-            "INSERT INTO memory_links (from_id, to_id, kind)
+    let memories = [
+        at("old", "The pool holds ten connections", "approved", 1),
+        at("new", "The gateway retries twice", "approved", 2),
+        at("fine", "Migrations run at night", "approved", 1),
+        at("staged", "Locks are taken in order", "staging", 2),
+    ];
+    let path = root.store("p", &memories);
+    run_sql(
+        path,
+        "INSERT INTO memory_links (from_id, to_id, kind)
              VALUES ('new', 'old', 'contradicts'), ('staged', 'fine', 'contradicts')",
-        )
-        .unwrap();
+    );
     let service = root.service();
     let newer = json!([{ "id": "new", "age": "newer" }]);
     for (tool, arguments) in [
@@ -146,7 +125,7 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
             json!({ "project_path": root.path().join("work/p") }),
         ),
     ] {
-        let answer = call(&service, tool, arguments.clone()).unwrap();
+        let answer = service.ask(tool, arguments.clone());
         let hits: Vec<&Value> = hits(&answer).collect();
         let of = |id: &str| hits.iter().find(|hit| hit["id"] == id);
         let others = of("old").map(|hit| &hit["contradicts"]);
@@ -164,7 +143,7 @@ pub fn repository() -> (Root, PathBuf) {
     let root = Root::new();
     let folder = root.path().join("work/shop");
     fs::create_dir_all(folder.join("src")).unwrap();
-    fs::write(folder.join("src/pay.rs"), "fn pay() {}").unwrap();
+    write_file(folder.join("src/pay.rs"), "fn pay() {}");
     for arguments in [&["init", "-q"][..], &["add", "-A"]] {
         let status = Command::new("git")
             .current_dir(&folder)
@@ -177,31 +156,29 @@ pub fn repository() -> (Root, PathBuf) {
         memory(id, title, json!({ "project": project, "files": files }))
     };
     let gone = json!(["src/refund.rs:10"]);
-    root.store(
-        "shop",
-        &[
-            about(
-                "there",
-                "The pool holds ten",
-                "shop",
-                json!(["src/pay.rs:3", "gone.rs"]),
-            ),
-            about("gone", "The gateway retries", "shop", gone.clone()),
-            about(
-                "both",
-                "Migrations at night",
-                "shop",
-                json!(["a.rs", "b/*.sql"]),
-            ),
-            about(
-                "outside",
-                "Locks in order",
-                "shop",
-                json!(["/etc/hosts", "gone.rs"]),
-            ),
-            about("other", "Caches are warm", "elsewhere", gone),
-        ],
-    );
+    let memories = [
+        about(
+            "there",
+            "The pool holds ten",
+            "shop",
+            json!(["src/pay.rs:3", "gone.rs"]),
+        ),
+        about("gone", "The gateway retries", "shop", gone.clone()),
+        about(
+            "both",
+            "Migrations at night",
+            "shop",
+            json!(["a.rs", "b/*.sql"]),
+        ),
+        about(
+            "outside",
+            "Locks in order",
+            "shop",
+            json!(["/etc/hosts", "gone.rs"]),
+        ),
+        about("other", "Caches are warm", "elsewhere", gone),
+    ];
+    root.store("shop", &memories);
     (root, folder)
 }
 
@@ -223,15 +200,11 @@ fn a_memory_of_the_current_project_whose_files_are_all_gone_is_marked() {
     assert_eq!(marks(&service, "get_context", json!({})), gone);
     // A folder that git does not track is no evidence, nor is being elsewhere.
     let elsewhere = root.path().join("elsewhere");
-    assert_eq!(
-        marks(&here(&elsewhere), "query_memories", json!({})),
-        expected(&[])
-    );
+    let found = marks(&here(&elsewhere), "query_memories", json!({}));
+    assert_eq!(found, expected(&[]));
     fs::remove_file(folder.join(".git/index")).unwrap();
-    assert_eq!(
-        marks(&here(&folder), "query_memories", json!({})),
-        expected(&[])
-    );
+    let found = marks(&here(&folder), "query_memories", json!({}));
+    assert_eq!(found, expected(&[]));
 }
 
 #[test]
@@ -241,7 +214,7 @@ fn a_note_may_state_its_expiry() {
     fs::create_dir_all(&notes).unwrap();
     let note = |name: &str, day: &str| {
         let text = format!("---\ntitle: {name}\ntype: fact\nstale_after: {day}\n---\nText.\n");
-        fs::write(notes.join(format!("{name}.md")), text).unwrap();
+        write_file(notes.join(format!("{name}.md")), text);
     };
     note("past", "2026-01-31");
     note("instant", "2026-02-01T10:00:00Z");

@@ -15,7 +15,7 @@ use crate::cli::binary;
 use crate::curate::{decide, log};
 use crate::desk::{Desk, TIMEOUT};
 use crate::stale::{marks, repository};
-use crate::support::{Root, memory};
+use crate::support::{Root, Sql, memory, run_sql, unreviewed, write_file};
 use crate::terminal::Session;
 
 /// The ids of the queue, as `review` lists it in a folder.
@@ -55,15 +55,9 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
     let session = desk.enter();
     let summary = desk.ask(&session, "/summary", json!({})).json();
-    assert_eq!(
-        (
-            &summary["queue"],
-            &summary["head"]["stale"],
-            &summary["head"]["waiting"]
-        ),
-        (&json!("stale"), &json!(2), &json!(0)),
-        "{summary}"
-    );
+    assert_eq!(summary["queue"], "stale", "{summary}");
+    assert_eq!(summary["head"]["stale"], 2, "{summary}");
+    assert_eq!(summary["head"]["waiting"], 0, "{summary}");
     let view = json!({ "queue": "stale" });
     let queue = json!({ "view": view, "count": 9 });
     let queue = desk.ask(&session, "/queue", queue).json();
@@ -108,12 +102,10 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     assert_eq!(stale_ids(&root, &folder), Vec::<String>::new());
     // Another reason is another mark.
     let path = root.scope_folder("shop").join("memory.db");
-    rusqlite::Connection::open(path)
-        .unwrap()
-        .execute_batch(
-            "UPDATE memories SET stale_after = '2026-02-02', reviewed_at = NULL WHERE id = 'gone'",
-        )
-        .unwrap();
+    run_sql(
+        path,
+        "UPDATE memories SET stale_after = '2026-02-02', reviewed_at = NULL WHERE id = 'gone'",
+    );
     // The decision is newer than that day.
     assert_eq!(marked(&root, &folder), Vec::<String>::new());
     let kept = &log(&root, "shop")[0];
@@ -135,10 +127,7 @@ fn a_new_reason_marks_a_kept_memory_again() {
     // The text changed: nobody has approved it, so it waits.
     let path = root.scope_folder("shop").join("memory.db");
     let sql = "UPDATE memories SET files = '[\"src/other.rs\"]' WHERE id = 'gone'";
-    rusqlite::Connection::open(path)
-        .unwrap()
-        .execute_batch(sql)
-        .unwrap();
+    run_sql(path, sql);
     let mut again = crate::curate::with_token(root.path(), &["approve", "gone"]);
     crate::cli::run(again.arg("-C").arg(&folder)).ok();
     assert_eq!(marked(&root, &folder), ["both", "gone"]);
@@ -170,7 +159,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
         "Replace by there",
         "2 decisions: write? [y/n]",
     ] {
-        assert!(shown.contains(expected), "{expected}: {shown}");
+        assert_contains!(shown, expected);
     }
     assert_eq!(marked(&root, &folder), Vec::<String>::new());
     let verdicts: Vec<Verdict> = log(&root, "shop").iter().map(|line| line.verdict).collect();
@@ -181,7 +170,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
 fn the_stale_queue_fills_while_the_waiting_one_is_reviewed() {
     let (root, folder) = repository();
     let path = root.scope_folder("shop").join("memory.db");
-    let waits = memory("w0", "Waits", json!({ "status": "staging" }));
+    let waits = unreviewed("w0", "Waits");
     crate::support::insert(&rusqlite::Connection::open(path).unwrap(), &[waits]);
     let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
     let session = desk.enter();
@@ -191,10 +180,8 @@ fn the_stale_queue_fills_while_the_waiting_one_is_reviewed() {
         assert_eq!(summary["head"]["waiting"], 1, "{summary}");
         if summary["head"]["stale"] == 2 {
             let text = summary["head"]["text"].as_str().unwrap();
-            assert!(
-                text.ends_with("\n2 approved memories may be out of date"),
-                "{text}"
-            );
+            let said = "\n2 approved memories may be out of date";
+            assert!(text.ends_with(said), "{text}");
             break;
         }
         assert!(since.elapsed() < TIMEOUT, "{summary}");
@@ -210,7 +197,7 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_stale_queue() {
     let note = |name: &str, day: &str| {
         let text =
             format!("---\ntype: fact\ntitle: {name}\nstale_after: {day}\n---\nText of {name}.\n");
-        fs::write(notes.join(format!("{name}.md")), text).unwrap();
+        write_file(notes.join(format!("{name}.md")), text);
     };
     note("past", "2026-01-31");
     note("later", "2999-01-01");
@@ -234,16 +221,13 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_stale_queue() {
 fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
     let (root, folder) = repository();
     let helpers = folder.join("src/helpers.rs");
-    fs::write(&helpers, "fn lost_helper_x() { lost_helper_y() }").unwrap();
+    write_file(&helpers, "fn lost_helper_x() { lost_helper_y() }");
     git(&folder, &["add", "-A"]);
     git(&folder, &["commit", "-qm", "first"]);
     fs::remove_file(&helpers).unwrap();
     for number in 0..11 {
-        fs::write(
-            folder.join("src/pay.rs"),
-            format!("fn pay() {{ {number} }}"),
-        )
-        .unwrap();
+        let text = format!("fn pay() {{ {number} }}");
+        write_file(folder.join("src/pay.rs"), text);
         git(&folder, &["commit", "-qam", "again"]);
     }
     let about = |id: &str, fact: &str, files: Value| {
@@ -260,8 +244,7 @@ fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
             about("one-lost", "`lost_helper_x` calls `pay`", json!([])),
         ],
     );
-    let in_answers = marked(&root, &folder);
-    assert_eq!(in_answers, ["both", "gone"]);
+    assert_eq!(marked(&root, &folder), ["both", "gone"]);
     let found = stale_ids(&root, &folder);
     // Everything that names pay.rs changed as often as it.
     assert!(
@@ -285,10 +268,8 @@ fn project(approved: usize) -> (Root, PathBuf) {
     let folder = root.path().join("shop");
     fs::create_dir_all(&folder).unwrap();
     let paths = folder.to_str().unwrap();
-    root.manifest(
-        "alpha",
-        &format!("projects = [\"shop\"]\npaths = [{paths:?}]\n"),
-    );
+    let settings = format!("projects = [\"shop\"]\npaths = [{paths:?}]\n");
+    root.manifest("alpha", &settings);
     let made = |id: &str, day: usize, status: &str| {
         let title = format!("Lesson {id} of the {}th shelf", day * 7);
         let created = format!("2026-01-{day:02}T00:00:00Z");
@@ -313,13 +294,11 @@ fn project(approved: usize) -> (Root, PathBuf) {
         json!({ "status": "rejected", "superseded_by": "new" }),
     ));
     let path = root.store("alpha", &memories);
-    rusqlite::Connection::open(path)
-        .unwrap()
-        .execute_batch(
-            "UPDATE memories SET session = 's1' WHERE id = 'new';
+    run_sql(
+        path,
+        "UPDATE memories SET session = 's1' WHERE id = 'new';
              INSERT INTO sessions (id, title) VALUES ('s1', 'The night of the shelves')",
-        )
-        .unwrap();
+    );
     (root, folder)
 }
 
@@ -370,7 +349,7 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         let (root, folder) = project(0);
         let path = root.scope_folder("alpha").join("memory.db");
         let store = rusqlite::Connection::open(&path).unwrap();
-        store.execute_batch("DELETE FROM memories").unwrap();
+        store.sql("DELETE FROM memories");
         let text = [
             "printer",
             "drawer",
@@ -406,12 +385,12 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         };
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
-        let asked = json!({ "number": 0 });
-        let answer = desk.ask(&session, "/evidence", asked).json().to_string();
+        let answer = desk
+            .ask(&session, "/evidence", json!({ "number": 0 }))
+            .json()
+            .to_string();
         let before = started();
-        store
-            .execute_batch("UPDATE memories SET status = 'approved' WHERE id = 'new'")
-            .unwrap();
+        store.sql("UPDATE memories SET status = 'approved' WHERE id = 'new'");
         let after = started();
         let gone: Vec<&String> = before.iter().filter(|id| !after.contains(id)).collect();
         assert!(
@@ -420,11 +399,8 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         );
         let line = "a session starts with it in place of ";
         match gone.first() {
-            Some(gone) => assert!(
-                answer.contains(&format!("{line}{gone}: ")),
-                "{gone}: {answer}"
-            ),
-            None => assert!(!answer.contains(line), "{answer}"),
+            Some(gone) => assert_contains!(answer, &format!("{line}{gone}: "); "{gone}"),
+            None => assert_lacks!(answer, line),
         }
         predicted.push(gone.first().map(|gone| (*gone).clone()));
     }
@@ -449,41 +425,27 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
         assert!(ask(&root).contains(&format!("{line}a2: ")), "{place}");
         // One that a session starts with now, and that the new one would hide.
         match place {
-            "store" => store
-                .execute_batch("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'")
-                .unwrap(),
+            "store" => store.sql("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'"),
             _ => {
                 decide(root.path(), &["supersede", "a5", "--by", "new"]).ok();
             }
         }
-        let response = ask(&root);
-        assert!(!response.contains(line), "{place}: {response}");
+        assert_lacks!(ask(&root), line; "{place}");
     }
 }
 
 #[test]
 fn the_list_names_the_nearest_approved_memories() {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &[
-            memory(
-                "keep",
-                "Retries need jitter",
-                json!({ "facts": ["Jitter spreads load"] }),
-            ),
-            memory(
-                "w0",
-                "Retries need jitter",
-                json!({ "status": "staging", "facts": ["Jitter spreads load"] }),
-            ),
-        ],
-    );
+    let keep = json!({ "facts": ["Jitter spreads load"] });
+    let first = json!({ "status": "staging", "facts": ["Jitter spreads load"] });
+    let memories = [
+        memory("keep", "Retries need jitter", keep),
+        memory("w0", "Retries need jitter", first),
+    ];
+    root.store("alpha", &memories);
     let listed = crate::cli::ack(root.path(), &["review", "--list"]).ok();
-    assert!(
-        listed.contains("  approved: keep  Retries need jitter  (same)"),
-        "{listed}"
-    );
+    assert_contains!(listed, "  approved: keep  Retries need jitter  (same)");
     let listed = crate::cli::ack(root.path(), &["review", "--list", "--json"]).json();
     assert_eq!(
         listed["waiting"][0]["nearest"],

@@ -2,49 +2,43 @@
 //! crash, locked, damaged, missing. The server answers or names the store, within seconds, and no
 //! byte under the root changes.
 
-use ack_api::Diagnostic;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::{
-    ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest,
-    QueryResponse,
-};
+use ack_api::{ContextRequest, GetRequest, ListScopesRequest, NoteKind, QueryResponse};
 use ack_memory::Service;
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::store_support::{
-    Other, database, everything, has_note, hits, ids, run_json, unprivileged, within, words,
+    Other, database, everything, hits, ids, run_json, unprivileged, within, words,
 };
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Ask, Root, fingerprint, memory, run_sql, sorted_ids, titled, write_file};
 use ack_memory::internal::Setting;
 
 /// Longer than any request may take, whatever state a store is in.
 const SECONDS: Duration = Duration::from_secs(7);
 
-const WAL: &str = "PRAGMA journal_mode = wal;";
+/// A row that another process writes.
+const INSERT_M4: &str =
+    "INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')";
+
+/// A transaction that is not committed: a cache of a few pages makes the writer spill it into the
+/// database itself.
+const SPILL: &str = "PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; \
+    UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))";
 
 /// A store with three approved memories in scope `one`, in this journal mode, with nobody
 /// connected.
 fn at_rest(root: &Root, mode: &str) -> PathBuf {
-    let path = root.store(
-        "one",
-        &[
-            memory("m1", "first marker", json!({})),
-            memory(
-                "m2",
-                "second marker",
-                json!({ "narrative": "A row that takes several pages of its own. ".repeat(480) }),
-            ),
-            memory("m3", "third marker", json!({})),
-        ],
-    );
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch(&format!("PRAGMA journal_mode = {mode};"))
-        .unwrap();
+    let first = json!({ "narrative": "A row that takes several pages of its own. ".repeat(480) });
+    let memories = [
+        titled("m1", "first marker"),
+        memory("m2", "second marker", first),
+        titled("m3", "third marker"),
+    ];
+    let path = root.store("one", &memories);
+    run_sql(&path, &format!("PRAGMA journal_mode = {mode};"));
     path
 }
 
@@ -67,16 +61,8 @@ fn found(root: &Root, service: &Service) -> Vec<String> {
 }
 
 fn opened(service: &Service, scope: &str) -> String {
-    let request = ListScopesRequest {
-        scope: Some(scope.to_owned()),
-        ..ListScopesRequest::default()
-    };
-    let answer = service.list_scopes(&request).unwrap();
-    answer.scopes[0]
-        .health
-        .opened
-        .clone()
-        .unwrap_or_else(|| format!("{:?}", answer.scopes[0].health))
+    let answer = service.scopes(json!({ "scope": scope }));
+    answer["scopes"][0]["health"]["opened"].to_string()
 }
 
 /// The code of the error if the only scope cannot be read; the message names the file.
@@ -86,16 +72,12 @@ fn refused(root: &Root, service: &Service, path: &Path) -> String {
         service.query_memories(&everything()).unwrap_err()
     });
     let body = error.body();
-    assert!(
-        body.message
-            .contains(path.file_name().unwrap().to_str().unwrap()),
-        "the file is not named: {}",
-        body.message
-    );
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert_contains!(body.message, name; "the file is not named");
     assert!(body.hint.is_some(), "{body:?}");
     assert_eq!(fingerprint(root.path()), before, "a file changed");
-    let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
-    assert_eq!(scopes.scopes[0].health.state, HealthState::Unavailable);
+    let scopes = service.scopes(json!({}));
+    assert_eq!(scopes["scopes"][0]["health"]["state"], "unavailable");
     body.code
 }
 
@@ -106,11 +88,7 @@ fn a_store_at_rest_is_read_in_every_journal_mode() {
         at_rest(&root, mode);
         let service = root.service();
         assert_eq!(found(&root, &service), ["m1", "m2", "m3"], "{mode}");
-        assert!(
-            opened(&service, "one").contains("at rest"),
-            "{mode}: {}",
-            opened(&service, "one")
-        );
+        assert_contains!(opened(&service, "one"), "at rest"; "{mode}");
     }
 }
 
@@ -119,12 +97,11 @@ fn an_empty_wal_next_to_a_store_is_accepted() {
     for mode in ["delete", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
-        fs::write(sidecar(&path, "-wal"), "").unwrap();
-        assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
-        fs::write(sidecar(&path, "-shm"), "").unwrap();
-        assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
-        fs::write(sidecar(&path, "-journal"), "").unwrap();
-        assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
+        for suffix in ["-wal", "-shm", "-journal"] {
+            write_file(sidecar(&path, suffix), "");
+            let found = found(&root, &root.service());
+            assert_eq!(found, ["m1", "m2", "m3"], "{mode} {suffix}");
+        }
     }
 }
 
@@ -134,21 +111,18 @@ fn rows_in_the_log_of_a_live_writer_are_found_and_the_log_is_left_alone() {
     let path = at_rest(&root, "wal");
     let service = root.service();
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
+    other.sql(INSERT_M4);
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(
-        opened(&service, "one").contains("live"),
-        "{}",
-        opened(&service, "one")
-    );
+    assert_contains!(opened(&service, "one"), "live");
     other.sql("BEGIN IMMEDIATE; INSERT INTO memories (id, title, status) VALUES ('m5', 'not committed', 'approved')");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    other.sql("COMMIT");
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m5"]);
-    other.sql("PRAGMA wal_checkpoint(TRUNCATE)");
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m5"]);
+    let five = ["m1", "m2", "m3", "m4", "m5"];
+    for sql in ["COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+        other.sql(sql);
+        assert_eq!(found(&root, &service), five, "{sql}");
+    }
     other.end();
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4", "m5"]);
+    assert_eq!(found(&root, &service), five);
 }
 
 #[test]
@@ -156,18 +130,14 @@ fn a_log_without_its_shared_memory_is_read() {
     let root = Root::new();
     let path = at_rest(&root, "wal");
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
+    other.sql(INSERT_M4);
     let copied = Root::new();
     let target = copied.scope_folder("one").join("memory.db");
     fs::copy(&path, &target).unwrap();
     fs::copy(sidecar(&path, "-wal"), sidecar(&target, "-wal")).unwrap();
     let service = copied.service();
     assert_eq!(found(&copied, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(
-        opened(&service, "one").contains("copy"),
-        "{}",
-        opened(&service, "one")
-    );
+    assert_contains!(opened(&service, "one"), "copy");
     // A shared-memory file without an owner, stale or empty, does not change that.
     for stale in [
         Vec::new(),
@@ -175,13 +145,9 @@ fn a_log_without_its_shared_memory_is_read() {
         vec![0xff; 32_768],
         fs::read(sidecar(&path, "-shm")).unwrap(),
     ] {
-        fs::write(sidecar(&target, "-shm"), &stale).unwrap();
-        assert_eq!(
-            found(&copied, &copied.service()),
-            ["m1", "m2", "m3", "m4"],
-            "{} bytes",
-            stale.len()
-        );
+        write_file(sidecar(&target, "-shm"), &stale);
+        let found = found(&copied, &copied.service());
+        assert_eq!(found, ["m1", "m2", "m3", "m4"], "{} bytes", stale.len());
     }
 }
 
@@ -191,18 +157,12 @@ fn the_wal_of_a_killed_writer_is_read_and_left_in_place() {
     let path = at_rest(&root, "wal");
     let service = root.service();
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
+    other.sql(INSERT_M4);
     other.sql("BEGIN; UPDATE memories SET title = 'torn', narrative = hex(zeroblob(50000)); INSERT INTO memories (id, title) VALUES ('m5', 'torn')");
     other.kill();
     assert!(sidecar(&path, "-wal").exists() && sidecar(&path, "-shm").exists());
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    assert!(
-        service
-            .query_memories(&words("torn"))
-            .unwrap()
-            .results
-            .is_empty()
-    );
+    assert!(hits(&service, &words("torn")).is_empty());
     let mut next = Other::open(&path);
     next.sql(
         "INSERT INTO memories (id, title, status) VALUES ('m6', 'after the crash', 'approved')",
@@ -219,59 +179,33 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
     let service = root.service();
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     let mut other = Other::open(&path);
-    // A cache of a few pages makes the writer spill what it did not commit into the database
-    // itself.
-    other.sql("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))");
+    other.sql(SPILL);
     let spilled = fs::metadata(&path).unwrap().len();
     other.kill();
     assert!(spilled > 400_000, "the writer did not spill: {spilled}");
     assert!(sidecar(&path, "-journal").exists());
     for service in [service, root.service()] {
         assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
-        assert!(
-            service
-                .query_memories(&words("torn"))
-                .unwrap()
-                .results
-                .is_empty()
-        );
-        assert_eq!(
-            ids(&service.query_memories(&words("second")).unwrap()),
-            ["m2"]
-        );
-        assert!(
-            opened(&service, "one").contains("copy"),
-            "{}",
-            opened(&service, "one")
-        );
+        assert!(hits(&service, &words("torn")).is_empty());
+        let shown = ids(&service.query_memories(&words("second")).unwrap());
+        assert_eq!(shown, ["m2"]);
+        assert_contains!(opened(&service, "one"), "copy");
     }
     // The next writer rolls back; then everything is as before.
     let mut next = Other::open(&path);
     next.sql("UPDATE memories SET title = 'after the crash' WHERE id = 'm1'");
     next.end();
-    assert_eq!(
-        ids(&root.service().query_memories(&words("crash")).unwrap()),
-        ["m1"]
-    );
+    let shown = ids(&root.service().query_memories(&words("crash")).unwrap());
+    assert_eq!(shown, ["m1"]);
 }
 
 fn assert_named(answer: &QueryResponse, scope: &str) {
-    assert!(
-        answer
-            .searched
-            .skipped
-            .iter()
-            .any(|skipped| skipped.scope == scope),
-        "{:?}",
-        answer.searched
-    );
+    let mut skipped = answer.searched.skipped.iter();
+    assert!(skipped.any(|skipped| skipped.scope == scope), "{answer:?}");
     assert!(!answer.searched.scopes.contains(&scope.to_owned()));
-    let note = answer
-        .notes
-        .iter()
-        .find(|note| note.kind == NoteKind::ScopeUnavailable)
-        .unwrap();
-    assert_eq!(note.scope.as_deref(), Some(scope));
+    let mut notes = answer.notes.iter();
+    let note = notes.find(|note| note.kind == NoteKind::ScopeUnavailable);
+    assert_eq!(note.unwrap().scope.as_deref(), Some(scope));
 }
 
 #[test]
@@ -284,11 +218,10 @@ fn a_running_transaction_does_not_delay_an_answer() {
         other.sql(&format!("PRAGMA journal_mode = {mode}"));
         other.sql("BEGIN IMMEDIATE; INSERT INTO memories (id, title, status) VALUES ('m4', 'torn', 'approved')");
         let before = fingerprint(root.path());
-        let seen = within(
-            Duration::from_secs(1),
-            "a query beside a transaction",
-            || ids(&service.query_memories(&everything()).unwrap()),
-        );
+        let limit = Duration::from_secs(1);
+        let seen = within(limit, "a query beside a transaction", || {
+            ids(&service.query_memories(&everything()).unwrap())
+        });
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         assert_eq!(seen.len(), 3, "{mode}: {seen:?}");
         other.sql("COMMIT");
@@ -298,50 +231,30 @@ fn a_running_transaction_does_not_delay_an_answer() {
 
 #[test]
 fn paths_of_every_kind_are_opened() {
-    for name in [
-        "with space",
-        "100%25",
-        "what?mode=rw",
-        "hash#1",
-        "a&b=c",
-        "größe-データ",
-        "quote'\"",
-        "semi;colon",
-        "back\\slash",
-        "file:x",
-        "+plus~",
-    ] {
+    let names = "with space|100%25|what?mode=rw|hash#1|a&b=c|größe-データ|quote'\"|semi;colon|\
+        back\\slash|file:x|+plus~";
+    for name in names.split('|') {
         let root = Root::new();
         for mode in ["delete", "wal"] {
-            let path = root.store(name, &[memory("m1", "a marker", json!({}))]);
-            Connection::open(&path)
-                .unwrap()
-                .execute_batch(&format!("PRAGMA journal_mode = {mode}"))
-                .unwrap();
+            let path = root.store(name, &[titled("m1", "a marker")]);
+            run_sql(&path, &format!("PRAGMA journal_mode = {mode}"));
             assert_eq!(found(&root, &root.service()), ["m1"], "{name} {mode}");
             let mut other = Other::open(&path);
-            other.sql(
-                "INSERT INTO memories (id, title, status) VALUES ('m2', 'a marker', 'approved')",
-            );
-            assert_eq!(
-                found(&root, &root.service()),
-                ["m1", "m2"],
-                "{name} {mode} live"
-            );
+            other.sql(INSERT_M4);
+            let shown = found(&root, &root.service());
+            assert_eq!(shown, ["m1", "m4"], "{name} {mode} live");
             drop(other);
             for suffix in ["", "-wal", "-shm", "-journal"] {
                 let _ = fs::remove_file(sidecar(&path, suffix));
             }
         }
         let elsewhere = root.path().join(format!("{name}.sqlite"));
-        Connection::open(&elsewhere)
-            .unwrap()
-            .execute_batch("CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('e1', 'elsewhere')")
-            .unwrap();
-        root.manifest(
-            name,
-            &format!("store = {}\n", json!(format!("../../{name}.sqlite"))),
+        run_sql(
+            &elsewhere,
+            "CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('e1', 'elsewhere')",
         );
+        let settings = format!("store = {}\n", json!(format!("../../{name}.sqlite")));
+        root.manifest(name, &settings);
         assert_eq!(found(&root, &root.service()), ["e1"], "{name} by manifest");
     }
 }
@@ -351,12 +264,12 @@ fn a_link_to_a_store_shows_what_its_log_holds() {
     let root = Root::new();
     let elsewhere = tempfile::tempdir().unwrap();
     let real = elsewhere.path().join("claude-mem.db");
-    Connection::open(&real)
-        .unwrap()
-        .execute_batch(&format!(
-            "{WAL} CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'at rest')"
-        ))
-        .unwrap();
+    run_sql(
+        &real,
+        &format!(
+            "PRAGMA journal_mode = wal; CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'at rest')"
+        ),
+    );
     let link = elsewhere.path().join("link.db");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     root.manifest("one", &format!("store = {}\n", json!(link)));
@@ -380,16 +293,10 @@ fn a_link_to_a_store_with_a_hot_journal_shows_what_was_committed() {
     std::os::unix::fs::symlink(&moved, &real).unwrap();
     let real = moved;
     let mut other = Other::open(&real);
-    other.sql("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))");
+    other.sql(SPILL);
     other.kill();
     let service = root.service();
-    assert!(
-        service
-            .query_memories(&words("torn"))
-            .unwrap()
-            .results
-            .is_empty()
-    );
+    assert!(hits(&service, &words("torn")).is_empty());
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
 }
 
@@ -399,17 +306,9 @@ fn a_missing_store_is_named_with_its_path_and_how_to_start() {
     let path = root.scope_folder("one").join("memory.db");
     let service = root.service();
     assert_eq!(refused(&root, &service, &path), "store_not_found");
-    let error = service
-        .query_memories(&QueryRequest::default())
-        .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .to_lowercase()
-            .contains("memory database not found"),
-        "{error}"
-    );
-    assert!(error.hint().unwrap().contains("import"));
+    let error = service.refused("query_memories", json!({}));
+    assert_contains!(error.message.to_lowercase(), "memory database not found");
+    assert_contains!(error.hint.unwrap(), "import");
     at_rest(&root, "delete");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     fs::remove_file(&path).unwrap();
@@ -421,21 +320,16 @@ fn empty_foreign_and_corrupt_files_are_distinguished() {
     let root = Root::new();
     let path = root.scope_folder("one").join("memory.db");
     let service = root.service();
-    let foreign = |sql: &str| {
+    for sql in [
+        "CREATE TABLE notes (id TEXT, title TEXT)",
+        "CREATE TABLE memories (key TEXT, body TEXT)",
+        "CREATE TABLE x (a); DROP TABLE x",
+    ] {
         let _ = fs::remove_file(&path);
         database(&root, "one", sql);
-        refused(&root, &service, &path)
-    };
-    assert_eq!(
-        foreign("CREATE TABLE notes (id TEXT, title TEXT)"),
-        "store_foreign"
-    );
-    assert_eq!(
-        foreign("CREATE TABLE memories (key TEXT, body TEXT)"),
-        "store_foreign"
-    );
-    assert_eq!(foreign("CREATE TABLE x (a); DROP TABLE x"), "store_foreign");
-    fs::write(&path, "").unwrap();
+        assert_eq!(refused(&root, &service, &path), "store_foreign", "{sql}");
+    }
+    write_file(&path, "");
     assert_eq!(refused(&root, &service, &path), "store_empty");
     for garbage in [
         &b"x"[..],
@@ -444,19 +338,15 @@ fn empty_foreign_and_corrupt_files_are_distinguished() {
         &[0xff; 10_000],
         b"SQLite format 3",
     ] {
-        fs::write(&path, garbage).unwrap();
-        assert_eq!(
-            refused(&root, &service, &path),
-            "store_not_sqlite",
-            "{} bytes",
-            garbage.len()
-        );
+        write_file(&path, garbage);
+        let code = refused(&root, &service, &path);
+        assert_eq!(code, "store_not_sqlite", "{} bytes", garbage.len());
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let code = refused(&root, &service, &path);
     assert!(
-        ["store_empty", "store_not_found"].contains(&code.as_str()),
+        ["store_empty", "store_not_found"].contains(&&*code),
         "{code}"
     );
     fs::remove_dir(&path).unwrap();
@@ -469,32 +359,23 @@ fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
     for mode in ["delete", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
-        root.store("two", &[memory("n1", "the other scope", json!({}))]);
+        root.store("two", &[titled("n1", "the other scope")]);
         let whole = fs::read(&path).unwrap();
         let service = root.service();
         assert_eq!(found(&root, &service), ["m1", "m2", "m3", "n1"]);
-        for length in [
-            1,
-            15,
-            16,
-            18,
-            50,
-            99,
-            100,
-            101,
-            511,
-            512,
-            1_024,
-            4_095,
+        let (half, size) = (whole.len() / 2, whole.len());
+        let small = [1, 15, 16, 18, 50, 99, 100, 101, 511, 512, 1_024, 4_095];
+        let large = [
             4_096,
             4_097,
             8_192,
             12_288,
-            whole.len() / 2,
-            whole.len() - 4_096,
-            whole.len() - 4_097,
-        ] {
-            fs::write(&path, &whole[..length]).unwrap();
+            half,
+            size - 4_096,
+            size - 4_097,
+        ];
+        for length in small.into_iter().chain(large) {
+            write_file(&path, &whole[..length]);
             let before = fingerprint(root.path());
             let answer = within(SECONDS, "a query of a truncated store", || {
                 service.query_memories(&everything()).unwrap()
@@ -502,26 +383,17 @@ fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
             assert_eq!(ids(&answer), ["n1"], "{mode} cut to {length}");
             assert_named(&answer, "one");
             assert_eq!(fingerprint(root.path()), before, "{mode} cut to {length}");
-            let request = QueryRequest {
-                scope: Some("one".to_owned()),
-                ..everything()
-            };
             let code = service
-                .query_memories(&request)
-                .unwrap_err()
-                .code()
-                .to_owned();
+                .refused("query_memories", json!({ "scope": "one", "status": "all" }))
+                .code;
             assert!(
-                ["store_corrupt", "store_not_sqlite", "store_foreign"].contains(&code.as_str()),
+                ["store_corrupt", "store_not_sqlite", "store_foreign"].contains(&&*code),
                 "{mode} cut to {length}: {code}"
             );
         }
-        fs::write(&path, &whole).unwrap();
-        assert_eq!(
-            found(&root, &service),
-            ["m1", "m2", "m3", "n1"],
-            "{mode} repaired"
-        );
+        write_file(&path, &whole);
+        let found = found(&root, &service);
+        assert_eq!(found, ["m1", "m2", "m3", "n1"], "{mode} repaired");
     }
 }
 
@@ -529,7 +401,7 @@ fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
 fn a_damaged_page_is_reported_or_read_without_a_crash() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
-    root.store("two", &[memory("n1", "the other scope", json!({}))]);
+    root.store("two", &[titled("n1", "the other scope")]);
     let whole = fs::read(&path).unwrap();
     let service = root.service();
     let mut malformed = 0;
@@ -538,7 +410,7 @@ fn a_damaged_page_is_reported_or_read_without_a_crash() {
             let mut damaged = whole.clone();
             let start = page * 4_096 + offset;
             damaged[start..(start + 600).min((page + 1) * 4_096)].fill(fill);
-            fs::write(&path, damaged).unwrap();
+            write_file(&path, damaged);
             let answer = within(SECONDS, "a query of a damaged store", || {
                 service.query_memories(&everything()).unwrap()
             });
@@ -558,7 +430,7 @@ fn a_damaged_page_is_reported_or_read_without_a_crash() {
         }
     }
     assert!(malformed > 0, "SQLite's word for it is said once");
-    fs::write(&path, &whole).unwrap();
+    write_file(&path, &whole);
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "n1"]);
 }
 
@@ -569,16 +441,14 @@ fn a_replaced_store_is_read_again() {
     let service = root.service();
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     let fresh = Root::new();
-    let new = fresh.store("one", &[memory("k1", "another store", json!({}))]);
+    let new = fresh.store("one", &[titled("k1", "another store")]);
     fs::rename(&new, &path).unwrap();
     assert_eq!(found(&root, &service), ["k1"]);
     fs::remove_file(&path).unwrap();
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch(
-            "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'now claude-mem')",
-        )
-        .unwrap();
+    run_sql(
+        &path,
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'now claude-mem')",
+    );
     assert_eq!(found(&root, &service), ["obs-1"]);
 }
 
@@ -595,61 +465,43 @@ fn chmod_all(root: &Root, folders: u32, files: u32) {
     }
 }
 
-/// Makes everything under a root readable by everybody and writable by nobody.
-fn freeze(root: &Root) {
-    chmod_all(root, 0o555, 0o444);
-}
-
-/// Gives the owner back what [`freeze`] took, so that the folder can be removed.
-fn thaw(root: &Root) {
-    chmod_all(root, 0o755, 0o644);
-}
-
 #[test]
 fn read_only_stores_are_read() {
-    for state in [
-        "rollback",
-        "wal at rest",
-        "wal live",
-        "wal killed",
-        "log without shared memory",
-        "hot journal",
+    for (state, mode) in [
+        ("rollback", "delete"),
+        ("hot journal", "delete"),
+        ("wal at rest", "wal"),
+        ("wal live", "wal"),
+        ("wal killed", "wal"),
+        ("log without shared memory", "wal"),
     ] {
         let root = Root::new();
-        let path = at_rest(
-            &root,
-            if ["rollback", "hot journal"].contains(&state) {
-                "delete"
-            } else {
-                "wal"
-            },
-        );
+        let path = at_rest(&root, mode);
         let mut other = Other::open(&path);
         let mut expected = vec!["m1", "m2", "m3"];
-        match state {
-            "rollback" | "wal at rest" => other.end(),
-            "hot journal" => {
-                other.sql("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))");
+        let mut live = None;
+        if state == "rollback" || state == "wal at rest" {
+            other.end();
+        } else if state == "hot journal" {
+            other.sql(SPILL);
+            other.kill();
+        } else {
+            other.sql(INSERT_M4);
+            expected.push("m4");
+            if state == "wal live" {
+                live = Some(other);
+            } else {
                 other.kill();
-            }
-            _ => {
-                other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
-                expected.push("m4");
-                if state == "wal live" {
-                    freeze(&root);
-                    check_frozen(&root, state, &expected);
-                    thaw(&root);
-                    continue;
-                }
-                other.kill();
-                if state == "log without shared memory" {
-                    fs::remove_file(sidecar(&path, "-shm")).unwrap();
-                }
             }
         }
-        freeze(&root);
+        if state == "log without shared memory" {
+            fs::remove_file(sidecar(&path, "-shm")).unwrap();
+        }
+        chmod_all(&root, 0o555, 0o444);
         check_frozen(&root, state, &expected);
-        thaw(&root);
+        // The owner gets back what was taken, so that the folder can be removed.
+        chmod_all(&root, 0o755, 0o644);
+        drop(live);
     }
 }
 
@@ -661,14 +513,7 @@ fn check_frozen(root: &Root, state: &str, expected: &[&str]) {
     let (code, answer) = run_json(command.args(["query", "--status", "all"]));
     assert_eq!(fingerprint(root.path()), before, "{state}");
     assert_eq!(code, 0, "{state}: {answer}");
-    let mut found: Vec<&str> = answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect();
-    found.sort_unstable();
-    assert_eq!(found, expected, "{state}");
+    assert_eq!(sorted_ids(&answer["results"]), expected, "{state}");
 }
 
 #[test]
@@ -676,32 +521,23 @@ fn an_unreadable_store_is_reported_with_its_path() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     chmod(root.path(), 0o755);
-    for (target, mode) in [
-        (path.clone(), 0o000),
-        (path.parent().unwrap().to_owned(), 0o000),
-    ] {
-        let original =
-            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&target).unwrap().permissions());
-        chmod(&target, mode);
+    for target in [&path, path.parent().unwrap()] {
+        let permissions = fs::metadata(target).unwrap().permissions();
+        let original = std::os::unix::fs::PermissionsExt::mode(&permissions);
+        chmod(target, 0o000);
         let Some(mut command) = unprivileged(root.path()) else {
-            chmod(&target, original);
+            chmod(target, original);
             return;
         };
         let (code, answer) = run_json(command.args(["query", "marker"]));
-        chmod(&target, original);
+        chmod(target, original);
         assert_eq!(code, 1, "{answer}");
         assert!(
             ["store_unreadable", "scope_unusable"].contains(&answer["code"].as_str().unwrap()),
             "{answer}"
         );
-        assert!(
-            answer["message"].as_str().unwrap().contains("scopes/"),
-            "{answer}"
-        );
-        assert!(
-            answer.to_string().to_lowercase().contains("permission"),
-            "{answer}"
-        );
+        assert_contains!(answer["message"], "scopes/");
+        assert_contains!(answer.to_string().to_lowercase(), "permission");
     }
     let (code, answer): (i32, Value) =
         run_json(unprivileged(root.path()).unwrap().args(["query", "marker"]));
@@ -718,17 +554,12 @@ fn a_single_database_is_served_without_a_root() {
     });
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     let mut other = Other::open(&path);
-    other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
+    other.sql(INSERT_M4);
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
     other.end();
     fs::remove_file(&path).unwrap();
-    assert_eq!(
-        service
-            .query_memories(&QueryRequest::default())
-            .unwrap_err()
-            .code(),
-        "store_not_found"
-    );
+    let error = service.refused("query_memories", json!({}));
+    assert_eq!(error.code, "store_not_found");
 }
 
 #[test]
@@ -736,91 +567,57 @@ fn failing_scopes_are_reported_in_every_tool_and_the_others_answer() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     database(&root, "foreign", "CREATE TABLE notes (a)");
-    fs::write(
-        root.scope_folder("garbled").join("memory.db"),
-        "no database",
-    )
-    .unwrap();
+    let garbled = root.scope_folder("garbled").join("memory.db");
+    write_file(garbled, "no database");
     root.scope_folder("missing");
     root.manifest("missing", "description = \"nothing there yet\"\n");
     let service = root.service();
+    let named = |answer: &Value| {
+        let notes = answer["notes"].as_array().unwrap();
+        let unavailable = notes
+            .iter()
+            .filter(|note| note["kind"] == "scope_unavailable")
+            .map(|note| note["scope"].as_str().unwrap());
+        let mut scopes: Vec<String> = unavailable.map(str::to_owned).collect();
+        scopes.sort_unstable();
+        scopes
+    };
+    let failing = ["foreign", "garbled", "missing"];
     let answer = service.query_memories(&words("marker")).unwrap();
     assert_eq!(answer.total, 3);
-    let mut skipped: Vec<&str> = answer
-        .searched
-        .skipped
-        .iter()
-        .map(|skipped| skipped.scope.as_str())
-        .collect();
+    let skipped = answer.searched.skipped.iter();
+    let mut skipped: Vec<&str> = skipped.map(|skipped| &*skipped.scope).collect();
     skipped.sort_unstable();
-    assert_eq!(skipped, ["foreign", "garbled", "missing"]);
-    assert!(has_note(&answer, NoteKind::ScopeUnavailable));
-    let memory = service
-        .get_memory(&ack_api::GetRequest {
-            id: Some("m1".to_owned()),
-            ..Default::default()
-        })
-        .unwrap();
-    assert_eq!(
-        memory
-            .notes
-            .iter()
-            .filter(|note| note.kind == NoteKind::ScopeUnavailable)
-            .count(),
-        3
-    );
-    let context = service
-        .get_context(&ack_api::ContextRequest::default())
-        .unwrap();
+    assert_eq!(skipped, failing);
+    assert_eq!(named(&json!(answer)), failing);
+    assert_eq!(named(&service.fetch(json!({ "id": "m1" }))), failing);
+    let context = service.get_context(&ContextRequest::default()).unwrap();
     assert_eq!(context.searched.skipped.len(), 3);
-    let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
-    let states: Vec<(String, HealthState)> = scopes
-        .scopes
-        .into_iter()
-        .map(|scope| (scope.name, scope.health.state))
-        .collect();
-    for (name, state) in states {
-        assert_eq!(state == HealthState::Ok, name == "one", "{name}");
+    let listed = service.scopes(json!({}));
+    for scope in listed["scopes"].as_array().unwrap() {
+        let is_ok = scope["health"]["state"] == "ok";
+        assert_eq!(is_ok, scope["name"] == "one", "{scope}");
     }
     assert!(path.exists());
 }
 
 #[test]
 fn a_store_locked_after_indexing_does_not_affect_others() {
-    let root = Root::new();
-    root.store("good", &[memory("good_1", "A zebra rule", json!({}))]);
-    let path = root.store("bad", &[memory("bad_1", "Another zebra rule", json!({}))]);
+    let root = Root::with("good", &[titled("good_1", "A zebra rule")]);
+    let path = root.store("bad", &[titled("bad_1", "Another zebra rule")]);
     let service = root.service();
-    let query = || {
-        service
-            .query_memories(&QueryRequest {
-                query: Some("zebra".to_owned()),
-                ..QueryRequest::default()
-            })
-            .unwrap()
-    };
+    let query = || service.query_memories(&words("zebra")).unwrap();
     assert_eq!(query().total, 2);
     let mut other = Other::open(&path);
     // Without a journal nobody can tell which of this was there before.
     other.sql("PRAGMA journal_mode = memory; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN EXCLUSIVE; UPDATE memories SET narrative = hex(zeroblob(200000))");
     let answer = query();
-    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
-    assert_eq!(ids, ["good_1"]);
-    assert!(
-        answer
-            .searched
-            .skipped
-            .iter()
-            .any(|skipped| skipped.scope == "bad"),
-        "{answer:?}"
-    );
-    let get = |ids: &[&str]| GetRequest {
-        ids: Some(ids.iter().map(|id| (*id).to_owned()).collect()),
-        ..GetRequest::default()
-    };
-    let answer = service.get_memory(&get(&["bad_1", "good_1"])).unwrap();
-    assert_eq!(answer.memories[0].memory.id, "good_1");
-    assert_eq!(answer.missing[0].id, "bad_1");
+    assert_eq!(ids(&answer), ["good_1"]);
+    let mut skipped = answer.searched.skipped.iter();
+    assert!(skipped.any(|skipped| skipped.scope == "bad"), "{answer:?}");
+    let answer = service.fetch(json!({ "ids": ["bad_1", "good_1"] }));
+    assert_eq!(answer["memories"][0]["id"], "good_1", "{answer}");
+    assert_eq!(answer["missing"][0]["id"], "bad_1", "{answer}");
     assert!(service.get_context(&ContextRequest::default()).is_ok());
     other.sql("ROLLBACK");
     assert_eq!(query().total, 2);

@@ -2,7 +2,8 @@
 //! others.
 
 use ack_api::memory::StatusFilter;
-use ack_api::{GetRequest, NoteKind, QueryRequest};
+use ack_api::{NoteKind, QueryRequest};
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::store_support::{
     CLAUDE_MEM, assert_neutral, database, every_answer, everything, fetched, get, has_note, hits,
     ids, served, words,
 };
-use crate::support::Root;
+use crate::support::{Root, Sql, run_sql};
 
 /// An optional column of the native schema, a value, and where `get_memory` shows it.
 const COLUMNS: [(&str, &str, &str, &str); 16] = [
@@ -27,7 +28,7 @@ const COLUMNS: [(&str, &str, &str, &str); 16] = [
     ("confidence", "0.5", "confidence", "0.5"),
     (
         "reviewed_at",
-        "'2026-01-05T00:00:00Z'",
+        "'2026-01-05'",
         "reviewed_at",
         r#""2026-01-05T00:00:00Z""#,
     ),
@@ -47,6 +48,26 @@ const COLUMNS: [(&str, &str, &str, &str); 16] = [
     ),
 ];
 
+/// The ids that a word finds.
+fn found(service: &Service, word: &str) -> Vec<String> {
+    ids(&service.query_memories(&words(word)).unwrap())
+}
+
+/// The ids of all memories, sorted; of one project, if it is named.
+fn all(service: &Service, project: Option<&str>) -> Vec<String> {
+    let project = project.map(str::to_owned);
+    let request = QueryRequest {
+        project,
+        ..everything()
+    };
+    let mut found: Vec<String> = hits(service, &request)
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect();
+    found.sort();
+    found
+}
+
 #[test]
 fn a_store_with_nothing_but_id_and_title_answers_every_tool() {
     let (_root, service) = served(
@@ -55,10 +76,10 @@ fn a_store_with_nothing_but_id_and_title_answers_every_tool() {
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(ids(&found), ["m1"]);
     let memory = fetched(&service, "m1");
-    let keys: Vec<&String> = memory.as_object().unwrap().keys().collect();
-    for key in keys {
+    let known = ["id", "title", "scope", "status", "timeline", "notes"];
+    for key in memory.as_object().unwrap().keys() {
         assert!(
-            ["id", "title", "scope", "status", "timeline", "notes"].contains(&key.as_str()),
+            known.contains(&key.as_str()),
             "`{key}` is invented: {memory}"
         );
     }
@@ -77,11 +98,8 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
         );
         let (_root, service) = served(&sql);
         let memory = fetched(&service, "m1");
-        assert_eq!(
-            memory[field],
-            serde_json::from_str::<Value>(shown).unwrap(),
-            "{column}: {memory}"
-        );
+        let shown: Value = serde_json::from_str(shown).unwrap();
+        assert_eq!(memory[field], shown, "{column}: {memory}");
         for (_, _, other, _) in COLUMNS {
             let derived = column == "date" && other == "created_at";
             assert!(
@@ -90,16 +108,8 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
             );
         }
         // A memory whose successor is served is found only by its id.
-        let expected: &[&str] = if column == "superseded_by" {
-            &[]
-        } else {
-            &["m1"]
-        };
-        assert_eq!(
-            ids(&service.query_memories(&words("marker")).unwrap()),
-            expected,
-            "{column}"
-        );
+        let expected = usize::from(column != "superseded_by");
+        assert_eq!(found(&service, "marker").len(), expected, "{column}");
     }
 }
 
@@ -111,16 +121,14 @@ fn a_status_column_alone_decides_what_is_served() {
            ('e', 'marker e', 'rejected'), ('f', 'marker f', 'APPROVED?'), ('g', 'marker g', x'ff'), ('h', 'marker h', 1)",
     );
     let by = |status| {
-        let mut found: Vec<String> = hits(
-            &service,
-            &QueryRequest {
-                status,
-                ..everything()
-            },
-        )
-        .into_iter()
-        .map(|hit| hit.id)
-        .collect();
+        let request = QueryRequest {
+            status,
+            ..everything()
+        };
+        let mut found: Vec<String> = hits(&service, &request)
+            .into_iter()
+            .map(|hit| hit.id)
+            .collect();
         found.sort();
         found.concat()
     };
@@ -130,11 +138,8 @@ fn a_status_column_alone_decides_what_is_served() {
     assert!(by(Some(StatusFilter::Staging)).starts_with("cd"));
     assert!(by(Some(StatusFilter::All)).starts_with("abcd"));
     for id in ["e", "f", "h"] {
-        assert_eq!(
-            get(&service, id).unwrap_err().code(),
-            "memory_not_served",
-            "{id}"
-        );
+        let shown = get(&service, id).unwrap_err().code();
+        assert_eq!(shown, "memory_not_served", "{id}");
     }
 }
 
@@ -146,15 +151,9 @@ fn unknown_columns_and_tables_are_ignored() {
          INSERT INTO memories (embedding, id, title, \"a \"\" quote\") VALUES (zeroblob(1000), 'm1', 'a marker', 'hidden marker');
          CREATE VIEW hidden AS SELECT * FROM memories; CREATE VIRTUAL TABLE memories_fts USING fts5(title, content='memories')",
     );
-    assert_eq!(
-        ids(&service.query_memories(&words("marker")).unwrap()),
-        ["m1"]
-    );
+    assert_eq!(found(&service, "marker"), ["m1"]);
     for (name, answer) in every_answer(&service) {
-        assert!(
-            !answer.to_string().contains("hidden marker"),
-            "{name}: {answer}"
-        );
+        assert_lacks!(answer.to_string(), "hidden marker"; "{name}");
     }
 }
 
@@ -164,10 +163,7 @@ fn a_column_named_rowid_is_not_the_row_number() {
         "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, rowid TEXT);
          INSERT INTO memories VALUES ('m1', 'a marker', 'not a number'), ('m2', 'other words', 'not a number'), ('m3', 'third one', NULL)",
     );
-    assert_eq!(
-        ids(&service.query_memories(&words("marker")).unwrap()),
-        ["m1"]
-    );
+    assert_eq!(found(&service, "marker"), ["m1"]);
     assert_eq!(hits(&service, &everything()).len(), 3);
     assert_eq!(fetched(&service, "m2")["title"], "other words");
 }
@@ -185,18 +181,10 @@ fn integer_ids_are_served_as_text_and_found_again() {
             "CREATE TABLE memories (id {declared}, title TEXT); INSERT INTO memories VALUES (7, 'a marker'), (42, 'another thing')"
         );
         let (_root, service) = served(&sql);
-        assert_eq!(
-            ids(&service.query_memories(&words("marker")).unwrap()),
-            ["7"],
-            "id {declared}"
-        );
+        assert_eq!(found(&service, "marker"), ["7"], "id {declared}");
         assert_eq!(hits(&service, &everything()).len(), 2, "id {declared}");
-        let memory = get(&service, "42").unwrap_or_else(|error| panic!("id {declared}: {error}"));
-        assert_eq!(
-            memory.memory.unwrap().memory.title,
-            "another thing",
-            "id {declared}"
-        );
+        let memory = fetched(&service, "42");
+        assert_eq!(memory["title"], "another thing", "id {declared}");
     }
 }
 
@@ -215,10 +203,7 @@ fn tables_without_row_numbers_are_read() {
              INSERT INTO memories VALUES ('m2', 'a marker', 'approved'), ('m1', 'another thing', 'approved')"
         );
         let (_root, service) = served(&sql);
-        let found = service
-            .query_memories(&words("marker"))
-            .unwrap_or_else(|error| panic!("{tail}: {error}"));
-        assert_eq!(ids(&found), ["m2"], "{tail}");
+        assert_eq!(found(&service, "marker"), ["m2"], "{tail}");
         assert_eq!(fetched(&service, "m1")["title"], "another thing", "{tail}");
     }
 }
@@ -246,48 +231,33 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
 #[test]
 fn every_id_that_is_served_can_be_fetched() {
     let root = Root::new();
-    let path = database(
-        &root,
-        "odd",
-        "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT)",
-    );
+    let text = "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT)";
+    let path = database(&root, "odd", text);
+    let long = "l".repeat(300);
     let raw = [
-        "plain".to_owned(),
-        "with two  blanks".to_owned(),
-        " surrounded ".to_owned(),
-        "quote's \"and\" ;--".to_owned(),
-        "日本語-001".to_owned(),
-        "e\u{301}".to_owned(),
-        "new\nline".to_owned(),
-        "esc\u{1b}[31mape".to_owned(),
-        "bidi\u{202e}id".to_owned(),
-        "l".repeat(300),
-        "obs-1".to_owned(),
-        "%_*?".to_owned(),
+        "plain",
+        "with two  blanks",
+        " surrounded ",
+        "quote's \"and\" ;--",
+        "日本語-001",
+        "e\u{301}",
+        "new\nline",
+        "esc\u{1b}[31mape",
+        "bidi\u{202e}id",
+        &long,
+        "obs-1",
+        "%_*?",
     ];
     let connection = Connection::open(path).unwrap();
-    for id in &raw {
-        connection
-            .execute(
-                "INSERT INTO memories VALUES (?1, 'title of ' || length(?1), 'approved')",
-                [id],
-            )
-            .unwrap();
+    for id in raw {
+        let sql = "INSERT INTO memories VALUES (?1, 'title of ' || length(?1), 'approved')";
+        connection.sql_with(sql, [id]);
     }
     let service = root.service();
     let served = hits(&service, &everything());
-    let mut lost = Vec::new();
     for hit in &served {
-        let answer = service.get_memory(&GetRequest {
-            id: Some(hit.id.clone()),
-            ..GetRequest::default()
-        });
-        match answer {
-            Ok(answer) => assert_eq!(answer.memory.unwrap().memory.title, hit.title),
-            Err(error) => lost.push(format!("{:?}: {error}", hit.id)),
-        }
+        assert_eq!(fetched(&service, &hit.id)["title"], hit.title);
     }
-    assert!(lost.is_empty(), "{lost:#?}");
     assert_eq!(served.len(), raw.len());
 }
 
@@ -309,10 +279,8 @@ fn a_store_in_another_text_encoding_is_read() {
         );
         let (_root, service) = served(&sql);
         let found = service.query_memories(&words("marker")).unwrap();
-        assert_eq!(
-            (ids(&found), &found.results[0].concepts),
-            (vec!["mä".to_owned()], &vec!["größe".to_owned()])
-        );
+        assert_eq!(ids(&found), vec!["mä".to_owned()]);
+        assert_eq!(found.results[0].concepts, vec!["größe".to_owned()]);
         assert_eq!(fetched(&service, "mä")["title"], "データ marker");
     }
 }
@@ -320,47 +288,20 @@ fn a_store_in_another_text_encoding_is_read() {
 #[test]
 fn a_schema_change_is_noticed_by_the_next_answer() {
     let root = Root::new();
-    let path = database(
-        &root,
-        "odd",
-        "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('m1', 'a marker')",
-    );
+    let sql = "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('m1', 'a marker')";
+    let path = database(&root, "odd", sql);
     let service = root.service();
-    assert_eq!(
-        service
-            .query_memories(&QueryRequest::default())
-            .unwrap()
-            .total,
-        0,
-        "nobody approved it"
-    );
+    let list = || service.query_memories(&QueryRequest::default());
+    assert_eq!(list().unwrap().total, 0, "nobody approved it");
     let other = Connection::open(&path).unwrap();
-    other
-        .execute_batch(
-            "ALTER TABLE memories ADD COLUMN status TEXT; UPDATE memories SET status = 'approved'",
-        )
-        .unwrap();
-    assert_eq!(
-        ids(&service.query_memories(&QueryRequest::default()).unwrap()),
-        ["m1"]
+    other.sql(
+        "ALTER TABLE memories ADD COLUMN status TEXT; UPDATE memories SET status = 'approved'",
     );
-    other
-        .execute_batch("ALTER TABLE memories RENAME COLUMN title TO headline")
-        .unwrap();
-    assert_eq!(
-        service
-            .query_memories(&QueryRequest::default())
-            .unwrap_err()
-            .code(),
-        "store_foreign"
-    );
-    other
-        .execute_batch("ALTER TABLE memories RENAME COLUMN headline TO title")
-        .unwrap();
-    assert_eq!(
-        ids(&service.query_memories(&QueryRequest::default()).unwrap()),
-        ["m1"]
-    );
+    assert_eq!(ids(&list().unwrap()), ["m1"]);
+    other.sql("ALTER TABLE memories RENAME COLUMN title TO headline");
+    assert_eq!(list().unwrap_err().code(), "store_foreign");
+    other.sql("ALTER TABLE memories RENAME COLUMN headline TO title");
+    assert_eq!(ids(&list().unwrap()), ["m1"]);
 }
 
 fn claude_mem() -> String {
@@ -386,12 +327,10 @@ fn claude_mem() -> String {
 #[test]
 fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
     let (_root, service) = served(&claude_mem());
-    let mut found: Vec<String> = hits(&service, &everything())
-        .into_iter()
-        .map(|hit| hit.id)
-        .collect();
-    found.sort();
-    assert_eq!(found, ["obs-123", "obs-124", "obs-125", "sum-12"]);
+    assert_eq!(
+        all(&service, None),
+        ["obs-123", "obs-124", "obs-125", "sum-12"]
+    );
     let memory = fetched(&service, "obs-123");
     for (field, value) in [
         ("type", json!("bugfix")),
@@ -409,40 +348,18 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
         assert_eq!(memory[field], value, "{field}: {memory}");
     }
     assert_eq!(memory["session_context"]["title"], "Retries");
-    assert!(
-        memory["session_context"]["overview"]
-            .as_str()
-            .unwrap()
-            .contains("linear is wrong"),
-        "{memory}"
-    );
+    assert_contains!(memory["session_context"]["overview"], "linear is wrong");
     let summary = fetched(&service, "sum-12");
-    assert_eq!(
-        (&summary["title"], &summary["type"]),
-        (&json!("Fix the retries"), &json!("session_summary"))
-    );
+    assert_eq!(summary["title"], "Fix the retries");
+    assert_eq!(summary["type"], "session_summary");
     for part in ["the queue", "linear is wrong", "exponential", "watch it"] {
-        assert!(
-            summary["narrative"].as_str().unwrap().contains(part),
-            "{summary}"
-        );
+        assert_contains!(summary["narrative"], part);
     }
-    for id in [
-        "obs-12",
-        "sum-123",
-        "obs-0123",
-        "obs-",
-        "obs-x",
-        "OBS-123",
-        "123",
-        "obs--123",
-        "obs-99999999999999999999",
-    ] {
-        assert_eq!(
-            get(&service, id).unwrap_err().code(),
-            "memory_not_found",
-            "{id}"
-        );
+    let unknown =
+        "obs-12 sum-123 obs-0123 obs- obs-x OBS-123 123 obs--123 obs-99999999999999999999";
+    for id in unknown.split(' ') {
+        let shown = get(&service, id).unwrap_err().code();
+        assert_eq!(shown, "memory_not_found", "{id}");
     }
 }
 
@@ -451,19 +368,12 @@ fn an_unreviewed_store_is_marked_unless_its_owner_vouches_for_it() {
     let root = Root::new();
     database(&root, "cm", &claude_mem());
     let service = root.service();
-    let found = service
-        .query_memories(&QueryRequest {
-            query: Some("webhook retries".to_owned()),
-            ..QueryRequest::default()
-        })
-        .unwrap();
+    let found = service.query_memories(&words("webhook retries")).unwrap();
     assert!(found.results.is_empty());
     assert!(found.hidden.unwrap().by_status >= 1);
-    assert!(
-        has_note(&found, NoteKind::HiddenByStatus) && has_note(&found, NoteKind::NoStatusColumn),
-        "{:?}",
-        found.notes
-    );
+    for kind in [NoteKind::HiddenByStatus, NoteKind::NoStatusColumn] {
+        assert!(has_note(&found, kind), "{:?}", found.notes);
+    }
     root.manifest("cm", "unreviewed = \"approved\"\n");
     let found = service.query_memories(&QueryRequest::default()).unwrap();
     assert_eq!(found.total, 4);
@@ -472,18 +382,7 @@ fn an_unreviewed_store_is_marked_unless_its_owner_vouches_for_it() {
 #[test]
 fn memories_of_a_merged_worktree_are_found_by_both_names() {
     let (_root, service) = served(&claude_mem());
-    let of = |project: &str| {
-        let request = QueryRequest {
-            project: Some(project.to_owned()),
-            ..everything()
-        };
-        let mut found: Vec<String> = hits(&service, &request)
-            .into_iter()
-            .map(|hit| hit.id)
-            .collect();
-        found.sort();
-        found
-    };
+    let of = |project: &str| all(&service, Some(project));
     assert_eq!(of("ledger-api"), ["obs-123", "obs-125", "sum-12"]);
     assert_eq!(of("Ledger_API"), ["obs-123", "obs-125", "sum-12"]);
     assert_eq!(of("ledger-api/retry-webhooks"), ["obs-125"]);
@@ -513,27 +412,15 @@ fn a_worktree_that_was_never_merged_belongs_to_its_project() {
         "(1, 'm1', 'ledger-api/retry', 'bugfix', 'Retries back off', NULL, NULL, 'x', NULL, '2026-01-12T11:00:00Z', 1768215600000),
          (2, 'm2', 'ledger-apis', 'bugfix', 'Of another', NULL, NULL, 'x', NULL, '2026-01-12T11:00:00Z', 1768215600000)",
     );
-    let of = |project: &str| {
-        let request = QueryRequest {
-            project: Some(project.to_owned()),
-            ..everything()
-        };
-        ids(&service.query_memories(&request).unwrap())
-    };
     for project in ["ledger-api", "ledger-api/retry"] {
-        assert_eq!(of(project), ["obs-1"], "{project}");
+        assert_eq!(all(&service, Some(project)), ["obs-1"], "{project}");
     }
     let place = crate::context::project(&root, "ledger-api", "main");
     let answer = crate::context::context(&root, &place, json!({}));
-    assert_eq!(
-        crate::support::ids(&answer["recent_memories"]),
-        ["obs-1"],
-        "{answer:#}"
-    );
-    assert_eq!(
-        answer["recent_sessions"][0]["title"], "Retries",
-        "{answer:#}"
-    );
+    let found = crate::support::ids(&answer["recent_memories"]);
+    assert_eq!(found, ["obs-1"], "{answer:#}");
+    let found = &answer["recent_sessions"][0]["title"];
+    assert_eq!(*found, "Retries", "{answer:#}");
 }
 
 #[test]
@@ -557,11 +444,8 @@ fn a_memory_that_a_person_saved_has_its_own_first_sentence() {
         ("obs-4", "Rounding", json!("Half to even.")),
     ] {
         let memory = fetched(&service, id);
-        assert_eq!(
-            (&memory["title"], &memory["subtitle"]),
-            (&json!(title), &subtitle),
-            "{memory}"
-        );
+        assert_eq!(memory["title"], json!(title), "{memory}");
+        assert_eq!(memory["subtitle"], subtitle, "{memory}");
     }
 }
 
@@ -578,10 +462,8 @@ fn rows_without_any_text_are_no_memories() {
     assert_eq!((found.total, ids(&found).len()), (3, 3));
     let counted = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
     assert_eq!(counted["scopes"][0]["memory_count"], 3, "{counted:#}");
-    assert_eq!(
-        get(&service, "obs-1").unwrap_err().code(),
-        "memory_not_found"
-    );
+    let shown = get(&service, "obs-1").unwrap_err().code();
+    assert_eq!(shown, "memory_not_found");
 }
 
 #[test]
@@ -608,11 +490,7 @@ fn a_database_whose_tables_are_views_is_read() {
 
 #[test]
 fn a_second_database_in_a_scope_is_named() {
-    let root = Root::new();
-    root.store(
-        "team",
-        &[crate::support::memory("a", "Webhook retries", json!({}))],
-    );
+    let root = Root::with("team", &[crate::support::titled("a", "Webhook retries")]);
     let service = root.service();
     let problems = || {
         let scopes = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
@@ -620,18 +498,12 @@ fn a_second_database_in_a_scope_is_named() {
     };
     assert_eq!(problems(), "null");
     let other = root.scope_folder("team").join("claude-mem.db");
-    Connection::open(&other)
-        .unwrap()
-        .execute_batch(&claude_mem())
-        .unwrap();
-    assert!(
-        problems().contains("`claude-mem.db` is in its folder too and is not read"),
-        "{}",
-        problems()
-    );
+    run_sql(&other, &claude_mem());
+    let said = "`claude-mem.db` is in its folder too and is not read";
+    assert_contains!(problems(), said);
     assert_eq!(ids(&service.query_memories(&everything()).unwrap()), ["a"]);
     root.manifest("team", "store = \"claude-mem.db\"");
-    assert!(!problems().contains("is not read"), "{}", problems());
+    assert_lacks!(problems(), "is not read");
     assert!(ids(&service.query_memories(&everything()).unwrap()).contains(&"obs-123".to_owned()));
 }
 
@@ -639,23 +511,15 @@ fn a_second_database_in_a_scope_is_named() {
 fn raw_prompts_and_tool_output_are_never_served() {
     let root = Root::new();
     database(&root, "cm", &claude_mem());
-    root.manifest(
-        "cm",
-        "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]\n",
-    );
+    let settings = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]\n";
+    root.manifest("cm", settings);
     let service = root.service();
     for query in ["SECRETPROMPT", "raw words", "what I typed", "Bash"] {
         let found = service.query_memories(&words(query)).unwrap();
-        assert!(
-            found.results.is_empty() && found.total == 0,
-            "{query}: {found:?}"
-        );
+        assert_eq!((found.results.len(), found.total), (0, 0), "{query}");
     }
     for (name, answer) in every_answer(&service) {
-        assert!(
-            !answer.to_string().to_lowercase().contains("secretprompt"),
-            "{name}: {answer}"
-        );
+        assert_lacks!(answer.to_string().to_lowercase(), "secretprompt"; "{name}");
     }
 }
 
@@ -671,10 +535,7 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
     assert_eq!(memory["title"], "First line is the title");
     assert_eq!(memory["session_id"], "k1");
     assert!(memory["narrative"].as_str().unwrap().ends_with("the rest"));
-    assert_eq!(
-        ids(&service.query_memories(&words("rest")).unwrap()),
-        ["obs-1"]
-    );
+    assert_eq!(found(&service, "rest"), ["obs-1"]);
     for (name, answer) in every_answer(&service) {
         assert!(!answer.to_string().contains("SECRETPROMPT"), "{name}");
     }
@@ -686,19 +547,13 @@ fn a_minimal_claude_mem_store_is_read() {
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations \
          VALUES (5, 'a marker')",
     );
-    assert_eq!(
-        ids(&service.query_memories(&words("marker")).unwrap()),
-        ["obs-5"]
-    );
+    assert_eq!(found(&service, "marker"), ["obs-5"]);
     assert_eq!(fetched(&service, "obs-5")["title"], "a marker");
     let (_root, service) = served(
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, sdk_session_id TEXT, request TEXT);
          INSERT INTO session_summaries VALUES (3, 'k1', 'a marker')",
     );
-    assert_eq!(
-        ids(&service.query_memories(&words("marker")).unwrap()),
-        ["sum-3"]
-    );
+    assert_eq!(found(&service, "marker"), ["sum-3"]);
     assert_eq!(fetched(&service, "sum-3")["type"], "session_summary");
 }
 
@@ -715,12 +570,7 @@ fn claude_mem_three_is_read_with_its_public_ids() {
            (2, 's-1', 'Text alone', NULL, NULL, NULL, 1768215601, 'kiosk-web', NULL, NULL, NULL, NULL, NULL, NULL),
            (3, 's-1', 'Empty id', '', NULL, NULL, 1768215602, 'kiosk-web', NULL, 'Third', NULL, NULL, NULL, NULL)",
     );
-    let mut found: Vec<String> = hits(&service, &everything())
-        .into_iter()
-        .map(|hit| hit.id)
-        .collect();
-    found.sort();
-    assert_eq!(found, ["doc_1", "mem-2", "mem-3"]);
+    assert_eq!(all(&service, None), ["doc_1", "mem-2", "mem-3"]);
     let memory = fetched(&service, "doc_1");
     assert_eq!(memory["facts"], json!(["one fact", "two, facts"]));
     assert_eq!(memory["concepts"], json!(["retry", "gotcha"]));
@@ -728,21 +578,14 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(memory["narrative"], "The body");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
     // Nobody reviewed its rows, so its overviews are not approved either.
-    assert_eq!(
-        memory["session_context"],
-        json!({ "title": "Retries", "unreviewed": true })
-    );
+    let context = json!({ "title": "Retries", "unreviewed": true });
+    assert_eq!(memory["session_context"], context);
     root.manifest("odd", "overviews = \"show\"");
-    assert_eq!(
-        fetched(&root.service(), "doc_1")["session_context"],
-        json!({ "title": "Retries", "overview": "About retries", "unreviewed": true })
-    );
+    let shown = &fetched(&root.service(), "doc_1")["session_context"];
+    assert_eq!(shown["overview"], "About retries");
+    assert_eq!(shown["unreviewed"], true);
     assert_eq!(fetched(&service, "mem-2")["title"], "Text alone");
-    let request = QueryRequest {
-        project: Some("kiosk-web".to_owned()),
-        ..everything()
-    };
-    assert_eq!(hits(&service, &request).len(), 2);
+    assert_eq!(all(&service, Some("kiosk-web")).len(), 2);
     let scopes = service
         .list_scopes(&ack_api::ListScopesRequest::default())
         .unwrap();

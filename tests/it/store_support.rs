@@ -14,9 +14,10 @@ use ack_api::{
 use ack_memory::Error;
 use ack_memory::Service;
 use rusqlite::Connection;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::support::Root;
+use crate::support::{Root, Sql, run_sql, write_file};
 
 /// The variable that turns this test binary into the other process; see [`Other`].
 const JOB: &str = "ACK_TEST_OTHER_PROCESS";
@@ -48,7 +49,7 @@ CREATE VIRTUAL TABLE user_prompts_fts USING fts5(prompt_text, content='user_prom
 /// A database in a scope's folder, made by SQL.
 pub fn database(root: &Root, scope: &str, sql: &str) -> PathBuf {
     let path = root.scope_folder(scope).join("memory.db");
-    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    run_sql(&path, sql);
     path
 }
 
@@ -64,7 +65,7 @@ pub fn served(sql: &str) -> (Root, Service) {
 pub fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, text).unwrap();
+    write_file(&path, text);
     path
 }
 
@@ -72,10 +73,8 @@ pub fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
 pub fn serve_notes(path: &Path) -> (Root, Service) {
     let root = Root::new();
     let store = path.display();
-    root.manifest(
-        "notes",
-        &format!("store = '{store}'\nunreviewed = 'approved'"),
-    );
+    let settings = format!("store = '{store}'\nunreviewed = 'approved'");
+    root.manifest("notes", &settings);
     let service = root.service();
     (root, service)
 }
@@ -125,31 +124,29 @@ pub fn hits(service: &Service, request: &QueryRequest) -> Vec<MemoryHit> {
 /// The ids of a page, those that were folded in too.
 pub fn ids(response: &QueryResponse) -> Vec<String> {
     let own = response.results.iter().map(|hit| hit.id.clone());
-    own.chain(
-        response
-            .results
-            .iter()
-            .flat_map(|hit| hit.also.iter().map(|also| also.id.clone())),
-    )
-    .collect()
+    let folded = response.results.iter().flat_map(|hit| &hit.also);
+    own.chain(folded.map(|also| also.id.clone())).collect()
 }
 
 /// One memory with everything around it, whatever its status.
 pub fn get(service: &Service, id: &str) -> Result<GetResponse, Error> {
     service.get_memory(&GetRequest {
         id: Some(id.to_owned()),
+        ..around()
+    })
+}
+
+fn around() -> GetRequest {
+    GetRequest {
         status: Some(StatusFilter::All),
         include: Some(vec![Include::Timeline, Include::Links, Include::History]),
         ..GetRequest::default()
-    })
+    }
 }
 
 /// One memory with everything around it, as JSON.
 pub fn fetched(service: &Service, id: &str) -> Value {
-    serde_json::to_value(
-        get(service, id).unwrap_or_else(|error| panic!("get_memory {id:?}: {error}")),
-    )
-    .unwrap()
+    json!(get(service, id).unwrap_or_else(|error| panic!("get_memory {id:?}: {error}")))
 }
 
 /// Whether an answer holds a note of this kind.
@@ -160,66 +157,48 @@ pub fn has_note(response: &QueryResponse, kind: NoteKind) -> bool {
 /// What every tool answers about everything it can reach: lists, searches, single memories, scopes,
 /// contexts and errors.
 pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
+    fn json_of<T: Serialize>(answer: Result<T, Error>) -> Value {
+        answer.map_or_else(|error| json!(error.body()), |answer| json!(answer))
+    }
     let mut answers = Vec::new();
     let mut keep = |name: String, value: Value| answers.push((name, value));
     let all = pages(service, &everything());
     let known: Vec<String> = all.iter().flat_map(ids).collect();
     for page in all {
-        keep(
-            "query_memories".to_owned(),
-            serde_json::to_value(page).unwrap(),
-        );
+        keep("query_memories".to_owned(), json!(page));
     }
     let searched = QueryRequest {
         explain: Some(true),
         ..words("evil title narrative marker session fact tag")
     };
     for page in pages(service, &searched) {
-        keep(
-            "query_memories with words".to_owned(),
-            serde_json::to_value(page).unwrap(),
-        );
+        keep("query_memories with words".to_owned(), json!(page));
     }
     for status in [None, Some(StatusFilter::Staging)] {
         let request = QueryRequest {
             status,
             ..searched.clone()
         };
-        keep(
-            "query_memories by status".to_owned(),
-            serde_json::to_value(service.query_memories(&request).unwrap()).unwrap(),
-        );
+        let page = service.query_memories(&request).unwrap();
+        keep("query_memories by status".to_owned(), json!(page));
     }
     for some in known.chunks(20) {
         let request = GetRequest {
             ids: Some(some.to_vec()),
-            status: Some(StatusFilter::All),
-            include: Some(vec![Include::Timeline, Include::Links, Include::History]),
+            ..around()
+        };
+        let answer = json_of(service.get_memory(&request));
+        keep("get_memory by ids".to_owned(), answer);
+    }
+    let unknown = ["no such id", "evil"].map(str::to_owned);
+    for id in known.into_iter().chain(unknown) {
+        keep(format!("get_memory {id:?}"), json_of(get(service, &id)));
+        let name = format!("get_memory {id:?} as approved");
+        let request = GetRequest {
+            id: Some(id),
             ..GetRequest::default()
         };
-        keep(
-            "get_memory by ids".to_owned(),
-            service
-                .get_memory(&request)
-                .map_or_else(|error| json!(error.body()), |answer| json!(answer)),
-        );
-    }
-    for id in known
-        .iter()
-        .map(String::as_str)
-        .chain(["no such id", "evil"])
-    {
-        let answer =
-            get(service, id).map_or_else(|error| json!(error.body()), |answer| json!(answer));
-        keep(format!("get_memory {id:?}"), answer);
-        let answer = service.get_memory(&GetRequest {
-            id: Some(id.to_owned()),
-            ..GetRequest::default()
-        });
-        keep(
-            format!("get_memory {id:?} as approved"),
-            answer.map_or_else(|error| json!(error.body()), |answer| json!(answer)),
-        );
+        keep(name, json_of(service.get_memory(&request)));
     }
     let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
     for scope in &scopes.scopes {
@@ -227,14 +206,10 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
             scope: Some(scope.name.clone()),
             ..ListScopesRequest::default()
         };
-        let one = service.list_scopes(&request);
-        keep(
-            format!("list_scopes {}", scope.name),
-            one.map_or_else(|error| json!(error.body()), |answer| json!(answer)),
-        );
-        let folder = std::env::temp_dir()
-            .join("ack-test-no-such-folder")
-            .join(&scope.name);
+        let name = format!("list_scopes {}", scope.name);
+        keep(name, json_of(service.list_scopes(&request)));
+        let nowhere = std::env::temp_dir().join("ack-test-no-such-folder");
+        let folder = nowhere.join(&scope.name);
         for focus in [None, Some("evil title narrative marker".to_owned())] {
             let request = ContextRequest {
                 project_path: Some(folder.to_string_lossy().into_owned()),
@@ -243,17 +218,11 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
                 focus,
                 ..ContextRequest::default()
             };
-            let answer = service.get_context(&request);
-            keep(
-                format!("get_context {}", scope.name),
-                answer.map_or_else(|error| json!(error.body()), |answer| json!(answer)),
-            );
+            let name = format!("get_context {}", scope.name);
+            keep(name, json_of(service.get_context(&request)));
         }
     }
-    keep(
-        "list_scopes".to_owned(),
-        serde_json::to_value(scopes).unwrap(),
-    );
+    keep("list_scopes".to_owned(), json!(scopes));
     answers
 }
 
@@ -317,11 +286,8 @@ impl Other {
     /// Starts it with another job, see [`run_job`].
     pub fn start(job: &Value) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "store_support::the_other_process_obeys",
-                "--nocapture",
-            ])
+            .args(["--exact", "store_support::the_other_process_obeys"])
+            .arg("--nocapture")
             .env(JOB, job.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -437,11 +403,8 @@ fn run_job(job: &Value) {
         drop(stop);
     });
     let mut connection = Some(connection);
-    let configure = |connection: &Connection| {
-        connection
-            .execute_batch(job["setup"].as_str().unwrap_or_default())
-            .unwrap()
-    };
+    let configure =
+        |connection: &Connection| connection.sql(job["setup"].as_str().unwrap_or_default());
     configure(connection.as_ref().unwrap());
     let pause = Duration::from_micros(job["pause_us"].as_u64().unwrap());
     let hold = Duration::from_micros(job["hold_us"].as_u64().unwrap_or_default());
@@ -515,13 +478,11 @@ fn settle(command: &mut Command, root: &Path) {
         .current_dir("/")
         .env("ACK_MEM_PATH", root)
         .env("NO_COLOR", "1");
-    for name in [
-        "ACK_MEM_SCOPE",
-        "ACK_MEM_DB",
-        "CLAUDE_PROJECT_DIR",
-        "CURSOR_PROJECT_DIR",
-        "WORKSPACE_FOLDER_PATHS",
-    ] {
+    let projects = "CLAUDE_PROJECT_DIR CURSOR_PROJECT_DIR WORKSPACE_FOLDER_PATHS";
+    for name in "ACK_MEM_SCOPE ACK_MEM_DB"
+        .split(' ')
+        .chain(projects.split(' '))
+    {
         command.env_remove(name);
     }
 }
@@ -536,12 +497,9 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
     }
     let wrapped = || {
         let mut command = Command::new("setpriv");
-        command.args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            env!("CARGO_BIN_EXE_ack-memory"),
-        ]);
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(env!("CARGO_BIN_EXE_ack-memory"));
         settle(&mut command, root);
         command
     };

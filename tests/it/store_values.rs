@@ -9,7 +9,7 @@ use crate::store_support::{
     assert_neutral, binary, database, every_answer, everything, fetched, has_note, hits, served,
     words,
 };
-use crate::support::Root;
+use crate::support::{Root, Sql, run_sql};
 
 const NATIVE: &str = ack_memory::internal::import::SCHEMA;
 
@@ -29,9 +29,9 @@ fn read(column: &str, value: &str) -> (Value, bool) {
         .is_some_and(|notes| notes.iter().any(|note| note["kind"] == "repaired_values"));
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(found.total, 1, "{column} = {value}");
+    let shown = has_note(&found, NoteKind::RepairedValues);
     assert_eq!(
-        has_note(&found, NoteKind::RepairedValues),
-        repaired,
+        shown, repaired,
         "{column} = {value}: both tools say the same"
     );
     for (name, answer) in every_answer(&service) {
@@ -42,122 +42,57 @@ fn read(column: &str, value: &str) -> (Value, bool) {
 
 #[test]
 fn malformed_lists_are_read_as_far_as_possible() {
-    let cases = [
-        (
-            "facts",
-            "'just a sentence, with a comma'",
-            json!(["just a sentence, with a comma"]),
-            false,
-        ),
-        (
-            "facts",
-            r#"'["whole", "cut in the mid'"#,
-            json!(["whole", "cut in the mid"]),
-            true,
-        ),
-        ("facts", "'null'", Value::Null, false),
-        (
-            "facts",
-            r#"'{"why": "as an object", "n": 3}'"#,
-            json!(["why: as an object", "n: 3"]),
-            true,
-        ),
-        (
-            "facts",
-            "'- one' || char(10) || '- two'",
-            json!(["one", "two"]),
-            false,
-        ),
-        (
-            "facts",
-            "'one | two, three'",
-            json!(["one", "two, three"]),
-            false,
-        ),
-        ("facts", "17", json!(["17"]), true),
-        ("facts", "''", Value::Null, false),
-        ("facts", "'['", Value::Null, true),
-        (
-            "concepts",
-            r#"'["a", null, 7, true, {"b": "c"}, ["d", "e"]]'"#,
-            json!(["a", "7", "true", "b: c", "d, e"]),
-            true,
-        ),
-        (
-            "concepts",
-            "'gotcha|pattern|elixir'",
-            json!(["gotcha", "pattern", "elixir"]),
-            false,
-        ),
-        (
-            "concepts",
-            "'gotcha, pattern ,, elixir,'",
-            json!(["gotcha", "pattern", "elixir"]),
-            false,
-        ),
-        ("concepts", r#"'"pattern"'"#, json!(["pattern"]), false),
-        (
-            "concepts",
-            "CAST(x'676f74636861ff' AS TEXT)",
-            json!(["gotcha\u{fffd}"]),
-            true,
-        ),
-        ("concepts", "x'ff00fe'", Value::Null, true),
-        (
-            "files",
-            "'app/models/bare path.rb'",
-            json!(["app/models/bare path.rb"]),
-            false,
-        ),
-        (
-            "files",
-            "'src/a.rs, src/b.rs'",
-            json!(["src/a.rs", "src/b.rs"]),
-            false,
-        ),
-    ];
-    for (column, value, expected, repaired) in cases {
-        assert_eq!(
-            read(column, value),
-            (expected, repaired),
-            "{column} = {value}"
-        );
+    // A column, its value as SQL, what is shown, and whether the answer says that it was repaired.
+    let cases = r#"facts 'just a sentence, with a comma' => ["just a sentence, with a comma"]
+facts '["whole", "cut in the mid' => ["whole", "cut in the mid"] repaired
+facts 'null' => null
+facts '{"why": "as an object", "n": 3}' => ["why: as an object", "n: 3"] repaired
+facts '- one' || char(10) || '- two' => ["one", "two"]
+facts 'one | two, three' => ["one", "two, three"]
+facts 17 => ["17"] repaired
+facts '' => null
+facts '[' => null repaired
+concepts '["a", null, 7, true, {"b": "c"}, ["d", "e"]]' => ["a", "7", "true", "b: c", "d, e"] repaired
+concepts 'gotcha|pattern|elixir' => ["gotcha", "pattern", "elixir"]
+concepts 'gotcha, pattern ,, elixir,' => ["gotcha", "pattern", "elixir"]
+concepts '"pattern"' => ["pattern"]
+concepts CAST(x'676f74636861ff' AS TEXT) => ["gotcha\ufffd"] repaired
+concepts x'ff00fe' => null repaired
+files 'app/models/bare path.rb' => ["app/models/bare path.rb"]
+files 'src/a.rs, src/b.rs' => ["src/a.rs", "src/b.rs"]"#;
+    for case in cases.lines() {
+        let (given, expected) = case.rsplit_once(" => ").unwrap();
+        let (column, value) = given.split_once(' ').unwrap();
+        let shown = expected.trim_end_matches(" repaired");
+        let shown: Value = serde_json::from_str(shown).unwrap();
+        let repaired = expected.ends_with(" repaired");
+        assert_eq!(read(column, value), (shown, repaired), "{case}");
     }
 }
 
 #[test]
 fn dates_are_read_from_seconds_milliseconds_and_text_and_impossible_ones_are_reported() {
-    let cases = [
-        ("1768215600", json!("2026-01-12T11:00:00Z"), false),
-        ("1768215600000", json!("2026-01-12T11:00:00Z"), false),
-        ("1768215600.5", json!("2026-01-12T11:00:00Z"), false),
-        ("'1768215600000'", json!("2026-01-12T11:00:00Z"), false),
-        ("'2026-01-12'", json!("2026-01-12T00:00:00Z"), false),
-        (
-            "'2026-01-12 11:00:00'",
-            json!("2026-01-12T11:00:00Z"),
-            false,
-        ),
-        (
-            "'2026-01-12T12:00:00+01:00'",
-            json!("2026-01-12T11:00:00Z"),
-            false,
-        ),
-        ("'2026-02-30 25:61'", Value::Null, true),
-        ("'soon'", Value::Null, true),
-        ("NULL", Value::Null, false),
-        ("''", Value::Null, false),
-        ("0", Value::Null, true),
-        ("-1", Value::Null, true),
-        ("9223372036854775807", Value::Null, true),
-        ("9e999", Value::Null, true),
-    ];
-    for (value, expected, repaired) in cases {
-        assert_eq!(
-            read("created_at", value),
-            (expected, repaired),
-            "created_at = {value}"
-        );
+    let eleven = json!("2026-01-12T11:00:00Z");
+    let midnight = json!("2026-01-12T00:00:00Z");
+    for (value, expected, repaired) in [
+        ("1768215600", &eleven, false),
+        ("1768215600000", &eleven, false),
+        ("1768215600.5", &eleven, false),
+        ("'1768215600000'", &eleven, false),
+        ("'2026-01-12'", &midnight, false),
+        ("'2026-01-12 11:00:00'", &eleven, false),
+        ("'2026-01-12T12:00:00+01:00'", &eleven, false),
+        ("'2026-02-30 25:61'", &Value::Null, true),
+        ("'soon'", &Value::Null, true),
+        ("NULL", &Value::Null, false),
+        ("''", &Value::Null, false),
+        ("0", &Value::Null, true),
+        ("-1", &Value::Null, true),
+        ("9223372036854775807", &Value::Null, true),
+        ("9e999", &Value::Null, true),
+    ] {
+        let found = read("created_at", value);
+        assert_eq!(found, (expected.clone(), repaired), "created_at = {value}");
     }
 }
 
@@ -254,14 +189,9 @@ fn invalid_utf8_in_every_column_is_repaired_and_reported() {
         "session",
         "type",
     ] {
-        let (shown, repaired) = read(
-            column,
-            "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'",
-        );
-        assert!(
-            shown.to_string().contains("marker \u{fffd} junk"),
-            "{column}: {shown}"
-        );
+        let text = "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'";
+        let (shown, repaired) = read(column, text);
+        assert_contains!(shown.to_string(), "marker \u{fffd} junk"; "{column}");
         assert!(repaired, "{column}");
     }
     // An id or a status that is broken must not make the row reachable or approved by accident.
@@ -279,12 +209,7 @@ fn a_narrative_of_a_megabyte_is_cut_and_searched() {
         "x".repeat(1 << 20)
     );
     Connection::open(path)
-        .unwrap()
-        .execute(
-            "INSERT INTO memories (id, title, narrative, status) VALUES ('m1', 'a marker', ?1, 'approved'), ('m2', ?2, NULL, 'approved')",
-            params![narrative, format!("line {}", "y".repeat(100_000))],
-        )
-        .unwrap();
+        .unwrap().sql_with("INSERT INTO memories (id, title, narrative, status) VALUES ('m1', 'a marker', ?1, 'approved'), ('m2', ?2, NULL, 'approved')", params![narrative, format!("line {}", "y".repeat(100_000))]);
     let service = root.service();
     let found = service.query_memories(&words("needleword")).unwrap();
     assert_eq!(found.results[0].id, "m1");
@@ -323,50 +248,24 @@ const EVIL: [&str; 12] = [
 
 fn evil_store(root: &Root) {
     let path = database(root, "evil", NATIVE);
-    root.manifest(
-        "evil",
-        "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n",
-    );
+    let settings = "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n";
+    root.manifest("evil", settings);
     let connection = Connection::open(path).unwrap();
     for (number, evil) in EVIL.iter().enumerate() {
         let status = ["approved", "staging", "promoted"][number % 3];
         let id = format!("{number} {evil}");
         let list = json!([evil, format!("fact {evil}"), { evil.to_string(): evil }]).to_string();
-        connection
-            .execute(
-                "INSERT INTO memories (id, project, session, session_id, date, type, title, subtitle, facts, concepts, files, narrative, status, reviewed_by, superseded_by, created_at)
-                 VALUES (?1, ?6, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')",
-                params![id, evil, format!("session {number}"), list, status, if number < 6 { "e\u{202e}vil" } else { *evil }],
-            )
-            .unwrap();
-        connection
-            .execute(
-                "INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-01-01')",
-                params![format!("session {number}"), if number < 6 { "evil" } else { *evil }, evil],
-            )
-            .unwrap();
-        connection
-            .execute(
-                "INSERT INTO overviews (project, session, content) VALUES (?2, ?1, ?3)",
-                params![format!("session {number}"), evil, evil],
-            )
-            .unwrap();
-        connection
-            .execute(
-                "INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)",
-                params![id, evil],
-            )
-            .unwrap();
-        connection
-            .execute(
-                "INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)",
-                params![id, evil],
-            )
-            .unwrap();
+        connection.sql_with("INSERT INTO memories (id, project, session, session_id, date, type, title, subtitle, facts, concepts, files, narrative, status, reviewed_by, superseded_by, created_at)
+                 VALUES (?1, ?6, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')", params![id, evil, format!("session {number}"), list, status, if number < 6 { "e\u{202e}vil" } else { *evil }]);
+        connection.sql_with("INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-01-01')", params![format!("session {number}"), if number < 6 { "evil" } else { *evil }, evil]);
+        let update = "INSERT INTO overviews (project, session, content) VALUES (?2, ?1, ?3)";
+        connection.sql_with(update, params![format!("session {number}"), evil, evil]);
+        let update = "INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)";
+        connection.sql_with(update, params![id, evil]);
+        let update = "INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)";
+        connection.sql_with(update, params![id, evil]);
     }
-    connection
-        .execute_batch("UPDATE memories SET superseded_by = 'x' || char(27) || '[31m' || char(8238) WHERE id LIKE '0 %'")
-        .unwrap();
+    connection.sql("UPDATE memories SET superseded_by = 'x' || char(27) || '[31m' || char(8238) WHERE id LIKE '0 %'");
 }
 
 #[test]
@@ -445,13 +344,8 @@ fn a_scope_folder_with_a_hostile_name_is_neutralised() {
     let root = Root::new();
     database(&root, "evil\u{1b}[31m \u{202e}scope\nname", NATIVE);
     let path = database(&root, "calm", NATIVE);
-    Connection::open(path)
-        .unwrap()
-        .execute(
-            "INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved')",
-            [],
-        )
-        .unwrap();
+    let text = "INSERT INTO memories (id, title, status) VALUES ('m1', 'a marker', 'approved')";
+    run_sql(path, text);
     let service = root.service();
     for (name, answer) in every_answer(&service) {
         assert_neutral(&name, &answer);
@@ -521,7 +415,7 @@ fn an_unknown_collation_hides_no_rows() {
                 a.len().cmp(&b.len()).then_with(|| b.cmp(a))
             })
             .unwrap();
-        writer.execute_batch(&schema).unwrap();
+        writer.sql(&schema);
         writer
             .execute_batch(&rows)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -535,18 +429,13 @@ fn an_unknown_collation_hides_no_rows() {
             "{case}: the one that is superseded stays out"
         );
         for hit in &found {
-            assert_eq!(
-                fetched(&service, &hit.id)["title"],
-                json!(hit.title),
-                "{case}"
-            );
+            let seen = &fetched(&service, &hit.id)["title"];
+            assert_eq!(*seen, json!(hit.title), "{case}");
         }
         let memory = fetched(&service, "b2");
         assert_eq!(memory["session_context"]["title"], "The session", "{case}");
-        assert_eq!(
-            memory["session_context"]["overview"], "What it was about",
-            "{case}"
-        );
+        let seen = &memory["session_context"]["overview"];
+        assert_eq!(*seen, "What it was about", "{case}");
         let links: Vec<&Value> = memory["links"]
             .as_array()
             .unwrap_or_else(|| panic!("{case}: {memory}"))
@@ -569,11 +458,9 @@ fn an_unknown_collation_hides_no_rows() {
             .scopes[0]
             .counts
             .unwrap();
-        assert_eq!(
-            (counts.approved, counts.promoted, counts.staging),
-            (2, 1, 1),
-            "{case}"
-        );
+        assert_eq!(counts.approved, 2, "{case}");
+        assert_eq!(counts.promoted, 1, "{case}");
+        assert_eq!(counts.staging, 1, "{case}");
         service.get_context(&ContextRequest::default()).unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint
 //! of every file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,13 +9,16 @@ use std::process::Child;
 use std::sync::Once;
 use std::time::SystemTime;
 
+use ack_api::ErrorBody;
 use ack_memory::Config;
 use ack_memory::Service;
 use ack_memory::internal::{Inputs, Setting};
-use rusqlite::{Connection, params};
-use serde_json::Value;
+use rusqlite::{Connection, Params, params};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::call;
 
 /// A scope root in a temporary folder.
 pub struct Root {
@@ -45,11 +49,15 @@ impl Root {
     pub fn new() -> Self {
         undo_nohup();
         Self {
-            folder: tempfile::Builder::new()
-                .prefix("ack-test-")
-                .tempdir()
-                .unwrap(),
+            folder: TempDir::with_prefix("ack-test-").unwrap(),
         }
+    }
+
+    /// A root with a store, see [`Root::store`].
+    pub fn with(scope: &str, memories: &[Value]) -> Self {
+        let root = Self::new();
+        root.store(scope, memories);
+        root
     }
 
     /// The sample scopes of `scopes-example/`.
@@ -90,9 +98,7 @@ impl Root {
     pub fn store(&self, scope: &str, memories: &[Value]) -> PathBuf {
         let path = self.scope_folder(scope).join("memory.db");
         let connection = Connection::open(&path).unwrap();
-        connection
-            .execute_batch(ack_memory::internal::import::SCHEMA)
-            .unwrap();
+        connection.sql(ack_memory::internal::import::SCHEMA);
         insert(&connection, memories);
         path
     }
@@ -123,6 +129,174 @@ pub fn memory(id: &str, title: &str, rest: Value) -> Value {
         memory[key] = value.clone();
     }
     memory
+}
+
+/// An approved memory with nothing but a title.
+pub fn titled(id: &str, title: &str) -> Value {
+    memory(id, title, json!({}))
+}
+
+/// As [`titled`], and it waits for review.
+pub fn unreviewed(id: &str, title: &str) -> Value {
+    memory(id, title, json!({ "status": "staging" }))
+}
+
+/// As [`titled`], and its curator rejected it.
+pub fn rejected(id: &str, title: &str) -> Value {
+    memory(id, title, json!({ "status": "rejected" }))
+}
+
+/// The tools of a service with arguments as a client sends them; each answers.
+pub trait Ask {
+    fn ask(&self, tool: &'static str, arguments: Value) -> Value;
+    fn refused(&self, tool: &'static str, arguments: Value) -> ErrorBody;
+
+    #[track_caller]
+    fn find(&self, arguments: Value) -> Value {
+        self.ask("query_memories", arguments)
+    }
+
+    #[track_caller]
+    fn fetch(&self, arguments: Value) -> Value {
+        self.ask("get_memory", arguments)
+    }
+
+    #[track_caller]
+    fn scopes(&self, arguments: Value) -> Value {
+        self.ask("list_scopes", arguments)
+    }
+
+    #[track_caller]
+    fn brief(&self, arguments: Value) -> Value {
+        self.ask("get_context", arguments)
+    }
+}
+
+impl Ask for Service {
+    #[track_caller]
+    fn ask(&self, tool: &'static str, arguments: Value) -> Value {
+        call(self, tool, arguments).unwrap()
+    }
+
+    #[track_caller]
+    fn refused(&self, tool: &'static str, arguments: Value) -> ErrorBody {
+        call(self, tool, arguments).unwrap_err().body()
+    }
+}
+
+/// SQL that succeeds.
+pub trait Sql {
+    fn sql(&self, statements: &str);
+    fn sql_with(&self, statement: &str, values: impl Params);
+}
+
+impl Sql for Connection {
+    #[track_caller]
+    fn sql(&self, statements: &str) {
+        self.execute_batch(statements).unwrap();
+    }
+
+    #[track_caller]
+    fn sql_with(&self, statement: &str, values: impl Params) {
+        self.execute(statement, values).unwrap();
+    }
+}
+
+/// Runs SQL in a database, and closes it.
+#[track_caller]
+pub fn run_sql(path: impl AsRef<Path>, statements: &str) {
+    Connection::open(path).unwrap().sql(statements);
+}
+
+/// Writes a file.
+#[track_caller]
+pub fn write_file(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+    std::fs::write(path, content).unwrap();
+}
+
+/// The text of a file.
+#[track_caller]
+pub fn read_text(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// What [`assert_contains`] looks at: a text, or the text or the JSON of a value.
+pub trait AsText {
+    fn as_text(&self) -> Cow<'_, str>;
+}
+
+impl AsText for str {
+    fn as_text(&self) -> Cow<'_, str> {
+        self.into()
+    }
+}
+
+impl AsText for String {
+    fn as_text(&self) -> Cow<'_, str> {
+        self.into()
+    }
+}
+
+impl AsText for Value {
+    fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Self::String(text) => text.into(),
+            other => other.to_string().into(),
+        }
+    }
+}
+
+impl<T: AsText + ?Sized> AsText for &T {
+    fn as_text(&self) -> Cow<'_, str> {
+        (**self).as_text()
+    }
+}
+
+impl<T: AsText + ?Sized + ToOwned> AsText for Cow<'_, T> {
+    fn as_text(&self) -> Cow<'_, str> {
+        (**self).as_text()
+    }
+}
+
+/// Fails, and shows the text, unless it contains each part. What else it should say follows a
+/// semicolon.
+macro_rules! assert_contains {
+    ($text:expr, $($part:expr),+ $(; $($what:tt)+)?) => {
+        match &$text {
+            text => $crate::support::check_parts(
+                &$crate::support::AsText::as_text(text),
+                &[$(AsRef::<str>::as_ref(&$part)),+],
+                true,
+                &(String::new() $(+ &format!($($what)+) + ": ")?),
+            ),
+        }
+    };
+}
+
+/// Fails, and shows the text, if it contains one of these parts. See [`assert_contains`].
+macro_rules! assert_lacks {
+    ($text:expr, $($part:expr),+ $(; $($what:tt)+)?) => {
+        match &$text {
+            text => $crate::support::check_parts(
+                &$crate::support::AsText::as_text(text),
+                &[$(AsRef::<str>::as_ref(&$part)),+],
+                false,
+                &(String::new() $(+ &format!($($what)+) + ": ")?),
+            ),
+        }
+    };
+}
+
+/// What [`assert_contains`] and [`assert_lacks`] do.
+#[track_caller]
+pub fn check_parts(text: &str, parts: &[&str], wanted: bool, what: &str) {
+    for part in parts {
+        let how = if wanted { "is not in" } else { "is in" };
+        assert!(
+            text.contains(part) == wanted,
+            "{what}{part:?} {how}: {text}"
+        );
+    }
 }
 
 /// Inserts memories into a native store. Lists are stored as JSON, other values unchanged.
@@ -224,6 +398,24 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
             )
         })
         .collect()
+}
+
+/// The words of a shell line; quotes hold words together.
+pub fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, ' ' | '\t') => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// The folder of a set outside the repository, from the environment; `None`, with a message, if it

@@ -2,12 +2,12 @@
 //! `config.toml`, and how mistakes in it are reported.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::cli::ack;
 use crate::mcp::{Server, command};
-use crate::support::{Root, memory, result_ids};
+use crate::support::{Root, memory, result_ids, titled, unreviewed, write_file};
 
 /// The built-in sets other than our own, each with the names of its tools.
 const SETS: [(&str, &[&str]); 4] = [
@@ -30,15 +30,11 @@ const SETS: [(&str, &[&str]); 4] = [
 ];
 
 fn with_surface(root: &Path, set: &str) -> Server {
-    let mut command = command(root);
-    command.args(["--surface", set]);
-    let mut server = Server::spawn(command);
-    server.initialize("2025-06-18");
-    server
+    Server::with(root, &["--surface", set])
 }
 
 fn configured(root: &Root, text: &str) {
-    std::fs::write(root.path().join("config.toml"), text).unwrap();
+    write_file(root.path().join("config.toml"), text);
 }
 
 fn listed(server: &mut Server) -> Vec<Value> {
@@ -62,35 +58,57 @@ fn filters() -> insta::Settings {
 
 /// Memories with ids as other servers have them: numbers, and claude-mem's.
 fn numbered() -> Root {
-    let root = Root::new();
-    root.store(
-        "notes",
-        &[
-            memory(
-                "141",
-                "The pool had one connection",
-                json!({ "type": "bugfix", "project": "api", "created_at": "2026-01-01T00:00:00Z", "session": "one" }),
-            ),
-            memory(
-                "142",
-                "Auth sessions are looked up in redis",
-                json!({ "type": "decision", "project": "api", "created_at": "2026-01-02T00:00:00Z", "session": "one", "concepts": ["auth", "redis"], "files": ["src/auth/session.rs"] }),
-            ),
-            memory(
-                "143",
-                "Redis evicts when it is full",
-                json!({ "project": "api", "created_at": "2026-01-03T00:00:00Z", "session": "one" }),
-            ),
-            memory("obs-7", "A token expires after an hour", json!({ "type": "discovery", "project": "web", "created_at": "2026-02-01T00:00:00Z" })),
-            memory("obs-8", "Tokens are renewed in the background", json!({ "project": "web", "created_at": "2026-02-02T00:00:00Z" })),
-            memory("sum-3", "What was done on the third day", json!({ "project": "done", "created_at": "2026-02-03T00:00:00Z" })),
-        ],
-    );
-    root
+    let of_api = |id: &str, title: &str, day: u32, rest: Value| {
+        let mut one = memory(id, title, rest);
+        one["project"] = json!("api");
+        one["session"] = json!("one");
+        one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        one
+    };
+    let other = |id: &str, title: &str, project: &str, kind: &str, day: u32| {
+        let created = format!("2026-02-{day:02}T00:00:00Z");
+        memory(
+            id,
+            title,
+            json!({ "type": kind, "project": project, "created_at": created }),
+        )
+    };
+    let auth = json!({ "type": "decision", "concepts": ["auth", "redis"], "files": ["src/auth/session.rs"] });
+    let memories = [
+        of_api(
+            "141",
+            "The pool had one connection",
+            1,
+            json!({ "type": "bugfix" }),
+        ),
+        of_api("142", "Auth sessions are looked up in redis", 2, auth),
+        of_api("143", "Redis evicts when it is full", 3, json!({})),
+        other(
+            "obs-7",
+            "A token expires after an hour",
+            "web",
+            "discovery",
+            1,
+        ),
+        other(
+            "obs-8",
+            "Tokens are renewed in the background",
+            "web",
+            "note",
+            2,
+        ),
+        other("sum-3", "What was done on the third day", "done", "note", 3),
+    ];
+    Root::with("notes", &memories)
 }
 
 fn ids(answer: &Value) -> Vec<String> {
     result_ids(&answer["structuredContent"])
+}
+
+/// The ids of the memories of an answer.
+fn memories(answer: &Value) -> Vec<String> {
+    crate::support::ids(&answer["structuredContent"]["memories"])
 }
 
 /// The messages of the notes of an answer.
@@ -115,10 +133,8 @@ fn each_toolset_lists_tools_with_schemas_that_hosts_accept() {
         for tool in &tools {
             let schema = &tool["inputSchema"];
             assert!(jsonschema::meta::is_valid(schema), "{set}: {schema}");
-            assert_eq!(
-                (&schema["type"], &schema["additionalProperties"]),
-                (&json!("object"), &json!(false))
-            );
+            assert_eq!(schema["type"], "object");
+            assert_eq!(schema["additionalProperties"], false);
             assert_eq!(tool["annotations"]["readOnlyHint"], true);
             for (name, property) in schema["properties"].as_object().unwrap() {
                 assert!(
@@ -161,11 +177,7 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
             first.starts_with(&format!("Search with {tool} before you debug an error")),
             "{set}: {first}"
         );
-        assert!(
-            first.chars().count() <= 250,
-            "{set}: {} characters: {first}",
-            first.chars().count()
-        );
+        assert!(first.chars().count() <= 250, "{set}: {first}");
         assert!(
             instructions.len() < 2_000,
             "{set}: {} bytes",
@@ -177,19 +189,6 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
         assert_eq!(last, None, "{set}");
         assert!(!instructions.contains('…'), "{set}: {instructions}");
     }
-}
-
-#[test]
-fn a_call_without_a_memory_gets_an_explanation() {
-    let root = numbered();
-    let mut server = with_surface(root.path(), "claude-mem");
-    let none = server.fail("timeline", json!({}));
-    assert_eq!(none.message, "`anchor` or `query` is missing");
-    let empty = server.fail("get_observations", json!({ "ids": [] }));
-    assert!(
-        empty.message.contains("`ids` is empty") && empty.nearest == ["1"],
-        "{empty:?}"
-    );
 }
 
 #[test]
@@ -212,54 +211,48 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     let found = server.call("mem_search", json!({ "query": "redis sessions", "k": 2 }));
     assert_eq!(ids(&found).len(), 2);
     assert_eq!(ids(&found)[0], "142");
-    // A limit above the page size is taken as the page size.
-    let many = server.call("mem_search", json!({ "query": "redis", "k": 500 }));
-    assert!(
-        notes(&many).contains(&"`k`: 500 is above the maximum; 50 was used"),
-        "{many}"
-    );
     let both = server.call("mem_get", json!({ "ids": [142, "143"] }));
-    let memories = both["structuredContent"]["memories"].as_array().unwrap();
-    assert_eq!(
-        (memories[0]["id"].as_str(), memories[1]["id"].as_str()),
-        (Some("142"), Some("143"))
-    );
+    assert_eq!(memories(&both), ["142", "143"]);
     let around = server.call("mem_timeline", json!({ "near_id": 142, "window": 1 }));
     let timeline = &around["structuredContent"]["timeline"];
-    assert_eq!(
-        (&timeline["before"][0]["id"], &timeline["after"][0]["id"]),
-        (&json!("141"), &json!("143"))
-    );
-    assert_eq!(notes(&around), Vec::<&str>::new());
-    let wide = server.call(
-        "mem_timeline",
-        json!({ "near_id": 142, "window": 30, "within": "scope" }),
-    );
-    assert_eq!(
-        notes(&wide),
-        ["`window`: 30 is above the maximum; 20 was used"]
-    );
-    assert_eq!(wide["structuredContent"]["timeline"]["within"], "scope");
-    let twice = server.fail(
-        "mem_timeline",
-        json!({ "near_id": 142, "window": 3, "after": 1 }),
-    );
-    assert!(twice.message.contains("say the same"), "{twice:?}");
-    let why = server.call(
-        "mem_why",
-        json!({ "kind": "summary", "id": "142", "depth": 4 }),
-    );
-    assert_eq!(why["structuredContent"]["id"], "142");
-    assert_eq!(
-        notes(&why),
-        ["`kind` has no effect here: an id is enough to find a memory"],
-        "{why}"
-    );
-    let far = server.call("mem_why", json!({ "id": "142", "depth": 50 }));
-    assert_eq!(
-        notes(&far),
-        ["`depth`: 50 is above the maximum; 8 was used"]
-    );
+    assert_eq!(timeline["before"][0]["id"], "141");
+    assert_eq!(timeline["after"][0]["id"], "143");
+    assert_eq!(notes(&around), [""; 0]);
+    let twice = json!({ "near_id": 142, "window": 3, "after": 1 });
+    assert_contains!(server.fail("mem_timeline", twice).message, "say the same");
+    // A limit above the maximum is taken as the maximum.
+    for (tool, arguments, note) in [
+        (
+            "mem_search",
+            json!({ "query": "redis", "k": 500 }),
+            "`k`: 500 is above the maximum; 50 was used",
+        ),
+        (
+            "mem_timeline",
+            json!({ "near_id": 142, "window": 30, "within": "scope" }),
+            "`window`: 30 is above the maximum; 20 was used",
+        ),
+        (
+            "mem_why",
+            json!({ "kind": "summary", "id": "142", "depth": 4 }),
+            "`kind` has no effect here: an id is enough to find a memory",
+        ),
+        (
+            "mem_why",
+            json!({ "id": "142", "depth": 50 }),
+            "`depth`: 50 is above the maximum; 8 was used",
+        ),
+    ] {
+        let answer = server.call(tool, arguments);
+        assert!(notes(&answer).contains(&note), "{answer}");
+        match tool {
+            "mem_timeline" => {
+                assert_eq!(answer["structuredContent"]["timeline"]["within"], "scope")
+            }
+            "mem_why" => assert_eq!(answer["structuredContent"]["id"], "142"),
+            _ => assert_eq!(ids(&answer).len(), 2),
+        }
+    }
 }
 
 #[test]
@@ -267,93 +260,70 @@ fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
     let root = Root::new();
     let notes: Vec<Value> = (0..40)
         .map(|n| {
-            let created = format!("2026-01-01T00:{n:02}:00Z");
-            memory(
-                &format!("{n}"),
-                &format!("Redis note {n}"),
-                json!({ "created_at": created, "project": "api" }),
-            )
+            let rest =
+                json!({ "created_at": format!("2026-01-01T00:{n:02}:00Z"), "project": "api" });
+            memory(&n.to_string(), &format!("Redis note {n}"), rest)
         })
         .collect();
     root.store("notes", &notes);
-    let mut server = with_surface(root.path(), "siftcoder");
-    assert_eq!(
-        ids(&server.call("mem_search", json!({ "query": "redis" }))).len(),
-        5
-    );
-    let sides = |answer: &Value| {
+    let sides = |server: &mut Server, tool: &str, arguments: Value| {
+        let answer = server.call(tool, arguments);
         let timeline = &answer["structuredContent"]["timeline"];
         ["before", "after"].map(|side| timeline[side].as_array().unwrap().len())
     };
-    let around =
-        |server: &mut Server, arguments: Value| sides(&server.call("mem_timeline", arguments));
-    assert_eq!(around(&mut server, json!({ "near_id": 20 })), [10, 10]);
-    assert_eq!(
-        around(&mut server, json!({ "near_id": 20, "window": 2 })),
-        [2, 2]
-    );
-    assert_eq!(
-        around(&mut server, json!({ "near_id": 20, "before": 15 })),
-        [15, 10]
-    );
+    let mut server = with_surface(root.path(), "siftcoder");
+    let found = server.call("mem_search", json!({ "query": "redis" }));
+    assert_eq!(ids(&found).len(), 5);
+    for (arguments, expected) in [
+        (json!({ "near_id": 20 }), [10, 10]),
+        (json!({ "near_id": 20, "window": 2 }), [2, 2]),
+        (json!({ "near_id": 20, "before": 15 }), [15, 10]),
+    ] {
+        assert_eq!(sides(&mut server, "mem_timeline", arguments), expected);
+    }
     let tools = listed(&mut server);
-    let property = |tool: &str, name: &str| {
+    for (tool, name, limits) in [
+        ("mem_search", "k", [1, 50, 5]),
+        ("mem_timeline", "window", [0, 20, 10]),
+        ("mem_why", "depth", [1, 8, 4]),
+    ] {
         let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
         let property = &tool["inputSchema"]["properties"][name];
-        ["minimum", "maximum", "default"].map(|key| property[key].clone())
-    };
-    assert_eq!(property("mem_search", "k"), [json!(1), json!(50), json!(5)]);
-    assert_eq!(
-        property("mem_timeline", "window"),
-        [json!(0), json!(20), json!(10)]
-    );
-    assert_eq!(property("mem_why", "depth"), [json!(1), json!(8), json!(4)]);
+        let said = ["minimum", "maximum", "default"].map(|key| property[key].clone());
+        assert_eq!(said, limits.map(Value::from), "{name}");
+    }
     let mut server = with_surface(root.path(), "claude-mem");
-    assert_eq!(
-        ids(&server.call("search", json!({ "query": "redis" }))).len(),
-        20
-    );
-    let both = server.call(
-        "timeline",
-        json!({ "anchor": 20, "depth_before": 4, "depth_after": 0 }),
-    );
-    assert_eq!(sides(&both), [4, 0]);
-    assert_eq!(
-        sides(&server.call("timeline", json!({ "anchor": 20 }))),
-        [10, 10]
-    );
+    let found = server.call("search", json!({ "query": "redis" }));
+    assert_eq!(ids(&found).len(), 20);
+    let both = json!({ "anchor": 20, "depth_before": 4, "depth_after": 0 });
+    assert_eq!(sides(&mut server, "timeline", both), [4, 0]);
+    let shown = sides(&mut server, "timeline", json!({ "anchor": 20 }));
+    assert_eq!(shown, [10, 10]);
 }
 
 #[test]
 fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page() {
     let root = Root::new().let_agents_review();
+    let long_ago = "2020-01-01T00:00:00Z";
     let mut memories: Vec<Value> = (0..40)
         .map(|n| {
             let created = format!("2026-01-{:02}T00:00:00Z", 28 - n % 28);
-            memory(
-                &format!("w{n:02}"),
-                &format!("Waits {n}"),
-                json!({ "status": "staging", "created_at": created }),
-            )
+            let rest = json!({ "status": "staging", "created_at": created });
+            memory(&format!("w{n:02}"), &format!("Waits {n}"), rest)
         })
         .collect();
     memories.push(memory(
         "done",
         "Approved long ago",
-        json!({ "created_at": "2020-01-01T00:00:00Z" }),
+        json!({ "created_at": long_ago }),
     ));
-    memories.push(memory(
-        "gone",
-        "Rejected",
-        json!({ "status": "rejected", "created_at": "2020-01-01T00:00:00Z" }),
-    ));
+    let gone = json!({ "status": "rejected", "created_at": long_ago });
+    memories.push(memory("gone", "Rejected", gone));
     root.store("notes", &memories);
     let mut server = with_surface(root.path(), "siftcoder");
     let first = server.call("mem_drain", json!({}));
-    assert_eq!(
-        (ids(&first).len(), &first["structuredContent"]["total"]),
-        (16, &json!(40))
-    );
+    assert_eq!(ids(&first).len(), 16);
+    assert_eq!(first["structuredContent"]["total"], 40);
     let mut seen: Vec<(String, String)> = Vec::new();
     let mut arguments = json!({ "batch": 15 });
     loop {
@@ -374,14 +344,8 @@ fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page()
 
 #[test]
 fn the_backlog_of_siftcoder_is_not_silently_empty_where_agents_may_not_see_it() {
-    let root = Root::new();
-    root.store(
-        "notes",
-        &[
-            memory("w", "Waits", json!({ "status": "staging" })),
-            memory("ok", "Approved", json!({})),
-        ],
-    );
+    let rows = [unreviewed("w", "Waits"), titled("ok", "Approved")];
+    let root = Root::with("notes", &rows);
     let mut server = with_surface(root.path(), "siftcoder");
     for arguments in [json!({}), json!({ "batch": 3, "scope": "notes" })] {
         let answer = server.call("mem_drain", arguments);
@@ -389,10 +353,7 @@ fn the_backlog_of_siftcoder_is_not_silently_empty_where_agents_may_not_see_it() 
         let told = notes(&answer).join("\n");
         let expected = "1 matching memory waits for review; unreviewed memories are not shown to \
                         agents here; for the user: `ack-memory";
-        assert!(
-            told.contains(expected) && told.contains("review` shows them"),
-            "{told}"
-        );
+        assert_contains!(told, expected, "review` shows them");
     }
 }
 
@@ -406,49 +367,29 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     });
     let found = server.call("search", arguments);
     assert_eq!(ids(&found)[0], "142");
-    let answer_notes = notes(&found);
-    assert!(
-        answer_notes.contains(
-            &"`query`: its texts were searched together; none of them is required by itself"
-        ),
-        "{answer_notes:?}"
-    );
-    assert!(
-        answer_notes.contains(&"`response_format` has no effect here: answers are JSON"),
-        "{answer_notes:?}"
-    );
+    for note in [
+        "`query`: its texts were searched together; none of them is required by itself",
+        "`response_format` has no effect here: answers are JSON",
+    ] {
+        assert!(notes(&found).contains(&note), "{found}");
+    }
     let text = server.call("search", json!({ "query": "renewed", "mode": "text" }));
     assert_eq!(ids(&text), ["obs-8"]);
-    let wrong = server.fail("search", json!({ "query": "renewed", "mode": "vectors" }));
-    assert_eq!(wrong.allowed, ["both", "text", "vector"]);
-    assert_eq!(wrong.nearest, ["vector"]);
-    assert_eq!(
-        server
-            .fail("search", json!({ "query": "renewed", "mode": 5 }))
-            .allowed,
-        ["both", "text", "vector"]
-    );
-    let read = server.call(
-        "read",
-        json!({ "path": "142", "startLine": 1, "endLine": 100 }),
-    );
+    for (mode, nearest) in [(json!("vectors"), vec!["vector"]), (json!(5), vec![])] {
+        let wrong = server.fail("search", json!({ "query": "renewed", "mode": mode }));
+        assert_eq!(wrong.allowed, ["both", "text", "vector"]);
+        assert_eq!(wrong.nearest, nearest);
+    }
+    let asked = json!({ "path": "142", "startLine": 1, "endLine": 100 });
+    let read = server.call("read", asked);
     assert_eq!(read["structuredContent"]["id"], "142");
     assert!(read["structuredContent"]["timeline"].is_object());
     let missing = server.fail("read", json!({ "startLine": 5 }));
-    assert_eq!(
-        (missing.code.as_str(), missing.message.as_str()),
-        ("invalid_argument", "`path` is missing")
-    );
+    assert_eq!(missing.code, "invalid_argument");
+    assert_eq!(missing.message, "`path` is missing");
     let nowhere = server.fail("read", json!({ "path": "144" }));
     assert_eq!(nowhere.code, "memory_not_found");
-    assert!(
-        nowhere
-            .hint
-            .as_ref()
-            .unwrap()
-            .starts_with("search finds ids"),
-        "{nowhere:?}"
-    );
+    assert!(nowhere.hint.unwrap().starts_with("search finds ids"));
 }
 
 #[test]
@@ -461,59 +402,44 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     });
     let found = server.call("search", arguments);
     assert_eq!(ids(&found), ["obs-7"]);
-    assert!(
-        notes(&found)
-            .iter()
-            .any(|note| note.ends_with("leave `orderBy` out when you search")),
-        "{found}"
-    );
-    let listed = |server: &mut Server, order: &str| {
+    let told = notes(&found).join("\n");
+    assert_contains!(told, "leave `orderBy` out when you search");
+    assert_lacks!(told, "`offset`"; "the first page is what `offset` 0 asks for");
+    for (order, expected) in [
+        ("date_asc", ["obs-7", "obs-8"]),
+        ("date_desc", ["obs-8", "obs-7"]),
+    ] {
         let found = server.call("search", json!({ "project": "web", "orderBy": order }));
-        assert_eq!(notes(&found), Vec::<&str>::new());
-        ids(&found)
-    };
-    assert_eq!(listed(&mut server, "date_asc"), ["obs-7", "obs-8"]);
-    assert_eq!(listed(&mut server, "date_desc"), ["obs-8", "obs-7"]);
-    assert!(
-        !notes(&found).iter().any(|note| note.contains("`offset`")),
-        "the first page is what `offset` 0 asks for"
-    );
+        assert_eq!(notes(&found), [""; 0]);
+        assert_eq!(ids(&found), expected);
+    }
     let later = server.fail("search", json!({ "query": "token", "offset": 20 }));
     assert_eq!(later.argument.as_deref(), Some("offset"));
-    assert!(
-        later.hint.as_ref().unwrap().contains("next_cursor"),
-        "{later:?}"
-    );
+    assert_contains!(later.hint.as_ref().unwrap(), "next_cursor");
     let tagged = server.call("search", json!({ "concepts": "auth, redis" }));
     assert_eq!(ids(&tagged), ["142"]);
-    let anchored = server.call(
-        "timeline",
-        json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 }),
-    );
-    assert_eq!(
-        anchored["structuredContent"]["timeline"]["after"][0]["id"],
-        "obs-8"
-    );
-    assert_eq!(notes(&anchored), Vec::<&str>::new());
+    let around = json!({ "anchor": 7, "depth_before": 3, "depth_after": 3 });
+    let anchored = server.call("timeline", around);
+    let shown = &anchored["structuredContent"]["timeline"]["after"][0]["id"];
+    assert_eq!(*shown, "obs-8");
+    assert_eq!(notes(&anchored), [""; 0]);
     let summary = server.call("timeline", json!({ "anchor": "S3", "depth_before": 1 }));
-    assert_eq!(
-        summary["structuredContent"]["timeline"]["before"][0]["id"], "obs-8",
-        "{summary}"
-    );
+    let shown = &summary["structuredContent"]["timeline"]["before"][0]["id"];
+    assert_eq!(*shown, "obs-8");
     let asked = server.call("timeline", json!({ "query": "when are tokens renewed" }));
     assert_eq!(asked["structuredContent"]["id"], "obs-8");
     let twice = server.fail("timeline", json!({ "query": "tokens", "anchor": 7 }));
-    assert!(twice.message.contains("say the same"), "{twice:?}");
+    assert_contains!(twice.message, "say the same");
     let neither = server.fail("timeline", json!({}));
-    assert_eq!(neither.argument.as_deref(), Some("anchor"), "{neither:?}");
+    assert_eq!(neither.argument.as_deref(), Some("anchor"));
+    assert_eq!(neither.message, "`anchor` or `query` is missing");
     let nothing = server.fail("timeline", json!({ "query": "zzzz qqqq" }));
     assert_eq!(nothing.code, "invalid_argument");
     let full = server.call("get_observations", json!({ "ids": [7, "obs-8"] }));
-    let memories = full["structuredContent"]["memories"].as_array().unwrap();
-    assert_eq!(
-        (memories[0]["id"].as_str(), memories[1]["id"].as_str()),
-        (Some("obs-7"), Some("obs-8"))
-    );
+    assert_eq!(memories(&full), ["obs-7", "obs-8"]);
+    let empty = server.fail("get_observations", json!({ "ids": [] }));
+    assert_contains!(empty.message, "`ids` is empty");
+    assert_eq!(empty.nearest, ["1"]);
 }
 
 #[test]
@@ -525,10 +451,8 @@ fn an_agent_made_for_sifs_finds_its_tools() {
         json!({ "query": "redis sessions", "repo": "/home/me/api", "mode": "bm25", "top_k": 5 }),
     );
     assert_eq!(ids(&found)[0], "142");
-    let by_file = server.call(
-        "find_related",
-        json!({ "file_path": "src/auth/session.rs", "line": 42 }),
-    );
+    let arguments = json!({ "file_path": "src/auth/session.rs", "line": 42 });
+    let by_file = server.call("find_related", arguments);
     assert_eq!(ids(&by_file), ["142"]);
     assert_eq!(
         notes(&by_file),
@@ -637,52 +561,26 @@ description = "What we know."
     assert_eq!(names(&tools), ["get_memory", "recall"]);
     assert_eq!(tools[1]["description"], "What we know.");
     let instructions = hello["instructions"].as_str().unwrap();
-    assert!(
-        instructions.contains("Search with recall")
-            && instructions.contains("recall: What we know."),
-        "{instructions}"
-    );
-    assert!(
-        !instructions.contains("query_memories") && !instructions.contains("list_scopes"),
-        "{instructions}"
-    );
+    assert_contains!(instructions, "Search with recall", "recall: What we know.");
+    assert_lacks!(instructions, "query_memories", "list_scopes");
     assert!(instructions.len() < 2_000);
     let found = server.call("recall", json!({ "query": "redis" }));
     assert_eq!(ids(&found)[0], "143");
     let nowhere = server.fail("recall", json!({ "query": "redis", "scope": "nots" }));
-    assert_eq!(
-        nowhere.hint.as_deref(),
-        Some("leave `scope` out to search every shared one")
-    );
+    let hint = "leave `scope` out to search every shared one";
+    assert_eq!(nowhere.hint.as_deref(), Some(hint));
     let missing = server.fail("get_memory", json!({ "id": "144" }));
-    assert!(
-        missing
-            .hint
-            .as_ref()
-            .unwrap()
-            .starts_with("recall finds ids"),
-        "{missing:?}"
-    );
-    let prompt = server.request(
-        "prompts/get",
-        json!({ "name": "recall", "arguments": { "query": "redis" } }),
-    );
-    let text = prompt["result"]["messages"][0]["content"]["text"]
-        .as_str()
-        .unwrap();
-    assert!(
-        text.contains("get_memory shows one in full") && !text.contains("query_memories"),
-        "{text}"
-    );
+    assert!(missing.hint.unwrap().starts_with("recall finds ids"));
+    let text = crate::resources::prompt(&mut server, "recall", json!({ "query": "redis" }));
+    assert_contains!(text, "get_memory shows one in full");
+    assert_lacks!(text, "query_memories");
 }
 
 #[test]
 fn a_tool_of_another_set_can_be_renamed_and_its_errors_use_the_names_of_that_set() {
     let root = numbered();
-    configured(
-        &root,
-        "[tools]\nsurface = \"episodic-memory\"\n[tools.search]\nname = \"recall\"\n",
-    );
+    let text = "[tools]\nsurface = \"episodic-memory\"\n[tools.search]\nname = \"recall\"\n";
+    configured(&root, text);
     let mut server = Server::initialized(root.path());
     assert_eq!(names(&listed(&mut server)), ["read", "recall"]);
     let late = server.fail("recall", json!({ "query": "redis", "after": "2026-02-30" }));
@@ -707,30 +605,9 @@ fn both_protocol_versions_list_the_same_tools() {
 }
 
 /// What `serve` prints about a `config.toml`, and its exit code.
-fn refused(root: &Root, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = run(root, &[&["serve"], arguments].concat());
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    (
-        output.status.code(),
-        stderr.replace(&root.path().display().to_string(), "ROOT"),
-    )
-}
-
-fn run(root: &Root, arguments: &[&str]) -> std::process::Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    for (variable, _) in ack_memory::internal::ENVIRONMENT {
-        command.env_remove(variable);
-    }
-    command
-        .arg("--root")
-        .arg(root.path())
-        .args(arguments)
-        .current_dir(std::env::temp_dir());
-    command
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+fn refused(root: &Root, arguments: &[&str]) -> String {
+    let error = ack(root.path(), &[&["serve"], arguments].concat()).fails(2);
+    error.replace(&root.path().display().to_string(), "ROOT")
 }
 
 #[test]
@@ -778,9 +655,8 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
     for (what, text) in cases {
         let root = Root::samples();
         configured(&root, text);
-        let (code, message) = refused(&root, &[]);
-        assert_eq!(code, Some(2), "{what}: {message}");
-        assert!(message.contains("line "), "{what}: {message}");
+        let message = refused(&root, &[]);
+        assert_contains!(message, "line "; "{what}");
         report += &format!("# {what}\n{message}\n");
     }
     filters().bind(|| insta::assert_snapshot!("mistakes_in_tools", report));
@@ -789,10 +665,8 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
 #[test]
 fn a_preset_on_the_command_line_overrides_the_file() {
     let root = Root::samples();
-    configured(
-        &root,
-        "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n",
-    );
+    let text = "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n";
+    configured(&root, text);
     let mut server = Server::initialized(root.path());
     assert_eq!(
         names(&listed(&mut server)),
@@ -800,36 +674,29 @@ fn a_preset_on_the_command_line_overrides_the_file() {
     );
     let mut server = with_surface(root.path(), "episodic-memory");
     assert_eq!(names(&listed(&mut server)), ["read", "search"]);
-    let (code, message) = refused(&root, &["--surface", "episodic"]);
-    assert_eq!(code, Some(2), "{message}");
-    assert!(message.contains("episodic-memory"), "{message}");
+    assert_contains!(
+        refused(&root, &["--surface", "episodic"]),
+        "episodic-memory"
+    );
 }
 
 #[test]
 fn only_serve_fails_because_of_tool_settings() {
     let root = Root::samples();
-    configured(
-        &root,
-        "[tools.get_memory]\nnam = 5\n[upstream.x]\nurl = 7\n",
-    );
-    assert_eq!(refused(&root, &[]).0, Some(2));
-    assert_eq!(run(&root, &["query", "deadlock"]).status.code(), Some(0));
-    assert_eq!(run(&root, &["scopes"]).status.code(), Some(0));
-    let hook = run(&root, &["hook", "session-start", "--client", "claude-code"]);
-    assert_eq!(
-        (hook.status.code(), String::from_utf8(hook.stderr).unwrap()),
-        (Some(0), String::new())
-    );
-    let doctor = run(&root, &["doctor"]);
-    let stdout = String::from_utf8(doctor.stdout).unwrap();
-    assert_eq!(doctor.status.code(), Some(1));
-    assert!(
-        stdout.contains("✗ serve")
-            && stdout.contains("answers every call with an error")
-            && stdout.contains("line 2"),
-        "{stdout}"
-    );
-    let in_json: Value = serde_json::from_slice(&run(&root, &["--json", "doctor"]).stdout).unwrap();
+    let text = "[tools.get_memory]\nnam = 5\n[upstream.x]\nurl = 7\n";
+    configured(&root, text);
+    refused(&root, &[]);
+    ack(root.path(), &["query", "deadlock"]).ok();
+    ack(root.path(), &["scopes"]).ok();
+    let words = ["hook", "session-start", "--client", "claude-code"];
+    let hook = ack(root.path(), &words);
+    assert_eq!((hook.code, hook.err.as_str()), (Some(0), ""));
+    let doctor = ack(root.path(), &["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    let said = "answers every call with an error";
+    assert_contains!(doctor.out, "✗ serve", said, "line 2");
+    let doctor = ack(root.path(), &["--json", "doctor"]);
+    let in_json: Value = serde_json::from_str(&doctor.out).unwrap();
     assert_eq!(in_json["offer"]["problem"]["code"], "invalid_settings");
 }
 
@@ -837,43 +704,24 @@ fn only_serve_fails_because_of_tool_settings() {
 fn a_hook_uses_the_configured_tool_names() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");
-    let project = project.to_str().unwrap();
-    let session_start = |root: &Root| {
-        let output = run(
-            root,
-            &[
-                "-C",
-                project,
-                "hook",
-                "session-start",
-                "--client",
-                "claude-code",
-            ],
-        );
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let before = session_start(&root);
-    assert!(before.contains("The tool get_memory shows"), "{before}");
+    let hook = ["hook", "session-start", "--client", "claude-code"];
+    let arguments = [&["-C", project.to_str().unwrap()], &hook[..]].concat();
+    let session_start = || ack(root.path(), &arguments).ok();
+    let before = session_start();
+    assert_contains!(before, "The tool get_memory shows");
     configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
+    let renamed = before.replace("get_memory", "mem_get");
     assert_eq!(
-        session_start(&root),
-        before
-            .replace("get_memory", "mem_get")
-            .replace("query_memories", "mem_search")
+        session_start(),
+        renamed.replace("query_memories", "mem_search")
     );
 }
 
 #[test]
 fn connect_can_select_a_preset() {
     let root = Root::samples();
-    let shown = run(
-        &root,
-        &["connect", "cursor", "--dry-run", "--surface", "siftcoder"],
-    );
-    let text = String::from_utf8(shown.stdout).unwrap();
+    let dry_run = ["connect", "cursor", "--dry-run", "--surface", "siftcoder"];
+    let text = ack(root.path(), &dry_run).ok();
     let without_spaces: String = text.split_whitespace().collect();
-    assert!(
-        without_spaces.contains(r#""serve","--surface","siftcoder"]"#),
-        "{text}"
-    );
+    assert_contains!(without_spaces, r#""serve","--surface","siftcoder"]"#);
 }

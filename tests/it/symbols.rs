@@ -2,80 +2,38 @@
 
 use serde_json::json;
 
-use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, ids, memory};
+use crate::support::{Ask, Root, memory, result_ids, titled};
 
-/// A symbol as a memory writes it, and three other ways to write it.
-const SYMBOLS: [(&str, [&str; 3]); 20] = [
-    (
-        "parse_config",
-        ["parse config", "parseConfig", "parse-config"],
-    ),
-    (
-        "HttpClient::send",
-        ["http client send", "HttpClient.send", "http_client::send"],
-    ),
-    ("--no-cache", ["no cache", "no_cache", "noCache"]),
-    ("E0308", ["E 0308", "e0308", "error[E-0308]"]),
-    (
-        "src/store/open.rs",
-        ["store open.rs", "store::open", "src\\store\\open.rs"],
-    ),
-    (
-        "maxRetryCount",
-        ["max retry count", "max_retry_count", "max-retry-count"],
-    ),
-    ("utf-8", ["utf8", "UTF 8", "utf_8"]),
-    (
-        "tokio::select!",
-        ["tokio select", "tokio.select", "tokio_select"],
-    ),
-    (
-        "read_to_string",
-        ["read to string", "readToString", "ReadToString"],
-    ),
-    (
-        "useLayoutEffect",
-        ["use layout effect", "use_layout_effect", "UseLayoutEffect"],
-    ),
-    ("cargo-deny", ["cargo deny", "cargo_deny", "cargoDeny"]),
-    (
-        "SIGTERM_TIMEOUT",
-        ["sigterm timeout", "sigtermTimeout", "sigterm-timeout"],
-    ),
-    (
-        "user.session_id",
-        ["session id", "sessionId", "user.sessionId"],
-    ),
-    (
-        "docker-compose.override.yml",
-        [
-            "compose override",
-            "docker compose override",
-            "compose.override",
-        ],
-    ),
-    ("is_empty", ["is empty", "isEmpty", "IsEmpty"]),
-    (
-        "LockFileGuard",
-        ["lock file guard", "lock_file_guard", "lockfile guard"],
-    ),
-    ("http/2", ["http2", "HTTP 2", "http-2"]),
-    (
-        "order_by_clause",
-        ["order by clause", "orderByClause", "OrderBy clause"],
-    ),
-    ("x-request-id", ["request id", "requestId", "X_REQUEST_ID"]),
-    (
-        "WorkerPool#drain",
-        [
-            "worker pool drain",
-            "WorkerPool.drain",
-            "worker_pool::drain",
-        ],
-    ),
-];
+/// Symbols as a memory writes them, each with three other ways to write it.
+const SYMBOLS: &str = "\
+parse_config | parse config | parseConfig | parse-config
+HttpClient::send | http client send | HttpClient.send | http_client::send
+--no-cache | no cache | no_cache | noCache
+E0308 | E 0308 | e0308 | error[E-0308]
+src/store/open.rs | store open.rs | store::open | src\\store\\open.rs
+maxRetryCount | max retry count | max_retry_count | max-retry-count
+utf-8 | utf8 | UTF 8 | utf_8
+tokio::select! | tokio select | tokio.select | tokio_select
+read_to_string | read to string | readToString | ReadToString
+useLayoutEffect | use layout effect | use_layout_effect | UseLayoutEffect
+cargo-deny | cargo deny | cargo_deny | cargoDeny
+SIGTERM_TIMEOUT | sigterm timeout | sigtermTimeout | sigterm-timeout
+user.session_id | session id | sessionId | user.sessionId
+docker-compose.override.yml | compose override | docker compose override | compose.override
+is_empty | is empty | isEmpty | IsEmpty
+LockFileGuard | lock file guard | lock_file_guard | lockfile guard
+http/2 | http2 | HTTP 2 | http-2
+order_by_clause | order by clause | orderByClause | OrderBy clause
+x-request-id | request id | requestId | X_REQUEST_ID
+WorkerPool#drain | worker pool drain | WorkerPool.drain | worker_pool::drain";
+
+fn symbols() -> Vec<Vec<&'static str>> {
+    SYMBOLS
+        .lines()
+        .map(|line| line.split(" | ").collect())
+        .collect()
+}
 
 /// The parts of a symbol, in lower case.
 fn parts(symbol: &str) -> Vec<String> {
@@ -93,28 +51,32 @@ fn parts(symbol: &str) -> Vec<String> {
 fn store() -> Root {
     let root = Root::new();
     let mut memories = Vec::new();
-    for (number, (symbol, _)) in SYMBOLS.iter().enumerate() {
-        memories.push(memory(
-            &format!("symbol-{number:02}"),
-            &format!("What broke the deployment of week {number}0"),
-            json!({ "narrative": format!("It came from {symbol}. Nobody had looked at it.") }),
-        ));
+    let mut add = |id: String, title: String, story: String| {
+        memories.push(memory(&id, &title, json!({ "narrative": story })));
+    };
+    for (number, ways) in symbols().iter().enumerate() {
+        let symbol = ways[0];
+        add(
+            format!("symbol-{number:02}"),
+            format!("What broke the deployment of week {number}0"),
+            format!("It came from {symbol}. Nobody had looked at it."),
+        );
         let parts = parts(symbol);
         if parts.len() < 2 {
             continue;
         }
         let apart = parts.join(" matters in some cases, while in others we look at ");
-        memories.push(memory(
-            &format!("apart-{number:02}"),
-            &format!("Notes on the incident of week {number}0"),
-            json!({ "narrative": format!("First {apart}. Nobody had looked at it.") }),
-        ));
+        add(
+            format!("apart-{number:02}"),
+            format!("Notes on the incident of week {number}0"),
+            format!("First {apart}. Nobody had looked at it."),
+        );
         for part in parts {
-            memories.push(memory(
-                &format!("sibling-{number:02}-{part}"),
-                &format!("Names around {part}, week {number}0"),
-                json!({ "narrative": format!("Both {part}_helper and new_{part} were renamed.") }),
-            ));
+            add(
+                format!("sibling-{number:02}-{part}"),
+                format!("Names around {part}, week {number}0"),
+                format!("Both {part}_helper and new_{part} were renamed."),
+            );
         }
     }
     bulk(&root, "alpha", &memories);
@@ -126,16 +88,15 @@ fn missed(mode: &str) -> Vec<(String, Option<usize>)> {
     let root = store();
     let service = root.service();
     let mut missed = Vec::new();
-    for (number, (symbol, ways)) in SYMBOLS.iter().enumerate() {
-        for way in ways {
+    for (number, ways) in symbols().iter().enumerate() {
+        let wanted = format!("symbol-{number:02}");
+        for way in &ways[1..] {
             let question = format!("why does {way} fail");
             let arguments = json!({ "query": question, "limit": 10, "mode": mode });
-            let answer = call(&service, "query_memories", arguments).unwrap();
-            let wanted = format!("symbol-{number:02}");
-            let ids = ids(&answer["results"]);
-            let place = ids.iter().position(|id| *id == wanted);
+            let found = result_ids(&service.find(arguments));
+            let place = found.iter().position(|id| *id == wanted);
             if place != Some(0) {
-                missed.push((format!("`{symbol}` as `{way}`"), place));
+                missed.push((format!("`{}` as `{way}`", ways[0]), place));
             }
         }
     }
@@ -162,23 +123,17 @@ fn words_and_meaning_find_a_symbol_among_the_first_three() {
 #[test]
 fn an_answer_tells_the_symbol_that_matches() {
     let root = Root::new();
+    let story = json!({ "narrative": "See parse_config, then stop." });
     root.store(
         "alpha",
-        &[
-            memory(
-                "a",
-                "Settings",
-                json!({ "narrative": "See parse_config, then stop." }),
-            ),
-            memory("b", "Other", json!({})),
-        ],
+        &[memory("a", "Settings", story), titled("b", "Other")],
     );
-    let arguments = json!({ "query": "parseconfig", "explain": true });
-    let answer = call(&root.service(), "query_memories", arguments).unwrap();
+    let answer = root
+        .service()
+        .find(json!({ "query": "parseconfig", "explain": true }));
     let first = &answer["results"][0];
     assert_eq!(first["id"], "a");
-    let why = first["why"].as_str().unwrap();
-    assert!(why.contains("parse_config"), "{why}");
+    assert_contains!(first["why"].as_str().unwrap(), "parse_config");
 }
 
 /// Operators, each with a memory about it. The memories have the same words otherwise.
@@ -205,14 +160,8 @@ fn an_operator_finds_the_memory_about_it() {
                 format!("the operator \"{operator}\""),
             ] {
                 let arguments = json!({ "query": question, "mode": mode, "limit": 3 });
-                let answer = call(&service, "query_memories", arguments).unwrap();
-                let found = ids(&answer["results"]);
-                let first = found.first().map(String::as_str);
-                assert_eq!(
-                    first,
-                    Some(&*format!("op-{number:02}")),
-                    "{mode}: {question}"
-                );
+                let found = result_ids(&service.find(arguments));
+                assert_eq!(found[0], format!("op-{number:02}"), "{mode}: {question}");
             }
         }
     }

@@ -13,7 +13,9 @@ use crate::arguments::call;
 use crate::cli::ack;
 use crate::curate::decide;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory, result_ids};
+use crate::support::{
+    Ask, Root, Sql, fingerprint, memory, result_ids, run_sql, titled, write_file,
+};
 
 const SUBJECTS: [&str; 8] = [
     "connection pool",
@@ -103,7 +105,7 @@ fn questions() -> Vec<Value> {
 fn answers(service: &Service) -> Vec<Value> {
     questions()
         .into_iter()
-        .map(|question| call(service, "query_memories", question).unwrap())
+        .map(|question| service.find(question))
         .collect()
 }
 
@@ -113,7 +115,7 @@ fn table(root: &Root) -> PathBuf {
 
 /// What `list_scopes` reports about the scope's table.
 fn info(service: &Service) -> Value {
-    call(service, "list_scopes", json!({ "scope": "alpha" })).unwrap()["scopes"][0].clone()
+    service.scopes(json!({ "scope": "alpha" }))["scopes"][0].clone()
 }
 
 #[test]
@@ -123,7 +125,8 @@ fn answers_are_the_same_with_and_without_a_table() {
     let without = answers(&root.service());
     assert!(info(&root.service()).get("index").is_none());
     let before = fingerprint(&root.scope_folder("alpha").join("memory.db"));
-    assert!(build(&root).contains("1,500 rows were added, 0 removed, 0 were unchanged"));
+    let said = "1,500 rows were added, 0 removed, 0 were unchanged";
+    assert_contains!(build(&root), said);
     assert_eq!(
         before,
         fingerprint(&root.scope_folder("alpha").join("memory.db")),
@@ -138,12 +141,11 @@ fn answers_are_the_same_with_and_without_a_table() {
         "a reader writes nothing into the table either"
     );
     let table = &info(&service)["index"];
-    assert_eq!(
-        (&table["rows"], &table["coverage"]),
-        (&json!(1_500), &json!(1.0))
-    );
+    assert_eq!(table["rows"], json!(1_500));
+    assert_eq!(table["coverage"], json!(1.0));
     assert_eq!(table["embedder"], "static-minilm");
-    assert!(build(&root).contains("0 rows were added, 0 removed, 1,500 were unchanged"));
+    let said = "0 rows were added, 0 removed, 1,500 were unchanged";
+    assert_contains!(build(&root), said);
     assert_eq!(answers(&service), without);
 }
 
@@ -155,15 +157,11 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
     let running = root.service();
     answers(&running);
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    store
-        .execute_batch(
-            "UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
+    store.sql("UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
              UPDATE memories SET status = 'rejected' WHERE id = 'm00001';
              UPDATE memories SET status = 'approved' WHERE id = 'm00003';
              DELETE FROM memories WHERE id = 'm00002';
-             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas', 'approved');",
-        )
-        .unwrap();
+             INSERT INTO memories (id, title, status) VALUES ('new', 'A dirigible is filled with gas', 'approved');");
     let fresh = Root::new();
     std::fs::copy(
         root.scope_folder("alpha").join("memory.db"),
@@ -176,12 +174,8 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
         ("a new one", &root.service()),
     ] {
         assert_eq!(answers(service), expected, "{what}");
-        let airships = call(
-            service,
-            "query_memories",
-            json!({ "query": "airship balloon gas helium", "mode": "semantic", "limit": 2 }),
-        )
-        .unwrap();
+        let airships = service
+            .find(json!({ "query": "airship balloon gas helium", "mode": "semantic", "limit": 2 }));
         let mut found = result_ids(&airships);
         found.sort();
         assert_eq!(found, ["m00010", "new"], "{what}: {airships:#}");
@@ -203,8 +197,9 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
             .output()
             .unwrap(),
     );
-    assert!(dry.contains("3 rows would be added, 4 removed"), "{dry}");
-    assert!(build(&root).contains("3 rows were added, 4 removed, 296 were unchanged"));
+    assert_contains!(dry, "3 rows would be added, 4 removed");
+    let said = "3 rows were added, 4 removed, 296 were unchanged";
+    assert_contains!(build(&root), said);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
     assert_eq!(answers(&running), expected);
 }
@@ -219,21 +214,15 @@ fn many_small_builds_leave_one_compact_table() {
         // Rows are added and changed, so that batches are emptied too.
         bulk(&root, "alpha", &all[20 + round..=20 + round]);
         let changed = i64::try_from(round % 30).unwrap() + 1;
-        let done = connection.execute(
-            "UPDATE memories SET title = title || ' again' WHERE rowid = ?1",
-            [changed],
-        );
-        assert_eq!(done.unwrap(), 1);
+        let sql = "UPDATE memories SET title = title || ' again' WHERE rowid = ?1";
+        assert_eq!(connection.execute(sql, [changed]).unwrap(), 1);
         build(&root);
     }
     let service = root.service();
     let with = answers(&service);
     let found = &info(&service)["index"];
-    assert_eq!(
-        (&found["coverage"], &found["rows"]),
-        (&json!(1.0), &json!(60)),
-        "{found}"
-    );
+    assert_eq!(found["coverage"], json!(1.0), "{found}");
+    assert_eq!(found["rows"], 60, "{found}");
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_eq!(with, answers(&root.service()));
 }
@@ -242,30 +231,16 @@ fn many_small_builds_leave_one_compact_table() {
 fn a_changed_unreviewed_policy_takes_effect() {
     let root = Root::new();
     let path = root.scope_folder("alpha").join("memory.db");
-    Connection::open(path)
-        .unwrap()
-        .execute_batch("CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('a', 'Certificates expire'), ('b', 'Pools drain')")
-        .unwrap();
+    run_sql(
+        path,
+        "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT); INSERT INTO memories VALUES ('a', 'Certificates expire'), ('b', 'Pools drain')",
+    );
     root.manifest("alpha", "unreviewed = \"approved\"");
     build(&root);
-    assert_eq!(
-        result_ids(
-            &call(
-                &root.service(),
-                "query_memories",
-                json!({ "query": "certificates" })
-            )
-            .unwrap()
-        )[0],
-        "a"
-    );
+    let found = &result_ids(&root.service().find(json!({ "query": "certificates" })))[0];
+    assert_eq!(*found, "a");
     root.manifest("alpha", "unreviewed = \"staging\"");
-    let answer = call(
-        &root.service(),
-        "query_memories",
-        json!({ "query": "certificates" }),
-    )
-    .unwrap();
+    let answer = root.service().find(json!({ "query": "certificates" }));
     assert!(
         result_ids(&answer).is_empty() && answer["hidden"]["by_status"].as_u64().unwrap() >= 1,
         "{answer:#}"
@@ -294,7 +269,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
         let file = &files[turn % files.len()];
         let whole = std::fs::read(file).unwrap();
         let cut = random as usize % whole.len();
-        std::fs::write(file, &whole[..cut]).unwrap();
+        write_file(file, &whole[..cut]);
         let service = root.service();
         let damaged = answers(&service);
         assert_eq!(
@@ -317,7 +292,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
                 file.display()
             );
         } else {
-            std::fs::write(file, &whole).unwrap();
+            write_file(file, &whole);
         }
     }
     assert!(noted > 5, "only {noted} of 60 cuts were noticed");
@@ -338,13 +313,10 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
         "removed while it was in use"
     );
     std::fs::create_dir_all(table(&root).join("_refs/tags")).unwrap();
-    std::fs::write(table(&root).join("_refs/tags/published.json"), "{}").unwrap();
+    write_file(table(&root).join("_refs/tags/published.json"), "{}");
     let answer = &answers(&running)[0];
-    assert_eq!(
-        (result_ids(answer), &answer["notes"][0]["kind"]),
-        (expected[0].clone(), &json!("index_unusable")),
-        "{answer:#}"
-    );
+    assert_eq!(result_ids(answer), expected[0].clone(), "{answer:#}");
+    assert_eq!(answer["notes"][0]["kind"], "index_unusable", "{answer:#}");
     build(&root);
     assert_eq!(info(&running)["index"]["rows"], 400);
 }
@@ -376,7 +348,7 @@ fn a_flipped_bit_in_a_table_is_noticed_and_repaired() {
         for (path, whole) in &files {
             let mut flipped = whole.clone();
             flipped[at % whole.len()] ^= 1 << (turns % 8);
-            std::fs::write(path, flipped).unwrap();
+            write_file(path, flipped);
         }
         let damaged = answers(&root.service());
         assert!(scores(&damaged) == expected, "the byte at {at}");
@@ -386,17 +358,14 @@ fn a_flipped_bit_in_a_table_is_noticed_and_repaired() {
             .find_map(|note| note["message"].as_str());
         if let Some(note) = note {
             noted += 1;
-            assert!(
-                !note.contains(".rs:") && !note.contains("panicked"),
-                "{note}"
-            );
+            assert_lacks!(note, ".rs:", "panicked");
             build(&root);
             let answers = answers(&root.service());
             assert!(scores(&answers) == expected, "the byte at {at}");
             assert_eq!(info(&root.service())["health"]["state"], "ok");
         } else {
             for (path, whole) in files {
-                std::fs::write(path, whole).unwrap();
+                write_file(path, whole);
             }
         }
         turns += 1;
@@ -422,15 +391,15 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
     // The second table is searched on disk, so it has indexes.
     for (rows, settings) in [(300, ""), (10_200, "limits.resident = 10000")] {
         let root = Root::new();
-        std::fs::write(root.path().join("config.toml"), settings).unwrap();
+        write_file(root.path().join("config.toml"), settings);
         let mut all = memories(rows);
         let secret = json!({
             "facts": ["the quorblatted valve"], "concepts": ["frumious"], "project": "vexilproj",
             "narrative": "Only the snorkelwack knows.", "files": ["src/thwimble.rs"]
         });
         all.push(memory("gone", "Zyzzogeton migrates", secret));
-        all.push(memory("kept", "Kwyjibo migrates", json!({})));
-        all.push(memory("edited", "Glorpzib before", json!({})));
+        all.push(titled("kept", "Kwyjibo migrates"));
+        all.push(titled("edited", "Glorpzib before"));
         let store = bulk(&root, "alpha", &all);
         build(&root);
         let lance = root.scope_folder("alpha").join("lance");
@@ -446,12 +415,10 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
         for word in gone.iter().chain(&["kwyjibo"]) {
             assert!(is_in_a_file(&lance, word), "{rows}: the control `{word}`");
         }
-        store
-            .execute_batch(
-                "DELETE FROM memories WHERE id = 'gone';
+        store.sql(
+            "DELETE FROM memories WHERE id = 'gone';
                  UPDATE memories SET title = 'Flibberty after' WHERE id = 'edited';",
-            )
-            .unwrap();
+        );
         // A build that is killed leaves a table from which the next one removes the rest.
         for milliseconds in [40, 120, 400] {
             let mut killed = index(root.path(), &["--all"]).spawn().unwrap();
@@ -472,13 +439,10 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
         let count = i64::try_from(rows).unwrap() + 2;
         let service = root.service();
         let found = json!({ "query": "flibberty after", "limit": 1 });
-        let found = call(&service, "query_memories", found).unwrap();
-        assert_eq!(result_ids(&found), ["edited"]);
+        assert_eq!(result_ids(&service.find(found)), ["edited"]);
         let table = &info(&service)["index"];
-        assert_eq!(
-            (&table["rows"], &table["coverage"]),
-            (&json!(count), &json!(1.0))
-        );
+        assert_eq!(table["rows"], json!(count));
+        assert_eq!(table["coverage"], json!(1.0));
     }
 }
 
@@ -496,12 +460,8 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         random ^= random >> 7;
         random ^= random << 17;
         // The work differs from round to round: a first build, an update, a rebuild.
-        store
-            .execute(
-                "UPDATE memories SET confidence = ?1 WHERE rowid % 7 = ?2",
-                (f64::from(turn) / 100.0, turn % 7),
-            )
-            .unwrap();
+        let sql = "UPDATE memories SET confidence = ?1 WHERE rowid % 7 = ?2";
+        store.sql_with(sql, (f64::from(turn) / 100.0, turn % 7));
         let arguments: &[&str] = if turn % 10 == 9 {
             &["--all", "--rebuild"]
         } else {
@@ -518,11 +478,8 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         build.wait().unwrap();
         if turn % 4 == 0 {
             for (what, service) in [("running", &running), ("new", &root.service())] {
-                assert_eq!(
-                    answers(service).iter().map(result_ids).collect::<Vec<_>>(),
-                    expected,
-                    "{what} server after kill {turn}"
-                );
+                let found = answers(service).iter().map(result_ids).collect::<Vec<_>>();
+                assert_eq!(found, expected, "{what} server after kill {turn}");
             }
         }
     }
@@ -536,13 +493,8 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
         expected
     );
-    assert_eq!(
-        (
-            &info(&service)["index"]["rows"],
-            &info(&service)["index"]["coverage"]
-        ),
-        (&json!(2_000), &json!(1.0))
-    );
+    assert_eq!(info(&service)["index"]["rows"], json!(2_000));
+    assert_eq!(info(&service)["index"]["coverage"], json!(1.0));
 }
 
 #[test]
@@ -567,10 +519,7 @@ fn concurrent_builds_take_turns_and_a_server_keeps_answering() {
     assert!(outputs.iter().any(|output| output.status.success()));
     for output in outputs.iter().filter(|output| !output.status.success()) {
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            text.contains("another `index` is working on it") && text.contains("wait until"),
-            "{text}"
-        );
+        assert_contains!(text, "another `index` is working on it", "wait until");
     }
     assert_eq!(info(&root.service())["index"]["rows"], 2_000);
 }
@@ -581,9 +530,7 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     bulk(&root, "alpha", &memories(600));
     build(&root);
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    store
-        .execute_batch("UPDATE memories SET title = title || ' again'")
-        .unwrap();
+    store.sql("UPDATE memories SET title = title || ' again'");
     let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
     // Files may not grow beyond 64 kB, which is what a full disk is like to a writer.
     let script = format!(
@@ -599,20 +546,14 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "it was to fail: {text}");
-    assert!(
-        text.contains("cannot be built") && text.contains("searches work without it"),
-        "{text}"
-    );
+    assert_contains!(text, "cannot be built", "searches work without it");
     let service = root.service();
     assert_eq!(
         answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
         expected
     );
-    assert_eq!(
-        info(&service)["index"]["rows"],
-        600,
-        "the published version is still there"
-    );
+    let found = &info(&service)["index"]["rows"];
+    assert_eq!(*found, 600, "the published version is still there");
     build(&root);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
 }
@@ -629,7 +570,7 @@ fn a_combining_mark_does_not_shift_terms_of_the_table() {
     let memories: Vec<Value> = titles
         .iter()
         .enumerate()
-        .map(|(n, title)| memory(&format!("m{n}"), title, json!({})))
+        .map(|(n, title)| titled(&format!("m{n}"), title))
         .collect();
     bulk(&root, "alpha", &memories);
     let asked = |service: &Service| -> Vec<Value> {
@@ -642,12 +583,7 @@ fn a_combining_mark_does_not_shift_terms_of_the_table() {
             "beta \u{659}",
         ];
         let query = |word: &&str| {
-            call(
-                service,
-                "query_memories",
-                json!({ "query": word, "mode": "lexical", "explain": true }),
-            )
-            .unwrap()
+            service.find(json!({ "query": word, "mode": "lexical", "explain": true }))
         };
         words.iter().map(query).collect()
     };
@@ -680,11 +616,7 @@ fn in_time(command: &mut Command) -> Output {
 fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(40));
-    bulk(
-        &root,
-        "beta",
-        &[memory("b1", "The row lock of beta", json!({}))],
-    );
+    bulk(&root, "beta", &[titled("b1", "The row lock of beta")]);
     build(&root);
     let lance = root.scope_folder("alpha").join("lance");
     let mut files: Vec<PathBuf> = walkdir::WalkDir::new(table(&root))
@@ -735,7 +667,7 @@ fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
         }
         std::fs::remove_file(&file).unwrap();
         if let Some(whole) = whole {
-            std::fs::write(&file, whole).unwrap();
+            write_file(&file, whole);
         }
     }
     build(&root);
@@ -750,7 +682,7 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
         let text: String = (0..count)
             .map(|number| format!("{}\n", line(number)))
             .collect();
-        std::fs::write(&lines, text).unwrap();
+        write_file(&lines, text);
     };
     let rows = || info(&root.service())["index"]["rows"].as_u64();
     let import = ["import", lines.to_str().unwrap(), "--scope", "alpha"];
@@ -774,7 +706,7 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     let mut decision = listed["waiting"][0].clone();
     decision["verdict"] = json!("approve");
     let decisions = root.path().join("decisions.jsonl");
-    std::fs::write(&decisions, format!("{decision}\n")).unwrap();
+    write_file(&decisions, format!("{decision}\n"));
     let apply = ["review", "--apply", decisions.to_str().unwrap()];
     decide(root.path(), &apply).ok();
     assert_eq!(rows(), Some(11));
@@ -784,7 +716,7 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     let outcome = ack(root.path(), &import);
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     let note = "the vector table of scope `alpha` cannot be built: another `index` is working";
-    assert!(outcome.err.contains(note), "{}", outcome.err);
+    assert_contains!(outcome.err, note);
     assert_eq!(rows(), Some(11));
     drop(lock);
     // A scope that is added gets one, and `setup` brings all of them up to date.

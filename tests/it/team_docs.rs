@@ -8,11 +8,12 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::changes::git;
+use crate::support::{read_text, write_file};
 
 /// The block after a mark.
 fn block(mark: &str) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/teams.md");
-    let page = fs::read_to_string(page).unwrap();
+    let page = read_text(page);
     let (_, rest) = page.split_once(&format!("<!-- {mark} -->")).unwrap();
     let (_, rest) = rest.split_once("```").unwrap();
     let (_, rest) = rest.split_once('\n').unwrap();
@@ -38,11 +39,10 @@ impl Person {
             git(&clone, &["config", key, value]);
         }
         // Decisions are made at a terminal, or by whoever has the owner's token.
-        fs::write(
+        write_file(
             home.join(".ack-mem/curator-token"),
             "a-token-of-the-owner\n",
-        )
-        .unwrap();
+        );
         Self { home, clone }
     }
 
@@ -83,17 +83,14 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     let remote = folder.path().join("remote.git");
     git(folder.path(), &["init", "-q", "--bare", "remote.git"]);
     let ana = Person::new(folder.path(), "ana", &remote);
-    git(
-        &ana.clone,
-        &["commit", "-q", "--allow-empty", "-m", "first"],
-    );
+    let words = ["commit", "-q", "--allow-empty", "-m", "first"];
+    git(&ana.clone, &words);
     git(&ana.clone, &["push", "-q", "origin", "HEAD:main"]);
     let ben = Person::new(folder.path(), "ben", &remote);
-    fs::write(
+    write_file(
         ana.clone.join("lesson.jsonl"),
         block("file: lesson.jsonl") + "\n",
-    )
-    .unwrap();
+    );
     let author = block("run: author");
     let everybody = block("run: everybody");
     let lines: Vec<&str> = author.lines().chain(everybody.lines()).collect();
@@ -111,7 +108,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     assert_eq!(checked, "1 memory in 1 file: 0 errors, 0 warnings\n");
     // The pull request is merged where the remote is.
     let fetch = ben.runs("git fetch -q && git branch -r --list '*memory-mine'");
-    assert!(fetch.contains("origin/memory-mine"), "{fetch}");
+    assert_contains!(fetch, "origin/memory-mine");
     git(
         &remote,
         &["update-ref", "refs/heads/main", "refs/heads/memory-mine"],
@@ -120,7 +117,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     for line in everybody.lines() {
         last = ben.runs(line);
     }
-    assert!(last.contains("Exit code 137 in CI"), "{last}");
+    assert_contains!(last, "Exit code 137 in CI");
     assert!(!ben.clone.join("docs").exists(), "nothing was checked out");
     // A secret in the next pull request is seen there, at its line.
     let note = fs::read_dir(ana.clone.join("docs/memory"))
@@ -130,15 +127,12 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
         .map(|entry| entry.path())
         .find(|path| !path.ends_with("index.md"))
         .unwrap();
-    let text = fs::read_to_string(&note).unwrap();
-    fs::write(&note, text + "\npassword = hunter2hunter2\n").unwrap();
+    write_file(&note, read_text(&note) + "\npassword = hunter2hunter2\n");
     let failed = ana.run(&check);
     assert_eq!(failed.status.code(), Some(1));
     let out = String::from_utf8(failed.stdout).unwrap();
-    assert!(
-        out.starts_with("::error file=docs/memory/exit-code-137"),
-        "{out}"
-    );
+    let said = "::error file=docs/memory/exit-code-137";
+    assert!(out.starts_with(said), "{out}");
     // Withdrawn by its author, merged, removed for everybody.
     ana.runs("git checkout -q -- docs && ack-memory reject ci-137 --scope mine");
     ana.runs("ack-memory publish mine --to-folder docs/memory --yes");
@@ -151,11 +145,8 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     ben.runs("git fetch -q");
     let gone: Value =
         serde_json::from_str(&ben.runs("ack-memory query 'exit code 137' --json")).unwrap();
-    assert_eq!(
-        gone["results"].as_array().map(Vec::len),
-        Some(0),
-        "{gone:#}"
-    );
+    let found = gone["results"].as_array().map(Vec::len);
+    assert_eq!(found, Some(0), "{gone:#}");
 }
 
 #[test]
@@ -169,10 +160,7 @@ fn the_workflow_runs_the_check_with_minimal_permissions() {
     ] {
         assert!(workflow.contains(line), "{line}");
     }
-    assert!(
-        !workflow.contains("secrets.") && !workflow.contains(": write"),
-        "{workflow}"
-    );
+    assert_lacks!(workflow, "secrets.", ": write");
     // It is YAML as far as this can be checked without a parser: two spaces per level, no tab.
     for line in workflow.lines() {
         let indent = line.len() - line.trim_start().len();

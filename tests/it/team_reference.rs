@@ -8,10 +8,9 @@ use ack_memory::Service;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::arguments::call;
 use crate::changes::git;
 use crate::cli::ack;
-use crate::support::Root;
+use crate::support::{Ask, Root, sorted_ids, write_file};
 
 /// A repository with notes in `docs/memory`.
 struct Repository {
@@ -51,7 +50,7 @@ impl Repository {
 fn note(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    write_file(path, text);
 }
 
 fn commit(folder: &Path) {
@@ -61,7 +60,8 @@ fn commit(folder: &Path) {
 
 /// What git prints.
 fn git_says(folder: &Path, arguments: &[&str]) -> String {
-    let output = std::process::Command::new("git")
+    let mut command = std::process::Command::new("git");
+    let output = command
         .current_dir(folder)
         .args(arguments)
         .output()
@@ -72,10 +72,8 @@ fn git_says(folder: &Path, arguments: &[&str]) -> String {
 /// A scope over a folder with a reference, and a service whose agents may ask for what waits.
 fn serve_notes(notes: &Path, reference: &str) -> (Root, Service) {
     let root = Root::new().let_agents_review();
-    root.manifest(
-        "team",
-        &format!("store = '{}'\nref = '{reference}'\n", notes.display()),
-    );
+    let manifest = format!("store = '{}'\nref = '{reference}'\n", notes.display());
+    root.manifest("team", &manifest);
     let service = root.service();
     (root, service)
 }
@@ -83,34 +81,36 @@ fn serve_notes(notes: &Path, reference: &str) -> (Root, Service) {
 /// The ids with a status, sorted.
 fn ids(service: &Service, status: &str) -> Vec<String> {
     let arguments = json!({ "query": "deploy", "status": status, "limit": 20 });
-    let answer = call(service, "query_memories", arguments).unwrap();
-    let mut ids: Vec<String> = answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect();
-    ids.sort();
-    ids
+    sorted_ids(&service.find(arguments)["results"])
+}
+
+/// Checks which ids are approved, and which wait.
+#[track_caller]
+fn check(service: &Service, approved: &str, waiting: &str) {
+    let found = ["approved", "staging"].map(|status| ids(service, status).join(" "));
+    assert_eq!(found, [approved, waiting], "{}", problems(service));
+}
+
+/// Checks the title that a memory has now.
+#[track_caller]
+fn titled(service: &Service, id: &str, title: &str) {
+    assert_eq!(get(service, id)["title"], title);
 }
 
 fn get(service: &Service, id: &str) -> Value {
-    call(service, "get_memory", json!({ "id": id, "status": "all" })).unwrap()
+    service.fetch(json!({ "id": id, "status": "all" }))
 }
 
 fn problems(service: &Service) -> String {
-    let scopes = call(service, "list_scopes", json!({})).unwrap();
+    let scopes = service.scopes(json!({}));
     scopes["scopes"][0]["health"]["problems"].to_string()
 }
 
 /// Where git keeps an object that is in no pack.
 fn object_file(repository: &Repository, name: &str) -> PathBuf {
     let (folder, file) = name.split_at(2);
-    repository
-        .path()
-        .join(".git/objects")
-        .join(folder)
-        .join(file)
+    let objects = repository.path().join(".git/objects");
+    objects.join(folder).join(file)
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn what_is_stored_under_the_name_of_another_object_is_not_approved() {
         fs::copy(object_file(&repository, &evil), &file).unwrap();
         let (_root, service) = serve_notes(&repository.notes(), "HEAD");
         assert_eq!(ids(&service, "all"), NOTHING, "{format}");
-        assert!(problems(&service).contains("cannot be read from git's objects"));
+        assert_contains!(problems(&service), "cannot be read from git's objects");
         // The same for a folder, which names the files.
         let tree = git_says(repository.path(), &["rev-parse", "HEAD:docs/memory"]);
         let file = object_file(&repository, &tree);
@@ -140,7 +140,7 @@ fn what_is_stored_under_the_name_of_another_object_is_not_approved() {
         repository.write("b.md", "# Deploy by hand\n");
         let (_root, service) = serve_notes(&repository.notes(), "HEAD");
         assert_eq!(ids(&service, "approved"), NOTHING);
-        assert!(problems(&service).contains("missing, damaged or of a newer format"));
+        assert_contains!(problems(&service), "missing, damaged or of a newer format");
     }
 }
 
@@ -153,10 +153,8 @@ fn a_folder_with_two_entries_for_one_path_is_damaged() {
     repository.write("a.md", "# Deploy on Mondays\n").commit();
     let blob = |text: &str| {
         repository.write("x.md", text);
-        git_says(
-            repository.path(),
-            &["hash-object", "-w", "docs/memory/x.md"],
-        )
+        let write = ["hash-object", "-w", "docs/memory/x.md"];
+        git_says(repository.path(), &write)
     };
     let (one, other) = (blob("# Deploy here\n"), blob("# Deploy there\n"));
     fs::remove_file(repository.notes().join("x.md")).unwrap();
@@ -172,20 +170,16 @@ fn a_folder_with_two_entries_for_one_path_is_damaged() {
             tree.extend(bytes(blob));
         }
         let file = repository.path().join("tree");
-        fs::write(&file, tree).unwrap();
+        write_file(&file, tree);
         let write = ["hash-object", "-t", "tree", "-w", "--literally", "tree"];
         let tree = git_says(repository.path(), &write);
         let commit = git_says(repository.path(), &["commit-tree", &tree, "-m", "x"]);
-        git(
-            repository.path(),
-            &["update-ref", "refs/heads/odd", &commit],
-        );
+        let update = ["update-ref", "refs/heads/odd", &commit];
+        git(repository.path(), &update);
         let (_root, service) = serve_notes(repository.path(), "odd");
         assert_eq!(ids(&service, "approved"), NOTHING, "{names:?}");
-        assert!(
-            problems(&service).contains("missing, damaged or of a newer format"),
-            "{names:?}"
-        );
+        let found = problems(&service);
+        assert_contains!(found, "missing, damaged or of a newer format"; "{names:?}");
     }
 }
 
@@ -194,42 +188,37 @@ const NOTHING: [String; 0] = [];
 #[test]
 fn committed_notes_are_approved_and_local_edits_wait() {
     let repository = Repository::new();
+    let (monday, rollback) = (
+        "# Deploy on Mondays\n\nBefore noon.",
+        "# Deploy again after a rollback\n\nAt once.",
+    );
     repository
-        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
-        .write(
-            "ops/rollback.md",
-            "# Deploy again after a rollback\n\nAt once.",
-        )
-        .commit();
+        .write("monday.md", monday)
+        .write("ops/rollback.md", rollback);
+    repository.commit();
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
-    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
-    assert_eq!(ids(&service, "staging"), NOTHING);
+    check(&service, "monday ops/rollback", "");
     repository.write("new.md", "# Deploy by hand\n\nWith the button.");
-    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
-    assert_eq!(ids(&service, "staging"), ["new"]);
+    check(&service, "monday ops/rollback", "new");
     // The team's text stays until the edit is committed too.
     repository.write("monday.md", "# Deploy on Fridays\n\nAfter noon.");
-    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    titled(&service, "monday", "Deploy on Mondays");
+    titled(&service, "monday@edited", "Deploy on Fridays");
     assert_eq!(get(&service, "monday")["status"], "approved");
-    assert_eq!(ids(&service, "staging"), ["monday@edited", "new"]);
-    assert_eq!(get(&service, "monday@edited")["title"], "Deploy on Fridays");
+    check(&service, "monday ops/rollback", "monday@edited new");
+    // Staged by git.
     git(repository.path(), &["add", "-A"]);
-    assert_eq!(
-        ids(&service, "approved"),
-        ["monday", "ops/rollback"],
-        "staged by git"
-    );
+    check(&service, "monday ops/rollback", "monday@edited new");
     repository.commit();
-    assert_eq!(ids(&service, "approved"), ["monday", "new", "ops/rollback"]);
-    assert_eq!(get(&service, "monday")["title"], "Deploy on Fridays");
-    assert_eq!(ids(&service, "staging"), NOTHING);
+    check(&service, "monday new ops/rollback", "");
+    titled(&service, "monday", "Deploy on Fridays");
     // Gone from the working tree, and still what the team decided.
     fs::remove_file(repository.notes().join("new.md")).unwrap();
-    assert_eq!(ids(&service, "approved"), ["monday", "new", "ops/rollback"]);
+    check(&service, "monday new ops/rollback", "");
     repository.commit();
-    assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
+    check(&service, "monday ops/rollback", "");
     git(repository.path(), &["reset", "-q", "--hard", "HEAD~2"]);
-    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    titled(&service, "monday", "Deploy on Mondays");
     assert_eq!(ids(&service, "all"), ["monday", "ops/rollback"]);
 }
 
@@ -237,15 +226,8 @@ fn committed_notes_are_approved_and_local_edits_wait() {
 fn the_status_of_a_note_can_only_restrict() {
     let repository = Repository::new();
     let with = |status: &str| format!("---\ntitle: Deploy {status}\nstatus: {status}\n---\nText");
-    for status in [
-        "draft",
-        "stable",
-        "deprecated",
-        "rejected",
-        "promoted",
-        "approved",
-        "resolved",
-    ] {
+    let committed = "draft stable deprecated rejected promoted approved resolved";
+    for status in committed.split(' ') {
         repository.write(&format!("{status}.md"), &with(status));
     }
     repository.commit();
@@ -253,16 +235,10 @@ fn the_status_of_a_note_can_only_restrict() {
         repository.write(&format!("new-{status}.md"), &with(status));
     }
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
-    assert_eq!(
-        ids(&service, "approved"),
-        ["approved", "promoted", "resolved", "stable"]
-    );
-    assert_eq!(
-        ids(&service, "staging"),
-        ["draft", "new-approved", "new-promoted", "new-stable"]
-    );
+    let waiting = "draft new-approved new-promoted new-stable";
+    check(&service, "approved promoted resolved stable", waiting);
     assert_eq!(get(&service, "promoted")["status"], "promoted");
-    let all = call(&service, "list_scopes", json!({})).unwrap();
+    let all = service.scopes(json!({}));
     assert_eq!(all["scopes"][0]["counts"]["rejected"], 3, "{all:#}");
 }
 
@@ -279,63 +255,41 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
     git(home.path(), &["clone", "-q", &from, "clone"]);
     let notes = clone.join("docs/memory");
     let (_root, service) = serve_notes(&notes, "origin/main");
-    assert_eq!(ids(&service, "all"), ["monday", "old"]);
+    check(&service, "monday old", "");
     git(&clone, &["switch", "-q", "-c", "work"]);
     note(&notes, "mine.md", "# Deploy as I like\n\nToday.");
-    note(
-        &notes,
-        "old.md",
-        "# Deploy with the old script, quickly\n\nFast.",
-    );
+    let text = "# Deploy with the old script, quickly\n\nFast.";
+    note(&notes, "old.md", text);
+    // A commit on a branch.
     commit(&clone);
-    assert_eq!(
-        ids(&service, "approved"),
-        ["monday", "old"],
-        "a commit on a branch"
-    );
-    assert_eq!(ids(&service, "staging"), ["mine", "old@edited"]);
+    check(&service, "monday old", "mine old@edited");
     // The remote advances: one note is changed, one withdrawn, one new.
     upstream
         .write("monday.md", "# Deploy on Tuesdays\n\nBefore noon.")
         .write("three.md", "# Deploy with three approvals\n\nSince May.");
     upstream.commit();
-    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    titled(&service, "monday", "Deploy on Mondays");
     git(&clone, &["fetch", "-q"]);
-    assert_eq!(get(&service, "monday")["title"], "Deploy on Tuesdays");
-    assert_eq!(ids(&service, "approved"), ["monday", "old", "three"]);
-    assert_eq!(
-        ids(&service, "staging"),
-        ["mine", "old@edited"],
-        "what is merely older here is nobody's edit"
-    );
+    titled(&service, "monday", "Deploy on Tuesdays");
+    // What is merely older here is nobody's edit.
+    check(&service, "monday old three", "mine old@edited");
     fs::remove_file(upstream.notes().join("monday.md")).unwrap();
     upstream.commit();
     git(&clone, &["fetch", "-q"]);
     assert!(notes.join("monday.md").exists());
     assert_eq!(ids(&service, "all"), ["mine", "old", "old@edited", "three"]);
     // The pull request is merged.
-    git(
-        upstream.path(),
-        &["fetch", "-q", &clone.display().to_string(), "work"],
-    );
+    let work = clone.display().to_string();
+    git(upstream.path(), &["fetch", "-q", &work, "work"]);
     git(upstream.path(), &["merge", "-q", "--no-edit", "FETCH_HEAD"]);
     git(&clone, &["fetch", "-q"]);
-    assert_eq!(ids(&service, "approved"), ["mine", "old", "three"]);
-    assert_eq!(ids(&service, "staging"), NOTHING);
-    assert_eq!(
-        get(&service, "old")["title"],
-        "Deploy with the old script, quickly"
-    );
+    check(&service, "mine old three", "");
+    titled(&service, "old", "Deploy with the old script, quickly");
 }
 
 /// The notes of an answer, as agents see them.
 fn agents_note(service: &Service) -> String {
-    let answer = call(
-        service,
-        "query_memories",
-        json!({ "query": "nothing like it" }),
-    )
-    .unwrap();
+    let answer = service.find(json!({ "query": "nothing like it" }));
     answer["notes"].to_string()
 }
 
@@ -344,14 +298,8 @@ fn agents_note(service: &Service) -> String {
 fn assert_unread(service: &Service, why: &str) {
     let notes = agents_note(service);
     let said = format!("this scope's approved notes cannot be read: {why}");
-    assert!(
-        notes.contains(&said) && notes.contains("ack-memory doctor"),
-        "{notes}"
-    );
-    assert!(
-        !notes.contains("missing here") && !notes.contains("/tmp"),
-        "{notes}"
-    );
+    assert_contains!(notes, &said, "ack-memory doctor");
+    assert_lacks!(notes, "missing here", "/tmp");
 }
 
 #[test]
@@ -363,30 +311,23 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
     git(repository.path(), &["tag", "v1"]);
     git(repository.path(), &["branch", "v1"]);
     let hash = git_says(repository.path(), &["rev-parse", "HEAD"]);
+    let no_name = "that is not the name of a branch or tag";
     for (reference, why) in [
         ("origin/main", "no such branch or tag here"),
         ("refs/heads/none", "no such branch or tag here"),
         ("v1", "could be refs/tags/v1 or refs/heads/v1"),
-        ("../main", "that is not the name of a branch or tag"),
-        ("refs/../HEAD", "that is not the name of a branch or tag"),
-        ("", "that is not the name of a branch or tag"),
-        ("main~1", "that is not the name of a branch or tag"),
-        ("main@{upstream}", "that is not the name of a branch or tag"),
-        (
-            "main:docs/memory",
-            "that is not the name of a branch or tag",
-        ),
+        ("../main", no_name),
+        ("refs/../HEAD", no_name),
+        ("", no_name),
+        ("main~1", no_name),
+        ("main@{upstream}", no_name),
+        ("main:docs/memory", no_name),
         (&hash, "that is a commit"),
         (&hash[..8], "that is a commit"),
     ] {
         let (_root, service) = serve_notes(&repository.notes(), reference);
-        assert_eq!(ids(&service, "approved"), NOTHING, "{reference}");
-        assert_eq!(ids(&service, "staging"), ["monday"], "{reference}");
-        assert!(
-            problems(&service).contains(why),
-            "{reference}: {}",
-            problems(&service)
-        );
+        check(&service, "", "monday");
+        assert_contains!(problems(&service), why; "{reference}");
         let short = match why {
             "no such branch or tag here" => "its git ref is not there",
             why if why.starts_with("could be") => "its git ref could be several",
@@ -395,42 +336,25 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
         assert_unread(&service, short);
     }
     let (_root, service) = serve_notes(&repository.notes(), "main");
-    assert!(!agents_note(&service).contains("cannot be read"));
+    assert_lacks!(agents_note(&service), "cannot be read");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     // The branch disappears while it is served, and comes back.
     git(repository.path(), &["branch", "-m", "main", "trunk"]);
-    assert_eq!(ids(&service, "approved"), NOTHING);
-    assert_eq!(ids(&service, "staging"), ["monday"]);
+    check(&service, "", "monday");
     git(repository.path(), &["branch", "-m", "trunk", "main"]);
-    assert_eq!(ids(&service, "approved"), ["monday"]);
-    fs::rename(
-        repository.path().join(".git"),
-        repository.path().join("git"),
-    )
-    .unwrap();
+    check(&service, "monday", "");
+    let [git_folder, away] = [".git", "git"].map(|name| repository.path().join(name));
+    fs::rename(&git_folder, &away).unwrap();
     assert_eq!(ids(&service, "approved"), NOTHING);
-    assert!(
-        problems(&service).contains("in no git repository"),
-        "{}",
-        problems(&service)
-    );
+    assert_contains!(problems(&service), "in no git repository");
     assert_unread(&service, "its folder is in no git repository");
     // Damaged objects approve nothing.
-    fs::rename(
-        repository.path().join("git"),
-        repository.path().join(".git"),
-    )
-    .unwrap();
-    assert_eq!(ids(&service, "approved"), ["monday"]);
+    fs::rename(&away, &git_folder).unwrap();
+    check(&service, "monday", "");
     repository.write("b.md", "# Deploy b").commit();
-    fs::rename(
-        repository.path().join(".git/objects"),
-        repository.path().join(".git/away"),
-    )
-    .unwrap();
-    fs::create_dir(repository.path().join(".git/objects")).unwrap();
-    assert_eq!(ids(&service, "approved"), NOTHING);
-    assert_eq!(ids(&service, "staging"), ["b", "monday"]);
+    fs::rename(git_folder.join("objects"), git_folder.join("away")).unwrap();
+    fs::create_dir(git_folder.join("objects")).unwrap();
+    check(&service, "", "b monday");
 }
 
 #[test]
@@ -440,13 +364,9 @@ fn without_a_reference_nothing_is_approved_by_a_commit() {
         .write("monday.md", "# Deploy on Mondays")
         .commit();
     let root = Root::new().let_agents_review();
-    root.manifest(
-        "team",
-        &format!("store = '{}'", repository.notes().display()),
-    );
-    let service = root.service();
-    assert_eq!(ids(&service, "approved"), NOTHING);
-    assert_eq!(ids(&service, "staging"), ["monday"]);
+    let settings = format!("store = '{}'", repository.notes().display());
+    root.manifest("team", &settings);
+    check(&root.service(), "", "monday");
 }
 
 /// A repository in one of git's forms: its name, what must be kept, the folder of its notes, the
@@ -459,95 +379,83 @@ fn forms() -> Vec<Form> {
     let mut add = |name, repository: Repository, notes: PathBuf, reference| {
         forms.push((name, repository.folder, notes, reference));
     };
-    let one = || {
-        let repository = Repository::new();
+    // A repository with one note, after some commands of git.
+    let one = |init: &[&str], commands: &[&[&str]]| {
+        let repository = Repository::made_by(init);
         repository.write("monday.md", text).commit();
+        for command in commands {
+            git(repository.path(), command);
+        }
         repository
     };
-    let repository = Repository::made_by(&["init", "-q", "--object-format=sha256"]);
-    repository.write("monday.md", text).commit();
-    let notes = repository.notes();
-    add("SHA-256", repository, notes, "main");
-    let repository = Repository::made_by(&["init", "-q", "--object-format=sha256"]);
-    repository.write("monday.md", text).commit();
-    git(repository.path(), &["gc", "-q"]);
-    let notes = repository.notes();
-    add("SHA-256, packed", repository, notes, "main");
-    let repository = one();
-    git(repository.path(), &["pack-refs", "--all"]);
-    git(repository.path(), &["gc", "-q"]);
-    let notes = repository.notes();
-    add(
-        "packed references and objects",
-        repository,
-        notes,
-        "refs/heads/main",
-    );
-    let repository = one();
-    git(repository.path(), &["tag", "-a", "-m", "first", "v1"]);
-    let notes = repository.notes();
-    add("an annotated tag", repository, notes, "v1");
-    let repository = one();
-    git(repository.path(), &["checkout", "-q", "--detach"]);
-    let notes = repository.notes();
-    add("a detached head", repository, notes, "HEAD");
-    let repository = one();
-    let linked = repository.path().join("linked");
-    git(
-        repository.path(),
-        &["worktree", "add", "-q", "-b", "side", "linked"],
-    );
-    add(
-        "a linked worktree",
-        repository,
-        linked.join("docs/memory"),
-        "main",
-    );
-    let repository = one();
+    let init = &["init", "-q"][..];
+    let sha256 = &["init", "-q", "--object-format=sha256"][..];
+    let gc = &["gc", "-q"][..];
+    for (name, init, commands, reference) in [
+        ("SHA-256", sha256, &[][..], "main"),
+        ("SHA-256, packed", sha256, &[gc], "main"),
+        (
+            "packed references and objects",
+            init,
+            &[&["pack-refs", "--all"], gc],
+            "refs/heads/main",
+        ),
+        (
+            "an annotated tag",
+            init,
+            &[&["tag", "-a", "-m", "first", "v1"]],
+            "v1",
+        ),
+        (
+            "a detached head",
+            init,
+            &[&["checkout", "-q", "--detach"]],
+            "HEAD",
+        ),
+        (
+            "a branch without the folder",
+            init,
+            &[&["switch", "-q", "--orphan", "empty"]],
+            "main",
+        ),
+    ] {
+        let repository = one(init, commands);
+        let notes = repository.notes();
+        assert_eq!(notes.exists(), name != "a branch without the folder");
+        add(name, repository, notes, reference);
+    }
+    let repository = one(init, &[&["worktree", "add", "-q", "-b", "side", "linked"]]);
+    let linked = repository.path().join("linked/docs/memory");
+    add("a linked worktree", repository, linked, "main");
+    let repository = one(init, &[]);
     let outer = Repository::new();
     let from = repository.path().display().to_string();
-    git(
-        outer.path(),
-        &["submodule", "--quiet", "add", &from, "inner"],
-    );
+    let words = ["submodule", "--quiet", "add", &from, "inner"];
+    git(outer.path(), &words);
     commit(outer.path());
     let notes = outer.path().join("inner/docs/memory");
     add("a submodule", outer, notes, "origin/main");
-    let repository = one();
-    repository.write("other.md", "# Another").commit();
-    let from = format!("file://{}", repository.path().display());
-    let shallow = Repository::made_by(&["clone", "-q", "--depth", "1", &from, "clone"]);
-    let notes = shallow.path().join("clone/docs/memory");
-    add("a shallow clone", shallow, notes, "origin/main");
-    let repository = one();
-    git(
-        repository.path(),
-        &["config", "uploadpack.allowFilter", "true"],
-    );
-    let from = format!("file://{}", repository.path().display());
-    let partial = Repository::made_by(&["clone", "-q", "--filter=blob:none", &from, "clone"]);
-    let notes = partial.path().join("clone/docs/memory");
-    add("a partial clone", partial, notes, "origin");
-    let repository = one();
-    fs::write(repository.path().join("top.txt"), "x").unwrap();
+    for (name, how, reference) in [
+        ("a shallow clone", &["--depth", "1"][..], "origin/main"),
+        ("a partial clone", &["--filter=blob:none"], "origin"),
+    ] {
+        let repository = one(init, &[&["config", "uploadpack.allowFilter", "true"]]);
+        repository.write("other.md", "# Another").commit();
+        let from = format!("file://{}", repository.path().display());
+        let clone = [&["clone", "-q"], how, &[&from, "clone"]].concat();
+        let clone = Repository::made_by(&clone);
+        let notes = clone.path().join("clone/docs/memory");
+        add(name, clone, notes, reference);
+    }
+    let repository = one(init, &[]);
+    write_file(repository.path().join("top.txt"), "x");
     repository.commit();
-    git(
-        repository.path(),
-        &["sparse-checkout", "set", "--no-cone", "/top.txt"],
-    );
+    let words = ["sparse-checkout", "set", "--no-cone", "/top.txt"];
+    git(repository.path(), &words);
     assert!(!repository.notes().exists());
     let notes = repository.notes();
-    add(
-        "a sparse checkout without the folder",
-        repository,
-        notes,
-        "HEAD",
-    );
-    let repository = one();
-    git(repository.path(), &["switch", "-q", "--orphan", "empty"]);
-    assert!(!repository.notes().exists());
-    let notes = repository.notes();
-    add("a branch without the folder", repository, notes, "main");
+    let said = "a sparse checkout without the folder";
+    add(said, repository, notes, "HEAD");
     let repository = Repository::new();
     note(repository.path(), "monday.md", text);
     repository.commit();
@@ -558,28 +466,20 @@ fn forms() -> Vec<Form> {
 
 #[test]
 fn repositories_of_every_form_are_read() {
-    for (name, folder, notes, reference) in forms() {
+    for (name, _folder, notes, reference) in forms() {
+        println!("{name}");
         let (_root, service) = serve_notes(&notes, reference);
-        assert_eq!(
-            ids(&service, "approved"),
-            ["monday"],
-            "{name}: {}",
-            problems(&service)
-        );
+        check(&service, "monday", "");
         note(&notes, "new.md", "# Deploy by hand");
-        assert_eq!(ids(&service, "approved"), ["monday"], "{name}");
-        assert_eq!(ids(&service, "staging"), ["new"], "{name}");
-        drop(folder);
+        check(&service, "monday", "new");
     }
 }
 
 #[test]
 fn a_partial_clone_reports_missing_objects_without_fetching() {
     let upstream = Repository::new();
-    git(
-        upstream.path(),
-        &["config", "uploadpack.allowFilter", "true"],
-    );
+    let command = ["config", "uploadpack.allowFilter", "true"];
+    git(upstream.path(), &command);
     upstream
         .write("monday.md", "# Deploy on Mondays")
         .write("sunday.md", "# Deploy nothing on Sundays")
@@ -600,23 +500,18 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
     assert_eq!(ids(&service, "all"), ["sunday"]);
     let found = problems(&service);
     for name in ["`monday.md` is committed", "`friday.md` is committed"] {
-        assert!(found.contains(name), "{found}");
+        assert_contains!(found, name);
     }
-    assert!(found.contains("git fetch --refetch --no-filter"), "{found}");
+    assert_contains!(found, "git fetch --refetch --no-filter");
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().to_str().unwrap();
     let words = ["publish", "team", "--to-folder", folder, "--yes"];
-    let refused = ack(root.path(), &words).err;
-    assert!(refused.contains("`monday.md` is committed"), "{refused}");
+    assert_contains!(ack(root.path(), &words).err, "`monday.md` is committed");
     fs::rename(&away, upstream.path()).unwrap();
     git(&clone, &["fetch", "-q", "--refetch", "--no-filter"]);
     assert_eq!(ids(&service, "approved"), ["friday", "monday", "sunday"]);
-    assert!(get(&service, "monday").to_string().contains("Before noon"));
-    assert!(
-        !problems(&service).contains("is committed"),
-        "{}",
-        problems(&service)
-    );
+    assert_contains!(get(&service, "monday").to_string(), "Before noon");
+    assert_lacks!(problems(&service), "is committed");
 }
 
 #[test]
@@ -628,15 +523,9 @@ fn references_in_a_reftable_are_not_read_and_approve_nothing() {
     let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
-    assert!(
-        problems(&service).contains("git refs migrate --ref-format=files"),
-        "{}",
-        problems(&service)
-    );
-    assert_unread(
-        &service,
-        "its git refs are kept in a format that is not read",
-    );
+    assert_contains!(problems(&service), "git refs migrate --ref-format=files");
+    let text = "its git refs are kept in a format that is not read";
+    assert_unread(&service, text);
 }
 
 #[test]
@@ -645,11 +534,7 @@ fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
     repository.write("monday.md", "# Deploy on Mondays");
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "staging"), ["monday"]);
-    assert!(
-        problems(&service).contains("nothing is committed yet"),
-        "{}",
-        problems(&service)
-    );
+    assert_contains!(problems(&service), "nothing is committed yet");
     let bare = Repository::made_by(&["init", "-q", "--bare"]);
     note(
         &bare.path().join("notes"),
@@ -658,11 +543,7 @@ fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
     );
     let (_root, service) = serve_notes(&bare.path().join("notes"), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
-    assert!(
-        problems(&service).contains("the repository is bare; clone it"),
-        "{}",
-        problems(&service)
-    );
+    assert_contains!(problems(&service), "the repository is bare; clone it");
 }
 
 #[test]
@@ -698,7 +579,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
             "`deploy-empty.md`",
             "has no text, so it is no memory",
         ] {
-            assert!(found.contains(part), "{place}: {part}: {found}");
+            assert_contains!(found, part; "{place}: {part}");
         }
     };
     check("in the working tree");
@@ -721,23 +602,15 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
     let found = problems(&service);
     let reason = "`deploy-lfs.md` is a Git LFS pointer, not the note's text; run `git lfs pull`";
     assert_eq!(found.matches("deploy-lfs.md").count(), 1, "{found}");
-    assert!(found.contains(reason), "{found}");
+    assert_contains!(found, reason);
     // The text is here: only the pointer is committed, so a person decides.
     repository.write("deploy-lfs.md", "# Deploy with LFS\n\nSlowly.");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     assert_eq!(ids(&service, "staging"), ["deploy-lfs@edited"]);
-    let found = problems(&service);
-    assert!(
-        found.contains("is committed as a Git LFS pointer"),
-        "{found}"
-    );
+    assert_contains!(problems(&service), "is committed as a Git LFS pointer");
     fs::remove_file(repository.notes().join("deploy-lfs.md")).unwrap();
     assert_eq!(ids(&service, "all"), ["monday"]);
-    assert!(
-        problems(&service).contains(reason),
-        "{}",
-        problems(&service)
-    );
+    assert_contains!(problems(&service), reason);
 }
 
 #[test]
@@ -755,11 +628,8 @@ fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     assert_eq!(ids(&service, "staging").len(), 1);
-    assert!(
-        problems(&service).contains("waits for review: its name is not UTF-8"),
-        "{}",
-        problems(&service)
-    );
+    let said = "waits for review: its name is not UTF-8";
+    assert_contains!(problems(&service), said);
 }
 
 #[test]
@@ -810,20 +680,15 @@ fn the_id_of_an_approved_note_cannot_be_taken() {
             "---\nid: deploy-1\ntitle: Deploy on Mondays\n---\nText",
         )
         .commit();
-    repository.write(
-        "a.md",
-        "---\nid: deploy-1\ntitle: Deploy as I say\n---\nText",
-    );
+    let text = "---\nid: deploy-1\ntitle: Deploy as I say\n---\nText";
+    repository.write("a.md", text);
     repository.write("deploy-1.md", "# Deploy as the file is called");
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["deploy-1"]);
     assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
     assert_eq!(ids(&service, "staging"), ["a", "deploy-1@2"]);
-    assert!(
-        problems(&service).contains("`a.md` has the id `deploy-1`, which `z.md` has too"),
-        "{}",
-        problems(&service)
-    );
+    let said = "`a.md` has the id `deploy-1`, which `z.md` has too";
+    assert_contains!(problems(&service), said);
     repository.write("z.md", "---\nid: deploy-1\ntitle: Deploy never\n---\nText");
     assert_eq!(get(&service, "deploy-1@edited")["title"], "Deploy never");
     assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
@@ -874,10 +739,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     assert_eq!(ids(&service, "staging"), ["idea", "more"]);
     for _ in 0..2 {
         let found = problems(&service);
-        assert!(
-            found.contains("as it is committed: line 6 was left out"),
-            "{found}"
-        );
+        assert_contains!(found, "as it is committed: line 6 was left out");
     }
 }
 
@@ -903,12 +765,8 @@ fn nothing_is_published_while_it_is_unknown_what_is_approved() {
         let (root, _service) = serve_notes(&repository.notes(), reference);
         let refused = publish(&root);
         assert_ne!(refused.code, Some(0), "{}", refused.out);
-        assert!(
-            refused.err.contains("not all of scope `team` can be read"),
-            "{}",
-            refused.err
-        );
-        assert!(refused.err.contains(reference), "{}", refused.err);
+        assert_contains!(refused.err, "not all of scope `team` can be read");
+        assert_contains!(refused.err, reference);
         assert_eq!(count(), written, "{reference}");
     }
     // An empty folder on the reference is known, and so is a note that is gone there.
@@ -917,6 +775,6 @@ fn nothing_is_published_while_it_is_unknown_what_is_approved() {
     repository.commit();
     let done = publish(&root);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.out.contains("remove"), "{}", done.out);
+    assert_contains!(done.out, "remove");
     assert_eq!(count(), written);
 }

@@ -173,6 +173,12 @@ impl Session {
         String::from_utf8_lossy(&self.seen).replace("\r\n", "\n")
     }
 
+    /// Waits for a question, see [`Self::expect`], and types the answer.
+    #[track_caller]
+    pub fn answer(&mut self, question: &str, typed: &str) -> &mut Self {
+        self.expect(question).press(typed)
+    }
+
     /// Waits until a text is on the screen, after the previously expected one.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> &mut Self {

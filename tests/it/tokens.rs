@@ -11,11 +11,9 @@ use base64::Engine;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
-use crate::arguments::call;
-use crate::cli::ack_with_input;
 use crate::context::project;
 use crate::query::bulk;
-use crate::support::{Root, memory, outside};
+use crate::support::{Ask, Root, memory, outside, read_text, titled, write_file};
 
 /// The limit, in tokens, for what is read in every session.
 const EVERY_SESSION: usize = 1_600;
@@ -89,7 +87,7 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
     .concat();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ack-api/src/text/vocabulary.bin");
     if std::env::var_os("UPDATE_VOCABULARY").is_some() {
-        std::fs::write(&path, &made).unwrap();
+        write_file(&path, &made);
     }
     assert!(
         std::fs::read(&path).unwrap() == made,
@@ -101,24 +99,15 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
 fn the_docs_state_the_token_cost_of_a_session() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
-    let sent = json!({ "cwd": folder, "hook_event_name": "SessionStart", "source": "startup" });
-    let answer: Value = serde_json::from_str(
-        &ack_with_input(
-            root.path(),
-            &["hook", "session-start"],
-            sent.to_string().as_bytes(),
-        )
-        .ok(),
-    )
-    .unwrap();
+    let event = crate::hook::event(&folder, "startup");
+    let start = crate::hook::start(root.path(), &event).json();
+    let start = start["hookSpecificOutput"]["additionalContext"].clone();
     let mut server = crate::mcp::Server::initialized(root.path());
     let query = json!({ "query": "lock timeout in the payout job" });
     let found = server.call("query_memories", query);
+    let tools = json!({ "tools": tools(&Toolset::default()) });
     let measured = [
-        (
-            "`tools/list`",
-            cost(&json!({ "tools": tools(&Toolset::default()) }).to_string()),
-        ),
+        ("`tools/list`", cost(&tools.to_string())),
         ("the instructions", cost(&INSTRUCTIONS)),
         (
             "`query_memories`, ten results of the samples, as text",
@@ -130,18 +119,11 @@ fn the_docs_state_the_token_cost_of_a_session() {
         ),
         (
             "a session start in `ledger-api` of the samples",
-            cost(
-                answer["hookSpecificOutput"]["additionalContext"]
-                    .as_str()
-                    .unwrap(),
-            ),
+            cost(start.as_str().unwrap()),
         ),
     ];
-    assert!(
-        measured[0].1 + measured[1].1 < EVERY_SESSION,
-        "{measured:?}"
-    );
     let every_session = measured[0].1 + measured[1].1;
+    assert!(every_session < EVERY_SESSION, "{measured:?}");
     let rows = measured.map(|(what, tokens)| ("docs/benchmarks.md", what, tokens));
     let summary = (
         "README.md",
@@ -149,17 +131,11 @@ fn the_docs_state_the_token_cost_of_a_session() {
         every_session,
     );
     for (page, what, tokens) in rows.into_iter().chain([summary]) {
-        let text =
-            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
-        let row = text
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("| {what} | ")));
-        let written: usize = row.map_or(0, |rest| {
-            rest.trim_end_matches(" |")
-                .replace(',', "")
-                .parse()
-                .unwrap()
-        });
+        let text = read_text(Path::new(env!("CARGO_MANIFEST_DIR")).join(page));
+        let start = format!("| {what} | ");
+        let row = text.lines().find_map(|line| line.strip_prefix(&start));
+        let number = row.unwrap_or("0").trim_end_matches(" |").replace(',', "");
+        let written: usize = number.parse().unwrap();
         assert!(
             tokens.abs_diff(written) * 20 <= tokens,
             "{page} says {written} for {what}, it is {tokens}: {measured:?}"
@@ -171,27 +147,27 @@ fn the_docs_state_the_token_cost_of_a_session() {
 fn the_estimate_is_an_upper_bound_for_real_texts() {
     let mut texts: Vec<String> = Vec::new();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
-        for entry in walkdir::WalkDir::new(here.join(folder))
+    let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
+    let files = |folder: &Path| {
+        let entries = walkdir::WalkDir::new(folder)
             .into_iter()
-            .map(Result::unwrap)
+            .map(Result::unwrap);
+        entries.filter_map(|entry| {
+            let kind = entry.path().extension()?.to_str()?.to_owned();
+            Some((kind, entry.into_path()))
+        })
+    };
+    for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
+        for (_, path) in
+            files(&here.join(folder)).filter(|(kind, _)| kinds.contains(&kind.as_str()))
         {
-            let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
-            if entry
-                .path()
-                .extension()
-                .is_some_and(|kind| kinds.iter().any(|known| kind == *known))
-            {
-                let text = std::fs::read_to_string(entry.path()).unwrap();
-                texts.extend(
-                    text.lines()
-                        .filter(|_| folder == "scopes-example")
-                        .map(str::to_owned),
-                );
-                // Pieces of the length of a memory.
-                let lines: Vec<&str> = text.lines().collect();
-                texts.extend(lines.chunks(30).map(|lines| as_json(&lines.join("\n"))));
+            let text = read_text(path);
+            if folder == "scopes-example" {
+                texts.extend(text.lines().map(str::to_owned));
             }
+            // Pieces of the length of a memory.
+            let lines: Vec<&str> = text.lines().collect();
+            texts.extend(lines.chunks(30).map(|lines| as_json(&lines.join("\n"))));
         }
     }
     for script in [
@@ -217,13 +193,11 @@ fn the_estimate_is_an_upper_bound_for_real_texts() {
         texts.push(as_json(script));
     }
     if let Some(sets) = outside("ACK_TEST_EVALS") {
-        for entry in walkdir::WalkDir::new(sets).into_iter().map(Result::unwrap) {
-            if entry.path().extension().is_some_and(|kind| kind == "jsonl") {
-                let text = std::fs::read_to_string(entry.path()).unwrap();
-                // Whole answers hold several: one short text that is odd does not matter.
-                let lines: Vec<&str> = text.lines().collect();
-                texts.extend(lines.chunks(3).step_by(3).map(|lines| lines.join("\n")));
-            }
+        for (_, path) in files(&sets).filter(|(kind, _)| kind == "jsonl") {
+            let text = read_text(path);
+            // Whole answers hold several: one short text that is odd does not matter.
+            let lines: Vec<&str> = text.lines().collect();
+            texts.extend(lines.chunks(3).step_by(3).map(|lines| lines.join("\n")));
         }
     }
     check(&texts, 115);
@@ -241,15 +215,11 @@ fn the_estimate_is_an_upper_bound_for_random_text() {
     let mut texts = Vec::new();
     for length in [24, 64, 400, 3_000] {
         for _ in 0..10 {
-            let bytes: Vec<u8> = std::iter::repeat_with(&mut roll)
-                .flatten()
-                .take(length)
-                .collect();
+            let random = std::iter::repeat_with(&mut roll).flatten();
+            let bytes: Vec<u8> = random.take(length).collect();
             let of = |letters: &[u8]| -> String {
-                bytes
-                    .iter()
-                    .map(|byte| char::from(letters[usize::from(*byte) % letters.len()]))
-                    .collect()
+                let letter = |byte: &u8| char::from(letters[usize::from(*byte) % letters.len()]);
+                bytes.iter().map(letter).collect()
             };
             texts.push(base64::prelude::BASE64_STANDARD.encode(&bytes));
             texts.push(base64::prelude::BASE64_URL_SAFE.encode(&bytes));
@@ -292,13 +262,7 @@ fn check(texts: &[String], most_percent: usize) {
 fn tokens_without_a_number_of_results_are_filled_with_results() {
     let root = Root::new();
     let memories: Vec<Value> = (0..60)
-        .map(|n| {
-            memory(
-                &format!("m{n}"),
-                &format!("Payout {n}00 was late"),
-                json!({}),
-            )
-        })
+        .map(|n| titled(&format!("m{n}"), &format!("Payout {n}00 was late")))
         .collect();
     bulk(&root, "alpha", &memories);
     let mut server = crate::mcp::Server::initialized(root.path());
@@ -318,23 +282,15 @@ fn tokens_without_a_number_of_results_are_filled_with_results() {
 #[test]
 fn no_answer_costs_more_tokens_than_max_tokens() {
     let root = Root::samples();
-    let blob = base64::prelude::BASE64_STANDARD.encode(
-        (0..9_000u32)
-            .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect::<Vec<u8>>(),
-    );
+    let noise = (0..9_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8);
+    let blob = base64::prelude::BASE64_STANDARD.encode(noise.collect::<Vec<u8>>());
+    let cjk = "データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。";
+    let hex = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ";
     let texts = [
         ("base64", blob.as_str()),
         ("code", include_str!("tokens.rs")),
-        (
-            "cjk",
-            &"データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。"
-                .repeat(60),
-        ),
-        (
-            "hex",
-            &"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ".repeat(80),
-        ),
+        ("cjk", &cjk.repeat(60)),
+        ("hex", &hex.repeat(80)),
     ];
     let memories: Vec<Value> = texts
         .iter()
@@ -350,6 +306,10 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
     let service = root.service();
     let folder = root.path().join("odd");
     for max_tokens in [200, 300, 500, 1_000, 4_000, 20_000] {
+        let check = |answer: Value, asked: &Value| {
+            let cost = cost(&answer.to_string());
+            assert!(cost <= max_tokens, "{cost} tokens for {asked}: {answer}");
+        };
         for query in [
             "base64",
             "code",
@@ -358,35 +318,16 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
             "payout",
             "fact",
         ] {
-            for rest in [
-                json!({}),
-                json!({ "detail": "full", "limit": 50, "status": "all" }),
-                json!({ "explain": true }),
+            for asked in [
+                json!({ "query": query, "max_tokens": max_tokens }),
+                json!({ "query": query, "max_tokens": max_tokens, "detail": "full", "limit": 50, "status": "all" }),
+                json!({ "query": query, "max_tokens": max_tokens, "explain": true }),
             ] {
-                let mut arguments = json!({ "query": query, "max_tokens": max_tokens });
-                arguments
-                    .as_object_mut()
-                    .unwrap()
-                    .extend(rest.as_object().unwrap().clone());
-                let answer = call(&service, "query_memories", arguments.clone())
-                    .unwrap()
-                    .to_string();
-                assert!(
-                    cost(&answer) <= max_tokens,
-                    "{} tokens for {arguments}: {answer}",
-                    cost(&answer)
-                );
+                check(service.find(asked.clone()), &asked);
             }
         }
         let arguments =
             json!({ "max_tokens": max_tokens, "max_memories": 20, "project_path": folder });
-        let answer = call(&service, "get_context", arguments)
-            .unwrap()
-            .to_string();
-        assert!(
-            cost(&answer) <= max_tokens,
-            "{} tokens of {max_tokens}: {answer}",
-            cost(&answer)
-        );
+        check(service.brief(arguments.clone()), &arguments);
     }
 }

@@ -9,17 +9,13 @@ use ack_worktree::repository::Repository;
 use serde_json::json;
 
 use crate::changes::{AMPLE_BUDGET, edit, git, repository, shown_memories, write};
-use crate::cli::ack_with_input;
+use crate::cli::run;
 use crate::context::context;
-use crate::support::{Root, memory};
+use crate::support::{Root, ids, memory, titled, write_file};
 
 fn found(top: &Path, home: Option<&Path>) -> Vec<String> {
-    Changes::read(
-        &Repository::discover(top, None).unwrap(),
-        home,
-        AMPLE_BUDGET,
-    )
-    .files
+    let repository = Repository::discover(top, None).unwrap();
+    Changes::read(&repository, home, AMPLE_BUDGET).files
 }
 
 #[track_caller]
@@ -29,17 +25,15 @@ fn check(top: &Path, expected: &[&str]) {
 
 /// The new files according to git itself, with this home folder.
 fn by_git(top: &Path, home: &Path) -> Vec<String> {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    command
         .args(["ls-files", "--others", "--exclude-standard"])
-        .current_dir(top)
+        .current_dir(top);
+    command
         .env("HOME", home)
         .env_remove("XDG_CONFIG_HOME")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    let listed = String::from_utf8(output.stdout).unwrap();
-    listed.lines().map(str::to_owned).collect()
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    run(&mut command).ok().lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -53,14 +47,8 @@ fn new_files_are_found_anywhere_newest_first() {
     write(&top.join("fresh/one.rs"), "new\n", 40);
     write(&top.join("fresh/part/two.rs"), "new\n", 50);
     edit(&top.join("docs/x.md"), 35);
-    let expected = [
-        "fresh/part/two.rs",
-        "fresh/one.rs",
-        "docs/x.md",
-        "src/between.rs",
-        "src/deep/below/beside.rs",
-        "at_top.rs",
-    ];
+    let expected = "fresh/part/two.rs fresh/one.rs docs/x.md src/between.rs src/deep/below/beside.rs at_top.rs";
+    let expected: Vec<&str> = expected.split(' ').collect();
     check(top, &expected);
     git(top, &["add", "-A"]);
     git(top, &["commit", "-q", "-m", "second"]);
@@ -89,62 +77,26 @@ fn files_ignored_by_git_are_never_listed() {
         ("deep/er/.gitignore", "!told.rs\n"),
         (".git/info/exclude", "private_*\n!special_own.rs\n"),
     ] {
-        std::fs::write(top.join(file), content).unwrap();
+        write_file(top.join(file), content);
     }
-    write(
-        &home.join(".gitconfig"),
-        "[core]\n\texcludesFile = ~/own-ignores\n",
-        0,
-    );
-    write(
-        &home.join("own-ignores"),
-        "own_*\nspecial_own.rs\nDOCS/\n",
-        0,
-    );
+    let text = "[core]\n\texcludesFile = ~/own-ignores\n";
+    write(&home.join(".gitconfig"), text, 0);
+    let text = "own_*\nspecial_own.rs\nDOCS/\n";
+    write(&home.join("own-ignores"), text, 0);
     git(top, &["add", "-A"]);
     git(top, &["commit", "-q", "-m", "rules"]);
-    for (n, file) in [
-        "a.o",
-        "rooted.rs",
-        "src/rooted.rs",
-        "made/x.rs",
-        "made/never.rs",
-        "src/made/x.rs",
-        "gen/new.rs",
-        "web/kept.o",
-        "web/other.o",
-        "web/x/y/snap/z.ts",
-        "web/t.cache.ts",
-        "web/only_here.ts",
-        "web/sub/only_here.ts",
-        "deep/no.rs",
-        "deep/er/told.rs",
-        "deep/er/no.rs",
-        "#odd.rs",
-        "space ",
-        "private_plan.md",
-        "own_plan.md",
-        "special_own.rs",
-        "x.gen.rs",
-        "special.gen.rs",
-        "Docs/new.md",
-    ]
-    .iter()
-    .enumerate()
-    {
-        write(&top.join(file), "new\n", n as u64);
+    let new = "a.o rooted.rs src/rooted.rs made/x.rs made/never.rs src/made/x.rs gen/new.rs web/kept.o \
+               web/other.o web/x/y/snap/z.ts web/t.cache.ts web/only_here.ts web/sub/only_here.ts deep/no.rs \
+               deep/er/told.rs deep/er/no.rs #odd.rs private_plan.md own_plan.md special_own.rs x.gen.rs \
+               special.gen.rs Docs/new.md";
+    for (n, file) in (0..).zip(new.split(' ').chain(["space "])) {
+        write(&top.join(file), "new\n", n);
     }
     let mut files = found(top, Some(home));
     files.sort();
-    let expected = [
-        "Docs/new.md",
-        "deep/er/told.rs",
-        "special.gen.rs",
-        "special_own.rs",
-        "src/rooted.rs",
-        "web/kept.o",
-        "web/sub/only_here.ts",
-    ];
+    let expected = "Docs/new.md deep/er/told.rs special.gen.rs special_own.rs src/rooted.rs web/kept.o \
+                    web/sub/only_here.ts";
+    let expected: Vec<&str> = expected.split(' ').collect();
     assert_eq!(files, expected);
     assert_eq!(by_git(top, home), expected, "as git sees it");
 
@@ -170,24 +122,11 @@ fn generated_files_are_skipped_even_if_git_does_not_ignore_them() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(top, &["packages/app/a.ts", ".github/workflows/ci.yml"]);
-    for path in [
-        "node_modules/left/index.js",
-        "packages/app/node_modules/left/index.js",
-        "packages/app/dist/bundle.js",
-        "target/debug/build.rs",
-        "Build/x.c",
-        "cache/data.bin",
-        "cache/CACHEDIR.TAG",
-        "python/pyvenv.cfg",
-        "python/lib/x.py",
-        "other/.git/HEAD",
-        "other/x.rs",
-        ".env",
-        ".idea/workspace.xml",
-        "packages/app/a.ts.orig",
-        "packages/app/a.ts~",
-        "server.log",
-    ] {
+    let generated = "node_modules/left/index.js packages/app/node_modules/left/index.js \
+                     packages/app/dist/bundle.js target/debug/build.rs Build/x.c cache/data.bin \
+                     cache/CACHEDIR.TAG python/pyvenv.cfg python/lib/x.py other/.git/HEAD other/x.rs .env \
+                     .idea/workspace.xml packages/app/a.ts.orig packages/app/a.ts~ server.log";
+    for path in generated.split(' ') {
         write(&top.join(path), "new\n", 10);
     }
     write(&top.join(".github/workflows/release.yml"), "new\n", 20);
@@ -242,11 +181,8 @@ fn a_new_file_is_found_among_thousands_and_none_without_time() {
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     write(&top.join("part17/new.rs"), "new\n", 100);
     check(top, &["part17/new.rs"]);
-    let none = Changes::read(
-        &Repository::discover(top, None).unwrap(),
-        None,
-        Duration::ZERO,
-    );
+    let repository = Repository::discover(top, None).unwrap();
+    let none = Changes::read(&repository, None, Duration::ZERO);
     assert_eq!((none.compared, none.files.len()), (0, 0));
 }
 
@@ -256,39 +192,21 @@ fn memories_about_a_new_file_are_shown_at_session_start() {
     let top = root.path().join("work/ledger-api");
     repository(&top, &["src/pay/mod.rs", "notes.md"]);
     let mut own: Vec<_> = (1..=8)
-        .map(|n| memory(&format!("note{n}"), &format!("Ledger note {n}0"), json!({})))
+        .map(|n| titled(&format!("note{n}"), &format!("Ledger note {n}0")))
         .collect();
-    own.push(memory(
-        "refunds",
-        "Refunds are booked twice",
-        json!({ "files": ["src/pay/refund_job.rs"] }),
-    ));
-    own[8]["created_at"] = json!("2020-01-01T00:00:00Z");
+    let refunds =
+        json!({ "files": ["src/pay/refund_job.rs"], "created_at": "2020-01-01T00:00:00Z" });
+    own.push(memory("refunds", "Refunds are booked twice", refunds));
     root.store("ledger-api", &own);
-    let ids = |answer: &serde_json::Value| {
-        shown_memories(&answer["recent_memories"])
-            .iter()
-            .any(|(id, _)| *id == "refunds")
-    };
-    assert!(
-        !ids(&context(&root, &top, json!({}))),
-        "it is older than the others"
-    );
+    // It is older than the others.
+    let answer = context(&root, &top, json!({}));
+    assert!(!ids(&answer["recent_memories"]).contains(&"refunds".to_owned()));
     write(&top.join("src/pay/refund_job.rs"), "new\n", 10);
     let answer = context(&root, &top, json!({}));
     assert_eq!(
         shown_memories(&answer["recent_memories"])[0],
         ("refunds", "about changed files: refund_job.rs")
     );
-    let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
-    let out = ack_with_input(
-        root.path(),
-        &["hook", "session-start"],
-        sent.to_string().as_bytes(),
-    )
-    .ok();
-    assert!(
-        out.contains("id refunds (about changed files: refund_job.rs)"),
-        "{out}"
-    );
+    let out = crate::hook::start(root.path(), &crate::hook::event(&top, "startup")).ok();
+    assert_contains!(out, "id refunds (about changed files: refund_job.rs)");
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::{Outcome, ack, ack_with_input, binary, run};
+use crate::cli::{Outcome, ack, binary, run};
 use crate::mcp::{Server, command};
-use crate::support::{Root, memory};
+use crate::support::{Root, titled, write_file};
 
 /// A title that a terminal would interpret, a colour, an override and a control sequence of one
 /// byte.
@@ -40,12 +40,16 @@ pub fn assert_all_safe(entry_point: &str, answer: &Value) {
                 assert_all_safe(entry_point, &inner);
             }
         }
-        Value::Array(values) => values
-            .iter()
-            .for_each(|value| assert_all_safe(entry_point, value)),
-        Value::Object(members) => members
-            .values()
-            .for_each(|value| assert_all_safe(entry_point, value)),
+        Value::Array(values) => {
+            for value in values {
+                assert_all_safe(entry_point, value);
+            }
+        }
+        Value::Object(members) => {
+            for value in members.values() {
+                assert_all_safe(entry_point, value);
+            }
+        }
         _ => {}
     }
 }
@@ -53,22 +57,15 @@ pub fn assert_all_safe(entry_point: &str, answer: &Value) {
 /// TOML escapes of [`EVIL`].
 fn in_toml() -> String {
     EVIL.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_string()
-            } else {
-                format!("\\u{:04x}", u32::from(c))
-            }
-        })
+        .map(|c| format!("\\u{:04x}", u32::from(c)))
         .collect()
 }
 
 /// A root whose manifests, names and settings are hostile, and the folder of a project that one of
 /// them claims.
 pub fn hostile() -> (Root, std::path::PathBuf) {
-    let root = Root::new();
     let evil = in_toml();
-    root.store("good", &[memory("a", "Deploy rule", json!({}))]);
+    let root = Root::with("good", &[titled("a", "Deploy rule")]);
     root.manifest(
         "good",
         &format!("description = \"{evil}\"\nprojects = [\"{evil}\"]\nremotes = [\"{evil}\"]\npaths = [\"~/{evil}\"]\n"),
@@ -92,14 +89,28 @@ pub fn requests() -> Vec<(&'static str, Value)> {
             json!({ "name": tool, "arguments": arguments }),
         )
     };
+    let recall = |arguments: Value| {
+        (
+            "prompts/get",
+            json!({ "name": "recall", "arguments": arguments }),
+        )
+    };
+    let complete = |prompt: &str| {
+        let reference = json!({ "type": "ref/prompt", "name": prompt });
+        let argument = json!({ "name": EVIL, "value": EVIL });
+        (
+            "completion/complete",
+            json!({ "ref": reference, "argument": argument }),
+        )
+    };
+    let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let uri = format!("memory://scope/{}", EVIL.replace('\u{1b}', "%1b"));
+    let many =
+        json!({ "query": EVIL, "project": EVIL, "tags": [EVIL], "session": EVIL, "type": EVIL });
     vec![
         ("no/such/method", json!({ EVIL: EVIL })),
         call(EVIL, json!({})),
-        call(
-            "query_memories",
-            json!({ "query": EVIL, "project": EVIL, "tags": [EVIL], "session": EVIL, "type": EVIL }),
-        ),
+        call("query_memories", many),
         call("query_memories", json!({ EVIL: 1 })),
         call("query_memories", json!({ "scope": EVIL })),
         call("query_memories", json!({ "scope": "key" })),
@@ -123,37 +134,22 @@ pub fn requests() -> Vec<(&'static str, Value)> {
             json!({ "project_path": EVIL, "focus": EVIL }),
         ),
         ("resources/list", json!({})),
-        ("resources/read", json!({ "uri": "memory://scopes" })),
-        ("resources/read", json!({ "uri": "memory://scope/good" })),
-        ("resources/read", json!({ "uri": uri })),
-        ("resources/read", json!({ "uri": EVIL })),
+        read("memory://scopes"),
+        read("memory://scope/good"),
+        read(&uri),
+        read(EVIL),
         ("prompts/get", json!({ "name": EVIL })),
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": EVIL } }),
-        ),
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": "x", EVIL: EVIL } }),
-        ),
-        (
-            "completion/complete",
-            json!({ "ref": { "type": "ref/prompt", "name": EVIL }, "argument": { "name": EVIL, "value": EVIL } }),
-        ),
-        (
-            "completion/complete",
-            json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": EVIL, "value": EVIL } }),
-        ),
+        recall(json!({ "query": EVIL })),
+        recall(json!({ "query": "x", EVIL: EVIL })),
+        complete(EVIL),
+        complete("recall"),
     ]
 }
 
 #[test]
 fn over_standard_input_and_output() {
     let (root, folder) = hostile();
-    let mut server = command(root.path());
-    server.arg("-C").arg(&folder);
-    let mut server = Server::spawn(server);
-    server.initialize("2025-11-25");
+    let mut server = Server::within(root.path(), &folder);
     for (method, params) in requests() {
         let answer = server.request(method, params.clone());
         // What was asked for comes back as its address, because clients know it by that.
@@ -166,10 +162,8 @@ fn over_standard_input_and_output() {
     assert_all_safe("an unknown method", &answer);
     let long = server.request(&"x".repeat(100_000), json!({}));
     assert!(long.to_string().len() < 4_000, "a method is echoed in part");
-    let answer = server.request(
-        "tools/list",
-        json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": EVIL } }),
-    );
+    let arguments = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": EVIL } });
+    let answer = server.request("tools/list", arguments);
     assert_all_safe("an unknown version", &answer);
     server.ping();
 }
@@ -213,32 +207,22 @@ fn on_the_command_line() {
                 check(&arguments, &ack(root.path(), &arguments));
             }
         }
-        let pinned = run(binary()
-            .arg("--root")
-            .arg(root.path())
-            .env("ACK_MEM_SCOPE", EVIL)
-            .args(["query", "x"]));
+        let with_root = || {
+            let mut command = binary();
+            command.arg("--root").arg(root.path());
+            command
+        };
+        let pinned = run(with_root().env("ACK_MEM_SCOPE", EVIL).args(["query", "x"]));
         check(&["ACK_MEM_SCOPE"], &pinned);
-        let served = run(binary()
-            .arg("--root")
-            .arg(root.path())
-            .args(["-C", folder, "-v", "serve"])
-            .stdin(Stdio::null()));
+        let served = run(with_root().args(["-C", folder, "-v", "serve"]));
         check(&["serve", "-v"], &served);
         let event =
-            json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" })
-                .to_string();
-        check(
-            &["hook"],
-            &ack_with_input(root.path(), &["hook", "session-start"], event.as_bytes()),
-        );
+            json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
+        check(&["hook"], &crate::hook::start(root.path(), &event));
     };
     try_all();
-    std::fs::write(
-        root.path().join("config.toml"),
-        format!("\"{}\" = 1\n", in_toml()),
-    )
-    .unwrap();
+    let text = format!("\"{}\" = 1\n", in_toml());
+    write_file(root.path().join("config.toml"), text);
     try_all();
 }
 
@@ -251,18 +235,15 @@ fn a_panic_says_one_clean_line() {
         assert!(caught.is_err());
         return;
     }
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "untrusted::a_panic_says_one_clean_line",
-            "--nocapture",
-        ])
-        .env(CHILD, "1")
-        .env_remove("RUST_BACKTRACE")
-        .output()
-        .unwrap();
-    assert!(child.status.success(), "{child:?}");
-    let stderr = String::from_utf8(child.stderr).unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args([
+        "--exact",
+        "untrusted::a_panic_says_one_clean_line",
+        "--nocapture",
+    ]);
+    let outcome = run(child.env(CHILD, "1").env_remove("RUST_BACKTRACE"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let stderr = outcome.err;
     assert_safe("a panic", &stderr);
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{stderr}");
@@ -287,20 +268,12 @@ fn resolved_start_settings_are_logged_only_on_request() {
             command.env("ACK_MEM_LOG", log);
         }
         let outcome = run(&mut command);
-        assert_eq!(
-            (outcome.code, outcome.out.as_str()),
-            (Some(0), ""),
-            "{outcome:?}"
-        );
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_eq!(outcome.out.as_str(), "", "{outcome:?}");
         outcome.err
     };
-    for (arguments, log) in [
-        (&["serve"][..], None),
-        (&["serve"], Some("0")),
-        (&["serve"], Some("off")),
-        (&["serve"], Some("")),
-    ] {
-        assert_eq!(serve(arguments, log), "", "{arguments:?} {log:?}");
+    for log in [None, Some("0"), Some("off"), Some("")] {
+        assert_eq!(serve(&["serve"], log), "", "{log:?}");
     }
     let table = root.path().display().to_string();
     for (arguments, log) in [
@@ -310,24 +283,17 @@ fn resolved_start_settings_are_logged_only_on_request() {
         (&["serve"], Some("info")),
     ] {
         let output = serve(arguments, log);
-        for part in [&format!("root {table} (flag --root)"), "project "] {
-            assert!(
-                output.contains(part),
-                "{arguments:?} {log:?} do not say {part}: {output}"
-            );
-        }
-        assert!(!output.contains("dana-private"), "{output}");
-        assert!(!output.contains("pin "), "{output}");
+        let of_root = format!("root {table} (flag --root)");
+        assert_contains!(output, of_root, "project "; "{arguments:?} {log:?}");
+        assert_lacks!(output, "dana-private", "pin ");
         assert!(
             output.lines().all(|line| line.starts_with("ack-memory: ")),
             "{output}"
         );
     }
     let output = serve(&["--pin", "platform", "serve", "-v"], None);
-    assert!(
-        output.contains("pin platform (flag --pin)") && !output.contains("scope `ledger-api`"),
-        "{output}"
-    );
+    assert_contains!(output, "pin platform (flag --pin)");
+    assert_lacks!(output, "scope `ledger-api`");
     let output = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
     assert!(
         output.err.contains("(flag --root)") && serde_json::from_str::<Value>(&output.out).is_ok(),
@@ -343,7 +309,7 @@ fn offline_opens_no_connection() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let config =
         format!("[upstream.far]\nurl = \"{url}\"\ntools = {{ search = \"far_search\" }}\n");
-    std::fs::write(root.path().join("config.toml"), config).unwrap();
+    write_file(root.path().join("config.toml"), config);
     let list = |offline: bool| {
         let mut command = command(root.path());
         if offline {
@@ -352,7 +318,7 @@ fn offline_opens_no_connection() {
         let mut server = Server::spawn(command);
         server.initialize("2025-11-25");
         let tools = server.request("tools/list", json!({}));
-        assert!(tools.to_string().contains("query_memories"));
+        assert_contains!(tools.to_string(), "query_memories");
         server.close();
         std::thread::sleep(Duration::from_millis(50));
         listener.accept().is_ok()
@@ -363,15 +329,8 @@ fn offline_opens_no_connection() {
         "without the flag it is contacted, or this test shows nothing"
     );
     while listener.accept().is_ok() {}
-    let served = run(binary()
-        .arg("--root")
-        .arg(root.path())
-        .args(["--offline", "serve"])
-        .stdin(Stdio::null()));
-    assert!(
-        served.err.contains("`far`") && served.err.contains("left out"),
-        "{served:?}"
-    );
+    let served = ack(root.path(), &["--offline", "serve"]);
+    assert_contains!(served.err, "`far`", "left out");
     let doctor = ack(root.path(), &["doctor", "--upstreams", "--offline"]).ok();
     assert!(
         doctor.contains("- far ") && listener.accept().is_err(),

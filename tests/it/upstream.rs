@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::mcp::Server;
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -49,7 +49,7 @@ impl Site {
     }
 
     fn configure(&self, text: &str) {
-        std::fs::write(self.root.path().join("config.toml"), text).unwrap();
+        write_file(self.root.path().join("config.toml"), text);
     }
 
     fn serve(&self) -> Server {

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::store_support::{serve_notes, write};
-use crate::support::Root;
+use crate::support::{Ask, Root, sorted_ids};
 
 fn get(root: &Root, id: &str) -> Value {
     let arguments = json!({ "id": id, "include": "links", "depth": 1 });
-    call(&root.service(), "get_memory", arguments).unwrap()
+    root.service().fetch(arguments)
 }
 
 /// The links that a note has, as `kind target`.
@@ -27,23 +27,17 @@ fn links_from(root: &Root, id: &str) -> Vec<String> {
 #[test]
 fn a_text_after_a_rule_is_not_a_header() {
     let folder = tempfile::tempdir().unwrap();
-    write(
-        folder.path(),
-        "open.md",
-        "---\nThe lock is held: by the walrus.\n\nSecond paragraph.\n",
-    );
-    write(
-        folder.path(),
-        "closed.md",
-        "---\nNothing here is a key\n---\nThe rest.\n",
-    );
+    let content = "---\nThe lock is held: by the walrus.\n\nSecond paragraph.\n";
+    write(folder.path(), "open.md", content);
+    let content = "---\nNothing here is a key\n---\nThe rest.\n";
+    write(folder.path(), "closed.md", content);
     let (root, _service) = serve_notes(folder.path());
     for (id, first, second) in [
         ("open", "walrus", "Second paragraph."),
         ("closed", "Nothing here is a key", "The rest."),
     ] {
         let text = get(&root, id)["narrative"].as_str().unwrap().to_owned();
-        assert!(text.contains(first) && text.contains(second), "{text}");
+        assert_contains!(text, first, second);
     }
 }
 
@@ -55,11 +49,8 @@ fn references_between_memories_of_serena_are_links() {
         "core.md",
         "# Core\n\nSee `mem:net/retry_rules`, mem:style. Not item:style, nor `mem:gone`.\n",
     );
-    write(
-        folder.path(),
-        "net/retry_rules.md",
-        "Twice. Back to (mem:core).\n",
-    );
+    let text = "Twice. Back to (mem:core).\n";
+    write(folder.path(), "net/retry_rules.md", text);
     write(folder.path(), "style.md", "Short lines.\n");
     let (root, _service) = serve_notes(folder.path());
     assert_eq!(
@@ -84,16 +75,10 @@ fn statements_and_relations_are_read_as_basic_memory_reads_them() {
          ```sh\n- [fake] In code\n- fakes [[Token]]\n[[ -f x ]]\n```\n",
     );
     write(folder.path(), "Heron.md", "# Heron\n\nNot linked.\n");
-    write(
-        folder.path(),
-        "Token.md",
-        "---\ntitle: Token\npermalink: main/token\n---\nAn hour.\n",
-    );
-    write(
-        folder.path(),
-        "queues/Crane.md",
-        "---\ntitle: The crane\npermalink: main/queues/crane-queue\n---\nOld.\n",
-    );
+    let text = "---\ntitle: Token\npermalink: main/token\n---\nAn hour.\n";
+    write(folder.path(), "Token.md", text);
+    let text = "---\ntitle: The crane\npermalink: main/queues/crane-queue\n---\nOld.\n";
+    write(folder.path(), "queues/Crane.md", text);
     let (root, _service) = serve_notes(folder.path());
     let id = "queues/Swift queue";
     assert_eq!(
@@ -121,30 +106,19 @@ fn indexes_in_every_folder_of_the_open_knowledge_format_are_no_notes() {
         "---\ntype: Playbook\ntitle: Drain it\ntags: [queue]\nverified:\n\
          - {by: 'human:ana', at: '2026-11-02T08:00:00Z'}\nstatus: stable\n---\n\nStop first.\n",
     );
-    write(
-        folder.path(),
-        "ops/index.md",
-        "# ops\n\n- [Drain it](drain.md)\n",
-    );
+    let text = "# ops\n\n- [Drain it](drain.md)\n";
+    write(folder.path(), "ops/index.md", text);
     write(folder.path(), "ops/log.md", "# Log\n");
     write(folder.path(), "index.md", "# All\n");
     let ids = |root: &Root| {
-        let answer = call(&root.service(), "query_memories", json!({ "limit": 10 })).unwrap();
-        let results = answer["results"].as_array().unwrap().iter();
-        let mut ids: Vec<String> = results
-            .map(|hit| hit["id"].as_str().unwrap().to_owned())
-            .collect();
-        ids.sort();
-        ids
+        let answer = root.service().find(json!({ "limit": 10 }));
+        sorted_ids(&answer["results"])
     };
     // Elsewhere these names mean nothing in a subfolder.
     let (root, _service) = serve_notes(folder.path());
     assert_eq!(ids(&root), ["ops/drain", "ops/index", "ops/log"]);
-    write(
-        folder.path(),
-        "index.md",
-        "---\nokf_version: \"0.2\"\n---\n\n# All\n",
-    );
+    let text = "---\nokf_version: \"0.2\"\n---\n\n# All\n";
+    write(folder.path(), "index.md", text);
     assert_eq!(ids(&root), ["ops/drain"]);
 }
 
@@ -157,10 +131,8 @@ fn an_id_with_capitals_is_found_by_its_address_within_its_scope() {
     let (root, _service) = serve_notes(folder.path());
     let get = |arguments: Value| call(&root.service(), "get_memory", arguments);
     let address = "memory://scope/notes/memory/Crane";
-    assert_eq!(
-        get(json!({ "id": address, "scope": "notes" })).unwrap()["id"],
-        "Crane"
-    );
+    let shown = &get(json!({ "id": address, "scope": "notes" })).unwrap()["id"];
+    assert_eq!(*shown, "Crane");
     root.manifest("other", "store = '/nowhere.db'");
     assert!(get(json!({ "id": address, "scope": "other" })).is_err());
     // On the command line, a whole id is not taken for a prefix of another one.

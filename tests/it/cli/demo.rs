@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::{ack, binary, run};
-use crate::support::fingerprint;
+use crate::support::{fingerprint, write_file};
 
 #[test]
 fn the_demo_shows_every_tool_and_leaves_nothing() {
@@ -14,16 +14,15 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
         .env("HOME", home.path())
         .arg("demo"))
     .ok();
-    for part in [
+    assert_contains!(
+        out,
         "137",
         "ERR_PNPM_OUTDATED_LOCKFILE",
         "staging",
         "links:",
         "ledger-api",
-        "ack-memory demo ./demo-root",
-    ] {
-        assert!(out.contains(part), "{part} is not in {out}");
-    }
+        "ack-memory demo ./demo-root"
+    );
     for folder in [temporary.path(), home.path()] {
         let left: Vec<_> = std::fs::read_dir(folder)
             .unwrap()
@@ -41,25 +40,19 @@ fn the_demo_keeps_its_scopes_in_a_given_folder() {
         .current_dir(folder.path())
         .args(["demo", "new/demo-root"]))
     .ok();
-    assert!(
-        out.contains(root.to_str().unwrap()),
-        "the folder is named in full: {out}"
-    );
+    assert_contains!(out, root.to_str().unwrap(); "the folder is named in full");
     let answer = ack(&root, &["query", "ERR_PNPM_OUTDATED_LOCKFILE", "--json"]).json();
     assert!(answer["total"].as_u64().unwrap() > 0);
     let before = fingerprint(&root);
     let again = run(binary().arg("demo").arg(&root)).fails(2);
-    assert!(
-        again.contains("demo-root") && again.contains("empty folder"),
-        "{again}"
-    );
+    assert_contains!(again, "demo-root", "empty folder");
     assert_eq!(
         fingerprint(&root),
         before,
         "a folder that is not empty is left alone"
     );
     let file = folder.path().join("file");
-    std::fs::write(&file, "x").unwrap();
+    write_file(&file, "x");
     run(binary().arg("demo").arg(&file)).fails(2);
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::{ack, ack_with_input, binary, run};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, write_file};
 
 #[test]
 fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
@@ -30,7 +30,7 @@ fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
     // A server still has what is shared.
     let served = ack_with_input(root.path(), &["-C", missing, "serve"], b"");
     assert_eq!(served.code, Some(0), "{served:?}");
-    assert!(served.err.contains("does not exist"), "{served:?}");
+    assert_contains!(served.err, "does not exist");
     // Nor did a person type what a host put into the environment.
     let mut command = binary();
     command.env("CLAUDE_PROJECT_DIR", missing);
@@ -71,17 +71,11 @@ fn a_removed_working_directory_stops_only_commands_that_need_it() {
     assert_eq!(answer["results"][0]["id"], "a");
     assert!(answer["searched"].get("current_scope").is_none());
     assert_eq!(gone(&format!("{here} --json get a")).json()["id"], "a");
-    assert_eq!(
-        gone(&format!("{here} --json scopes")).json()["scopes"][0]["name"],
-        "ledger"
-    );
+    let found = &gone(&format!("{here} --json scopes")).json()["scopes"][0]["name"];
+    assert_eq!(*found, "ledger");
     let context = gone(&format!("{here} --json context")).json();
-    assert!(
-        context["notes"]
-            .to_string()
-            .contains("working directory was removed"),
-        "{context}"
-    );
+    let said = "working directory was removed";
+    assert_contains!(context["notes"].to_string(), said);
     let project = root.path().join("ledger");
     std::fs::create_dir_all(&project).unwrap();
     let context = gone(&format!("{here} -C '{}' --json context", project.display())).json();
@@ -90,10 +84,8 @@ fn a_removed_working_directory_stops_only_commands_that_need_it() {
         "{here} -C '{}' hook session-start",
         project.display()
     ));
-    assert!(
-        hook.out.contains("Deploy rule") && hook.err.is_empty(),
-        "{hook:?}"
-    );
+    assert_contains!(hook.out, "Deploy rule");
+    assert_eq!(hook.err, "");
     let hook = gone(&format!("{here} hook session-start"));
     assert!(hook.code == Some(0) && hook.err.is_empty(), "{hook:?}");
     gone("--root nowhere --json query deploy").fails(1);
@@ -103,87 +95,55 @@ fn a_removed_working_directory_stops_only_commands_that_need_it() {
 fn exit_codes_are_0_success_1_failure_2_usage() {
     let root = Root::samples();
     let empty = Root::new();
-    for (root, code, arguments) in [
-        (&root, 0, vec!["query", "deadlock"]),
-        (&root, 0, vec!["query", "zzzzqqqq"]),
-        (&root, 0, vec!["query"]),
-        (&root, 0, vec!["get", "ack_a41f0c_2025-11-24_001"]),
-        (&root, 0, vec!["scopes"]),
-        (&root, 0, vec!["context"]),
-        (&root, 0, vec!["doctor"]),
-        (&root, 0, vec!["--version"]),
-        (&root, 0, vec!["--help"]),
-        (&root, 0, vec!["help", "query"]),
-        (&root, 1, vec!["get", "nothing"]),
-        (&root, 1, vec!["query", "x", "--scope", "nothing"]),
-        (&root, 1, vec!["--pin", "nothing", "query", "x"]),
+    for (root, code, lines) in [
+        (
+            &root,
+            0,
+            "query deadlock|query zzzzqqqq|query|query --since yesterday|scopes|context|doctor\
+             |get ack_a41f0c_2025-11-24_001|--version|--help|help query",
+        ),
         (
             &root,
             1,
-            vec!["--pin", "platform", "import", "no-such-file.jsonl"],
+            "get nothing|query x --scope nothing|--pin nothing query x\
+             |--pin platform import no-such-file.jsonl",
         ),
-        (&empty, 1, vec!["query", "x"]),
-        (&empty, 1, vec!["get", "x"]),
-        (&empty, 0, vec!["doctor"]),
-        (&root, 0, vec![]),
-        (&root, 2, vec!["nothing"]),
-        (&root, 2, vec!["query", "--nothing"]),
-        (&root, 2, vec!["query", "-n", "51"]),
-        (&root, 2, vec!["query", "-n", "-1"]),
-        (&root, 2, vec!["query", "-n", "many"]),
-        (&root, 0, vec!["query", "--since", "yesterday"]),
-        (&root, 2, vec!["query", "--since", "soon"]),
-        (&root, 2, vec!["query", "--cursor", "nonsense"]),
-        (&root, 2, vec!["get"]),
-        (&root, 2, vec!["import", "x.jsonl"]),
-        (&root, 2, vec!["completions", "nothing"]),
+        (
+            &root,
+            2,
+            "nothing|query --nothing|query -n 51|query -n -1|query -n many|query --since soon\
+             |query --cursor nonsense|get|import x.jsonl|completions nothing",
+        ),
+        (&empty, 0, "doctor"),
+        (&empty, 1, "query x|get x"),
     ] {
-        let outcome = ack(root.path(), &arguments);
-        assert_eq!(outcome.code, Some(code), "{arguments:?}: {outcome:?}");
-        assert_eq!(
-            outcome.out.is_empty(),
-            code != 0,
-            "{arguments:?}: data goes to stdout: {outcome:?}"
-        );
+        for line in lines.split('|') {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            let outcome = ack(root.path(), &arguments);
+            assert_eq!(outcome.code, Some(code), "{line}: {outcome:?}");
+            // Data goes to standard output.
+            assert_eq!(outcome.out.is_empty(), code != 0, "{line}: {outcome:?}");
+        }
     }
+    let bare = ack(root.path(), &[]);
+    assert_eq!((bare.code, bare.out.is_empty()), (Some(0), false));
 }
 
 #[test]
 fn a_closed_output_pipe_is_not_an_error() {
     let root = Root::samples();
-    for arguments in [
-        vec![
-            "query",
-            "--status",
-            "all",
-            "-n",
-            "50",
-            "--long",
-            "--max-tokens",
-            "20000",
-        ],
-        vec!["query", "--status", "all", "-n", "50", "--json"],
-        vec!["scopes"],
-        vec!["context"],
-        vec!["doctor", "--json"],
-        vec!["--help"],
-        vec!["demo"],
-        vec!["completions", "zsh"],
-        vec!["completions", "bash"],
-    ] {
+    let lines = "query --status all -n 50 --long --max-tokens 20000|query --status all -n 50 --json\
+        |scopes|context|doctor --json|--help|demo|completions zsh|completions bash";
+    for line in lines.split('|') {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = binary();
-        command
-            .arg("--root")
-            .arg(root.path())
-            .args(&arguments)
-            .stdout(writer)
-            .stderr(Stdio::piped());
+        command.arg("--root").arg(root.path()).args(line.split(' '));
+        let command = command.stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
-        assert_eq!(error, "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{line}: {error}");
+        assert_eq!(error, "", "{line}");
     }
 }
 
@@ -191,7 +151,7 @@ fn a_closed_output_pipe_is_not_an_error() {
 fn an_unread_message_does_not_crash() {
     let root = Root::samples();
     let lines = root.path().join("bad.jsonl");
-    std::fs::write(&lines, "{}\n").unwrap();
+    write_file(&lines, "{}\n");
     for arguments in [
         vec!["get", "nothing"],
         vec!["query", "--nothing"],
@@ -200,79 +160,52 @@ fn an_unread_message_does_not_crash() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = binary();
-        command
-            .arg("--root")
-            .arg(root.path())
-            .args(&arguments)
-            .stdout(Stdio::null())
-            .stderr(writer);
-        let status = command.spawn().unwrap().wait().unwrap();
-        assert!(
-            matches!(status.code(), Some(1 | 2)),
-            "{arguments:?}: {status}"
-        );
+        command.arg("--root").arg(root.path()).args(&arguments);
+        let command = command.stdout(Stdio::null()).stderr(writer);
+        let code = command.spawn().unwrap().wait().unwrap().code();
+        assert!(matches!(code, Some(1 | 2)), "{arguments:?}: {code:?}");
     }
 }
 
 #[test]
 fn colour_is_used_only_at_terminals() {
     let root = Root::samples();
-    let escape = '\u{1b}';
-    let query = |environment: &[(&str, &str)]| {
+    let escape = "\u{1b}";
+    let query = |environment: &[(&str, &str)], more: &[&str]| {
         let mut command = binary();
         command.envs(environment.iter().copied());
-        run(command
-            .arg("--root")
-            .arg(root.path())
-            .args(["query", "deadlock"]))
-        .ok()
+        command.arg("--root").arg(root.path());
+        run(command.args(["query", "deadlock"]).args(more)).ok()
     };
-    assert!(!query(&[]).contains(escape), "not a terminal");
-    assert!(!query(&[("TERM", "xterm-256color")]).contains(escape));
-    assert!(!query(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]).contains(escape));
-    assert!(
-        query(&[("CLICOLOR_FORCE", "1")]).contains(escape),
-        "asked for"
-    );
-    let forced = run(binary()
-        .env("CLICOLOR_FORCE", "1")
-        .arg("--root")
-        .arg(root.path())
-        .args(["query", "deadlock", "--json"]))
-    .ok();
-    assert!(!forced.contains(escape), "JSON has no colour");
+    let forced = ("CLICOLOR_FORCE", "1");
+    assert_lacks!(query(&[], &[]), escape; "not a terminal");
+    assert_lacks!(query(&[("TERM", "xterm-256color")], &[]), escape);
+    assert_lacks!(query(&[("NO_COLOR", "1"), forced], &[]), escape);
+    assert_contains!(query(&[forced], &[]), escape; "asked for");
+    assert_lacks!(query(&[forced], &["--json"]), escape; "JSON has no colour");
     // `script` gives the command a terminal.
-    let line = format!(
-        "{} --root {} query deadlock",
-        env!("CARGO_BIN_EXE_ack-memory"),
-        root.path().display()
-    );
-    let terminal = |no_colour: bool| {
+    let program = env!("CARGO_BIN_EXE_ack-memory");
+    let line = format!("{program} --root {} query deadlock", root.path().display());
+    let terminal = |environment: &[(&str, &str)]| {
         let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]);
         command
-            .args(["-qec", &line, "/dev/null"])
             .env("TERM", "xterm-256color")
-            .env("ACK_MEM_PAGER", "cat")
-            .stdin(Stdio::null());
+            .env("ACK_MEM_PAGER", "cat");
         for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(variable);
         }
-        if no_colour {
-            command.env("NO_COLOR", "1");
-        }
-        command
-            .output()
-            .ok()
-            .filter(|output| output.status.success())
-            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        command.envs(environment.iter().copied());
+        let output = command.stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
     };
-    match (terminal(false), terminal(true)) {
-        (Some(with), Some(without)) => {
-            assert!(with.contains(escape), "{with:?}");
-            assert!(!without.contains(escape), "{without:?}");
-        }
-        _ => eprintln!("`script` is not there: no terminal was tried"),
-    }
+    let Some((with, without)) = terminal(&[]).zip(terminal(&[("NO_COLOR", "1")])) else {
+        eprintln!("`script` is not there: no terminal was tried");
+        return;
+    };
+    assert_contains!(with, escape);
+    assert_lacks!(without, escape);
 }
 
 #[test]
@@ -298,24 +231,16 @@ fn a_full_disk_is_not_reported_as_a_permission_problem() {
         return;
     }
     let root = Root::samples();
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let output = binary()
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = binary();
+    command
         .arg("--root")
         .arg(root.path())
-        .args(["query", "exit code 137"])
-        .stdout(full)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-        .wait_with_output()
-        .unwrap();
+        .args(["query", "exit code 137"]);
+    let command = command.stdout(full.unwrap()).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(
-        error.contains("no space left") && !error.contains("may be used"),
-        "{error}"
-    );
+    assert_contains!(error, "no space left");
+    assert_lacks!(error, "may be used");
 }

@@ -1,16 +1,14 @@
 //! `scopes add`: what it shows, writes and refuses.
 
-use rusqlite::Connection;
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::{ack, add_scope, binary, claude_mem, run};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, read_text, run_sql, titled, write_file};
 
 #[test]
 fn scopes_add_shows_first_and_writes_with_yes() {
     let elsewhere = Root::new();
-    let store = elsewhere.store("x", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
     let root = Root::new();
     let path = root.path().join("scopes/music/scope.toml");
     let add = |rest: &[&str]| {
@@ -34,38 +32,26 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     };
     let before = fingerprint(root.path());
     let preview = add(&[]).ok();
-    assert!(
-        preview.contains("nothing was written")
-            && preview.contains("is an ack store: 1 approved, 0 waiting for review"),
-        "{preview}"
-    );
-    assert!(
-        preview.contains(path.to_str().unwrap()) && preview.contains("description = \"Music\""),
-        "{preview}"
-    );
+    let said = "is an ack store: 1 approved, 0 waiting for review";
+    assert_contains!(preview, "nothing was written", said);
+    assert_contains!(preview, path.to_str().unwrap(), "description = \"Music\"");
     assert_eq!(fingerprint(root.path()), before, "a preview writes nothing");
     add(&["--yes"]).ok();
-    let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.contains(store.to_str().unwrap()), "{text}");
+    assert_contains!(read_text(&path), store.to_str().unwrap());
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");
     let before = fingerprint(root.path());
-    assert!(
-        add(&["--yes", "--private"])
-            .fails(2)
-            .contains("not overwritten")
-    );
+    assert_contains!(add(&["--yes", "--private"]).fails(2), "not overwritten");
     add(&[]).fails_somehow();
     assert_eq!(fingerprint(root.path()), before, "nothing is overwritten");
-    let stores = fingerprint(elsewhere.path());
-    assert_eq!(stores, fingerprint(elsewhere.path()));
+    assert_eq!(fingerprint(elsewhere.path()), fingerprint(elsewhere.path()));
 }
 
 #[test]
 fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
     let elsewhere = Root::new();
     for scope in ["x", "y"] {
-        elsewhere.store(scope, &[memory("m-1", "Tune the xylophone", json!({}))]);
+        elsewhere.store(scope, &[titled("m-1", "Tune the xylophone")]);
     }
     let before = fingerprint(elsewhere.path());
     let root = Root::new();
@@ -79,11 +65,8 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
     add("file", "x/memory.db").ok();
     add("folder", "./y").ok();
     for scope in ["file", "folder"] {
-        let answer = ack(
-            root.path(),
-            &["query", "xylophone", "--scope", scope, "--json"],
-        )
-        .json();
+        let words = ["query", "xylophone", "--scope", scope, "--json"];
+        let answer = ack(root.path(), &words).json();
         assert_eq!(answer["total"], 1, "{scope}: {answer}");
     }
     assert_eq!(fingerprint(elsewhere.path()), before);
@@ -92,7 +75,7 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
 #[test]
 fn scopes_add_refuses_invalid_names() {
     let elsewhere = Root::new();
-    let store = elsewhere.store("x", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
     let root = Root::new();
     let before = fingerprint(root.path());
     let long = "x".repeat(65);
@@ -110,7 +93,7 @@ fn scopes_add_refuses_invalid_names() {
         &long,
     ] {
         let error = add_scope(root.path(), name, &store).fails_somehow();
-        assert!(error.contains("name"), "{name:?}: {error}");
+        assert_contains!(error, "name"; "{name:?}");
     }
     assert_eq!(fingerprint(root.path()), before);
     assert!(!root.path().parent().unwrap().join("x").exists());
@@ -123,7 +106,7 @@ fn scopes_add_refuses_a_name_that_is_taken_in_another_spelling() {
     let before = fingerprint(root.path());
     for name in ["Ledger_API", "ledger_api", "LEDGER-API"] {
         let error = add_scope(root.path(), name, &store).fails_somehow();
-        assert!(error.contains("ledger-api"), "{name}: {error}");
+        assert_contains!(error, "ledger-api"; "{name}");
     }
     assert_eq!(fingerprint(root.path()), before);
 }
@@ -134,14 +117,11 @@ fn scopes_add_refuses_a_path_that_is_not_a_store() {
     let folder = TempDir::new().unwrap();
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
-        std::fs::write(&path, content).unwrap();
+        write_file(&path, content);
         path
     };
     let foreign = folder.path().join("foreign.db");
-    Connection::open(&foreign)
-        .unwrap()
-        .execute_batch("CREATE TABLE contacts (name TEXT)")
-        .unwrap();
+    run_sql(&foreign, "CREATE TABLE contacts (name TEXT)");
     let paths = [
         folder.path().join("nothing.db"),
         file("empty.db", b""),
@@ -152,10 +132,7 @@ fn scopes_add_refuses_a_path_that_is_not_a_store() {
     let before = fingerprint(root.path());
     for path in paths {
         let error = add_scope(root.path(), "new", &path).fails(1);
-        assert!(
-            error.contains(path.to_str().unwrap()) && error.contains("hint:"),
-            "{error}"
-        );
+        assert_contains!(error, path.to_str().unwrap(), "hint:");
     }
     assert_eq!(fingerprint(root.path()), before);
 }
@@ -182,15 +159,9 @@ fn a_store_without_a_review_status_is_reported_as_such() {
         ack(root.path(), &arguments).ok()
     };
     let output = add("waiting", &[]);
-    assert!(
-        output.contains("claude-mem store") && output.contains("--unreviewed approved"),
-        "{output}"
-    );
+    assert_contains!(output, "claude-mem store", "--unreviewed approved");
     let output = add("vouched", &["--unreviewed", "approved"]);
-    assert!(
-        output.contains("1 approved, 0 waiting for review"),
-        "{output}"
-    );
+    assert_contains!(output, "1 approved, 0 waiting for review");
     let total = |scope: &str, status: &str| {
         ack(
             root.path(),

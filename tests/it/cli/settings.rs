@@ -7,35 +7,30 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ack, binary, run};
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 #[test]
 fn a_broken_config_file_is_named_with_line_and_nearest_key() {
     let root = Root::samples();
-    std::fs::write(
-        root.path().join("config.toml"),
-        "\ndefault_scop = \"platform\"\n",
-    )
-    .unwrap();
+    let content = "\ndefault_scop = \"platform\"\n";
+    write_file(root.path().join("config.toml"), content);
     let error = ack(root.path(), &["query", "x"]).fails(1);
-    for part in ["config.toml", "line 2", "default_scop", "default_scope"] {
-        assert!(error.contains(part), "{part} is not in {error}");
-    }
+    assert_contains!(
+        error,
+        "config.toml",
+        "line 2",
+        "default_scop`",
+        "default_scope"
+    );
     for text in ["[limits]\ntokens = 1\n", "limits = 5\n", "= nonsense\n"] {
-        std::fs::write(root.path().join("config.toml"), text).unwrap();
-        assert!(
-            ack(root.path(), &["query", "x"])
-                .fails(1)
-                .contains("config.toml"),
-            "{text}"
-        );
+        write_file(root.path().join("config.toml"), text);
+        let error = ack(root.path(), &["query", "x"]).fails(1);
+        assert_contains!(error, "config.toml"; "{text}");
     }
     // The command that should find this must not fail because of it: the scopes are checked anyway.
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
-    for part in ["✗ config.toml", " config edit", "✓ platform"] {
-        assert!(doctor.out.contains(part), "{part}: {doctor:?}");
-    }
+    assert_contains!(doctor.out, "✗ config.toml", " config edit", "✓ platform");
     let doctor = ack(root.path(), &["doctor", "--json"]);
     let answer: Value = serde_json::from_str(&doctor.out).unwrap();
     assert_eq!(answer["findings"][0]["level"], "error", "{answer}");
@@ -57,15 +52,10 @@ fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
         vec!["scopes", "set", "misspelt", "visibility=shared"],
     ] {
         let error = ack(root.path(), &arguments).fails(1);
-        for part in [
-            "misspelt/scope.toml`",
-            "line 1: ",
-            "`descripton`; did you mean `description`?",
-        ] {
-            assert!(error.contains(part), "{arguments:?}: {part}: {error}");
-        }
+        let expected = "`descripton`; did you mean `description`?";
+        assert_contains!(error, "misspelt/scope.toml`", "line 1: ", expected; "{arguments:?}");
         assert_eq!(error.matches("did you mean").count(), 1, "{error}");
-        assert!(!error.contains("memory.db"), "{arguments:?}: {error}");
+        assert_lacks!(error, "memory.db"; "{arguments:?}");
     }
 }
 
@@ -84,212 +74,143 @@ fn the_doctor_names_the_line_of_a_broken_manifest() {
         let mut of_it = findings.filter(|finding| finding["subject"] == subject);
         of_it.next().unwrap().clone()
     };
-    let file = |scope: &str| root.path().join(format!("scopes/{scope}/scope.toml"));
-    assert_eq!(
-        finding("misspelt"),
-        json!({
-            "level": "error",
-            "subject": "misspelt",
-            "message": "its scope.toml cannot be used: line 2: unknown key `descripton`; did you mean `description`?",
-            "advice": [format!("correct line 2 of {}", file("misspelt").display())],
-        })
-    );
-    assert_eq!(
-        finding("cut")["advice"],
-        json!([format!("correct line 1 of {}", file("cut").display())])
-    );
-    assert_eq!(
-        finding("value")["message"],
-        "its scope.toml cannot be used: line 1: `visibility`: unknown value `privat`, expected `shared` or `private`; did you mean `private`?"
-    );
-    assert_eq!(
-        finding("list")["message"],
-        "its scope.toml cannot be used: line 1: `paths`: wrong type: string \"~/a\", expected a list"
-    );
+    let advice = |scope: &str, line: usize| {
+        let file = root.path().join(format!("scopes/{scope}/scope.toml"));
+        json!([format!("correct line {line} of {}", file.display())])
+    };
+    assert_eq!(finding("misspelt")["level"], "error");
+    assert_eq!(finding("misspelt")["advice"], advice("misspelt", 2));
+    assert_eq!(finding("cut")["advice"], advice("cut", 1));
+    for (scope, problem) in [
+        (
+            "misspelt",
+            "line 2: unknown key `descripton`; did you mean `description`?",
+        ),
+        (
+            "value",
+            "line 1: `visibility`: unknown value `privat`, expected `shared` or `private`; did you mean `private`?",
+        ),
+        (
+            "list",
+            "line 1: `paths`: wrong type: string \"~/a\", expected a list",
+        ),
+    ] {
+        let expected = format!("its scope.toml cannot be used: {problem}");
+        assert_eq!(finding(scope)["message"], expected);
+    }
     let unreadable = finding("folder")["advice"].to_string();
-    assert!(
-        unreadable.contains("folder/scope.toml") && !unreadable.contains("remove"),
-        "{unreadable}"
-    );
+    assert_contains!(unreadable, "folder/scope.toml");
+    assert_lacks!(unreadable, "remove");
     for scope in answer["scopes"].as_array().unwrap() {
         assert_eq!(scope.get("store"), None, "{scope}");
     }
     let removal = ack(root.path(), &["scopes", "remove", "misspelt"]).out;
-    assert!(removal.contains("no store is touched"), "{removal}");
+    assert_contains!(removal, "no store is touched");
 }
 
 /// A setting's value and source, as `doctor` reports it.
-fn setting(doctor: &Value, name: &str) -> Option<(String, String)> {
-    let setting = doctor["settings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|setting| setting["name"] == name)?;
-    let text = |key: &str| setting[key].as_str().unwrap().to_owned();
-    Some((text("value"), text("source")))
+fn setting(doctor: &Value, name: &str) -> Option<[String; 2]> {
+    let mut settings = doctor["settings"].as_array().unwrap().iter();
+    let setting = settings.find(|setting| setting["name"] == name)?;
+    Some(["value", "source"].map(|key| setting[key].as_str().unwrap().to_owned()))
 }
 
 #[test]
 fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     let (flag, variable, home) = (Root::samples(), Root::samples(), TempDir::new().unwrap());
-    let doctor = |change: &dyn Fn(&mut Command)| {
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let doctor = |variables: &[(&str, &str)], flags: &[&str]| {
         let mut command = binary();
         command.env("HOME", home.path());
-        change(&mut command);
+        command.envs(variables.iter().copied()).args(flags);
         run(command.args(["doctor", "--json"])).json()
     };
-    let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let default = doctor(&|_| {});
-    assert_eq!(
-        setting(&default, "root"),
-        Some((path(&home.path().join(".ack-mem")), "default".to_owned()))
-    );
-    assert!(!home.path().join(".ack-mem").exists(), "nothing is made");
-    let from_variable = doctor(&|command| {
-        command.env("ACK_MEM_PATH", variable.path());
-    });
-    assert_eq!(
-        setting(&from_variable, "root"),
-        Some((path(variable.path()), "environment ACK_MEM_PATH".to_owned()))
-    );
-    let from_flag = doctor(&|command| {
-        command
-            .env("ACK_MEM_PATH", variable.path())
-            .arg("--root")
-            .arg(flag.path());
-    });
-    assert_eq!(
-        setting(&from_flag, "root"),
-        Some((path(flag.path()), "flag --root".to_owned()))
-    );
-    let db = flag.scope_folder("platform").join("memory.db");
-    let sources = |flags: &[&str]| {
-        let doctor = doctor(&|command| {
-            command
-                .env("ACK_MEM_DB", &db)
-                .env("ACK_MEM_SCOPE", "platform")
-                .args(flags);
-        });
-        [
-            setting(&doctor, "db").unwrap(),
-            setting(&doctor, "pin")
-                .or(setting(&doctor, "scope"))
-                .unwrap(),
-        ]
-    };
-    let [own_db, own_scope] = sources(&[]);
-    assert_eq!(own_db, (path(&db), "environment ACK_MEM_DB".to_owned()));
-    assert_eq!(
-        own_scope,
-        (
-            "platform".to_owned(),
-            "environment ACK_MEM_SCOPE".to_owned()
-        )
-    );
-    let given = path(&db);
-    let [own_db, own_scope] = sources(&["--db", &given, "--pin", "memory"]);
-    assert_eq!(own_db, (given.clone(), "flag --db".to_owned()));
-    assert_eq!(own_scope, ("memory".to_owned(), "flag --pin".to_owned()));
-    let empty = doctor(&|command| {
-        command
-            .env("ACK_MEM_PATH", "")
-            .env("ACK_MEM_SCOPE", "")
-            .env("ACK_MEM_DB", "")
-            .env("CLAUDE_PROJECT_DIR", "");
-    });
-    assert_eq!(
-        setting(&empty, "root").unwrap().1,
-        "default",
-        "an empty variable says nothing"
-    );
-    assert_eq!(setting(&empty, "scope"), None);
-    assert_eq!(setting(&empty, "db"), None);
-    assert_eq!(setting(&empty, "project").unwrap().1, "working directory");
+    let (root, other) = (text(variable.path()), text(flag.path()));
+    let usual = text(&home.path().join(".ack-mem"));
+    let named = [("ACK_MEM_PATH", &*root)];
+    for (variables, flags, value, source) in [
+        (&[][..], &[][..], &*usual, "default"),
+        (&named, &[], &root, "environment ACK_MEM_PATH"),
+        (&named, &["--root", &other], &other, "flag --root"),
+    ] {
+        let doctor = doctor(variables, flags);
+        assert_eq!(setting(&doctor, "root").unwrap(), [value, source]);
+        assert!(!Path::new(&usual).exists(), "nothing is made");
+    }
+    let db = &*text(&flag.scope_folder("platform").join("memory.db"));
+    let named = [("ACK_MEM_DB", db), ("ACK_MEM_SCOPE", "platform")];
+    let shown = doctor(&named, &[]);
+    let source = "environment ACK_MEM_DB";
+    assert_eq!(setting(&shown, "db").unwrap(), [db, source]);
+    let source = "environment ACK_MEM_SCOPE";
+    assert_eq!(setting(&shown, "scope").unwrap(), ["platform", source]);
+    let shown = doctor(&named, &["--db", db, "--pin", "memory"]);
+    assert_eq!(setting(&shown, "db").unwrap(), [db, "flag --db"]);
+    assert_eq!(setting(&shown, "pin").unwrap(), ["memory", "flag --pin"]);
+    // An empty variable says nothing.
+    let empty = [
+        "ACK_MEM_PATH",
+        "ACK_MEM_SCOPE",
+        "ACK_MEM_DB",
+        "CLAUDE_PROJECT_DIR",
+    ];
+    let shown = doctor(&empty.map(|name| (name, "")), &[]);
+    assert_eq!(setting(&shown, "root").unwrap()[1], "default");
+    assert_eq!(setting(&shown, "scope"), None);
+    assert_eq!(setting(&shown, "db"), None);
+    let source = &setting(&shown, "project").unwrap()[1];
+    assert_eq!(source, "working directory");
 
-    let project = |change: &dyn Fn(&mut Command)| {
-        let doctor = doctor(&|command| {
-            command.env("ACK_MEM_PATH", variable.path());
-            change(command);
-        });
+    let folder = |name: &str| text(&variable.path().join(name));
+    for name in ["kiosk-web", "platform"] {
+        std::fs::create_dir(folder(name)).unwrap();
+    }
+    let (ledger, kiosk) = (folder("ledger-api"), folder("kiosk-web"));
+    let claude = [("CLAUDE_PROJECT_DIR", &*ledger)];
+    for (variables, flags, source, scope) in [
         (
-            setting(&doctor, "project").unwrap().1,
-            doctor["current_scope"].clone(),
-        )
-    };
-    let folder = |name: &str| variable.path().join(name);
-    std::fs::create_dir(folder("kiosk-web")).unwrap();
-    let resolved = project(&|command| {
-        command.env("CLAUDE_PROJECT_DIR", folder("ledger-api"));
-    });
-    assert_eq!(
-        resolved,
-        (
-            "environment CLAUDE_PROJECT_DIR".to_owned(),
-            json!("ledger-api")
-        )
-    );
-    let resolved = project(&|command| {
-        command
-            .env("CLAUDE_PROJECT_DIR", folder("ledger-api"))
-            .arg("-C")
-            .arg(folder("kiosk-web"));
-    });
-    assert_eq!(resolved, ("flag -C".to_owned(), json!("kiosk-web")));
-    std::fs::create_dir(folder("platform")).unwrap();
-    let resolved = project(&|command| {
+            &claude[..],
+            &[][..],
+            "environment CLAUDE_PROJECT_DIR",
+            "ledger-api",
+        ),
+        (&claude, &["-C", &kiosk], "flag -C", "kiosk-web"),
+        (&[], &[], "working directory", "platform"),
+    ] {
+        let mut command = binary();
+        command.env("HOME", home.path()).env("ACK_MEM_PATH", &root);
+        command.envs(variables.iter().copied()).args(flags);
         command.current_dir(folder("platform"));
-    });
-    assert_eq!(
-        resolved,
-        ("working directory".to_owned(), json!("platform"))
-    );
+        let shown = run(command.args(["doctor", "--json"])).json();
+        assert_eq!(setting(&shown, "project").unwrap()[1], source);
+        assert_eq!(shown["current_scope"], scope);
+    }
 }
 
 #[test]
 fn a_single_database_is_served_as_the_only_scope() {
     let (samples, home) = (Root::samples(), TempDir::new().unwrap());
-    let database = samples.path().join("scopes/platform/memory.db");
-    let other = samples.path().join("scopes/kiosk-web/memory.db");
-    let scopes = |change: &dyn Fn(&mut Command)| {
+    let [database, other] = ["platform", "kiosk-web"]
+        .map(|scope| samples.path().join(format!("scopes/{scope}/memory.db")));
+    let (root, other) = (samples.path().to_str().unwrap(), other.to_str().unwrap());
+    let named = ("ACK_MEM_DB", database.to_str().unwrap());
+    // A single database comes before a root, and a flag before a variable.
+    for (variables, flags, served) in [
+        (&[named][..], &[][..], named.1),
+        (&[named], &["--db", other], other),
+        (&[named, ("ACK_MEM_PATH", root)], &[], named.1),
+    ] {
         let mut command = binary();
         command.env("HOME", home.path());
-        change(&mut command);
+        command.envs(variables.iter().copied()).args(flags);
         let answer = run(command.args(["scopes", "--json"])).json();
-        let paths: Vec<String> = answer["scopes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|scope| scope["store"].as_str().unwrap().to_owned())
-            .collect();
-        paths
-    };
-    let text = |path: &Path| vec![path.to_str().unwrap().to_owned()];
-    let served = scopes(&|command| {
-        command.env("ACK_MEM_DB", &database);
-    });
-    assert_eq!(served, text(&database));
-    let served = scopes(&|command| {
-        command.env("ACK_MEM_DB", &database).arg("--db").arg(&other);
-    });
-    assert_eq!(served, text(&other));
-    let served = scopes(&|command| {
-        command
-            .env("ACK_MEM_DB", &database)
-            .env("ACK_MEM_PATH", samples.path());
-    });
-    assert_eq!(
-        served,
-        text(&database),
-        "a single database comes before a root"
-    );
-    let missing = run(binary()
-        .env("HOME", home.path())
-        .args(["--db", "nowhere.db", "query", "x"]))
-    .fails(1);
-    assert!(
-        missing.contains("Memory database not found") && missing.contains("nowhere.db"),
-        "{missing}"
-    );
+        assert_eq!(answer["scopes"].as_array().unwrap().len(), 1);
+        assert_eq!(answer["scopes"][0]["store"], served);
+    }
+    let mut command = binary();
+    command.env("HOME", home.path());
+    let missing = run(command.args(["--db", "nowhere.db", "query", "x"])).fails(1);
+    assert_contains!(missing, "Memory database not found", "nowhere.db");
 }
 
 #[test]
@@ -307,11 +228,9 @@ fn the_environment_makes_a_scope_current_and_refuses_no_other() {
     let searched = &answer["searched"];
     assert_eq!(searched["current_scope"], "dana-private");
     assert_eq!(searched["detected_by"], "environment ACK_MEM_SCOPE");
-    let scopes = searched["scopes"].as_array().unwrap();
-    assert!(
-        scopes.contains(&json!("dana-private")) && scopes.contains(&json!("platform")),
-        "the current one, private as it is, and every shared one: {scopes:?}"
-    );
+    // The current one, private as it is, and every shared one.
+    let scopes = searched["scopes"].to_string();
+    assert_contains!(scopes, "\"dana-private\"", "\"platform\"");
     // It comes before the project's folder, and a pin before it.
     let project = root.path().join("ledger-api");
     std::fs::create_dir(&project).unwrap();
@@ -327,13 +246,10 @@ fn the_environment_makes_a_scope_current_and_refuses_no_other() {
     let answer = query("platfrom", &["-C", project]);
     assert_eq!(answer["searched"]["current_scope"], "ledger-api");
     let skipped = answer["searched"]["skipped"].to_string();
-    assert!(
-        skipped.contains("platfrom") && skipped.contains("ACK_MEM_SCOPE"),
-        "{answer}"
-    );
+    assert_contains!(skipped, "platfrom", "ACK_MEM_SCOPE");
     // A command that needs the name of a scope takes it.
     let file = root.path().join("one.jsonl");
-    std::fs::write(&file, "{\"title\": \"Imported here\"}\n").unwrap();
+    write_file(&file, "{\"title\": \"Imported here\"}\n");
     run_with("platform", &["import", file.to_str().unwrap()]).ok();
     let found = query("platform", &["-a", "--scope", "platform"]);
     assert!(found["total"].as_u64().unwrap() > 0, "{found}");
@@ -363,10 +279,8 @@ fn home_is_the_only_required_variable() {
     let project = home.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
     let answer = run(bare().args(["query", "--json", "-C"]).arg(&project)).json();
-    assert_eq!(
-        answer["searched"]["current_scope"], "dana-private",
-        "{answer}"
-    );
+    let found = &answer["searched"]["current_scope"];
+    assert_eq!(*found, "dana-private", "{answer}");
 }
 
 #[test]
@@ -384,10 +298,8 @@ fn the_environment_names_a_single_database() {
     for name in ["team memories", "Émile-2", "platform", "memory"] {
         let answer = with(name, &["query", "exit code 137", "-n", "1", "--json"]).json();
         assert_eq!(answer["results"][0]["scope"], name, "{answer}");
-        assert_eq!(
-            answer["searched"]["detected_by"],
-            "environment ACK_MEM_SCOPE"
-        );
+        let found = &answer["searched"]["detected_by"];
+        assert_eq!(*found, "environment ACK_MEM_SCOPE");
         let answer = with(name, &["query", "--scope", name, "--json"]).json();
         assert_eq!(answer["searched"]["scopes"], json!([name]));
         with(name, &["get", "ack_d7640b_2026-04-13_001"]).ok();

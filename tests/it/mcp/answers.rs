@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::support::Root;
 
+const LISTED: &str =
+    "id title name message next_cursor total current_scope to_id action reason narrative";
+
 /// What an answer's structure contains and its text must contain too: ids, titles, names, numbers,
 /// notes and the cursor.
 fn texts_of(structured: &Value) -> Vec<String> {
@@ -16,20 +19,7 @@ fn texts_of(structured: &Value) -> Vec<String> {
         Value::Array(entries) => texts.extend(entries.iter().flat_map(texts_of)),
         Value::Object(members) => {
             for (name, value) in members {
-                let is_listed = [
-                    "id",
-                    "title",
-                    "name",
-                    "message",
-                    "next_cursor",
-                    "total",
-                    "current_scope",
-                    "to_id",
-                    "action",
-                    "reason",
-                    "narrative",
-                ]
-                .contains(&name.as_str());
+                let is_listed = LISTED.split(' ').any(|listed| listed == name);
                 match value {
                     Value::String(text) if is_listed => {
                         texts.extend(text.lines().map(str::to_owned))
@@ -60,24 +50,15 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
             (tool["name"].as_str().unwrap().to_owned(), validator)
         })
         .collect();
+    let first = "ack_a41f0c_2025-11-24_001";
+    let include = ["timeline", "links", "history"];
+    let query = |arguments| ("query_memories", arguments);
     for (tool, arguments) in [
-        (
-            "query_memories",
-            json!({ "query": "container killed exit code 137", "explain": true }),
-        ),
-        ("query_memories", json!({ "query": "zzzzqqqq" })),
-        (
-            "query_memories",
-            json!({ "status": "all", "limit": 50, "detail": "full" }),
-        ),
-        (
-            "get_memory",
-            json!({ "id": "ack_a41f0c_2025-11-24_001", "include": ["timeline", "links", "history"] }),
-        ),
-        (
-            "get_memory",
-            json!({ "ids": ["ack_a41f0c_2025-11-24_001", "nothing"] }),
-        ),
+        query(json!({ "query": "container killed exit code 137", "explain": true })),
+        query(json!({ "query": "zzzzqqqq" })),
+        query(json!({ "status": "all", "limit": 50, "detail": "full" })),
+        ("get_memory", json!({ "id": first, "include": include })),
+        ("get_memory", json!({ "ids": [first, "nothing"] })),
         ("list_scopes", json!({})),
         ("list_scopes", json!({ "scope": "platform" })),
         (
@@ -94,10 +75,7 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
         assert_eq!(content["type"], "text");
         let text = content["text"].as_str().unwrap();
         for shown in texts_of(structured) {
-            assert!(
-                text.contains(&shown),
-                "{tool} {arguments}: {shown} in {text}"
-            );
+            assert_contains!(text, &shown; "{tool} {arguments}: {shown} in");
         }
         assert!(text.len() < structured.to_string().len() + 200, "{text}");
         let errors: Vec<String> = schemas[tool]
@@ -107,19 +85,14 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
         assert!(errors.is_empty(), "{tool} {arguments}: {errors:?}");
     }
     // Clients that leave `arguments` out mean none.
-    let answer = server.request("tools/call", json!({ "name": "list_scopes" }));
-    assert!(
-        answer["result"]["structuredContent"]["scopes"].is_array(),
-        "{answer}"
-    );
-    let answer = server.request(
-        "tools/call",
+    for asked in [
+        json!({ "name": "list_scopes" }),
         json!({ "name": "list_scopes", "arguments": null }),
-    );
-    assert!(
-        answer["result"]["structuredContent"]["scopes"].is_array(),
-        "{answer}"
-    );
+    ] {
+        let answer = server.request("tools/call", asked);
+        let scopes = &answer["result"]["structuredContent"]["scopes"];
+        assert!(scopes.is_array(), "{answer}");
+    }
 }
 
 /// A server for a client of this name, in both eras of the protocol.
@@ -144,21 +117,15 @@ fn a_client_that_lets_its_model_read_text_and_structure_gets_the_text_alone() {
         let (server, stateless) = as_client(&root, name);
         for mut server in [server, stateless] {
             let listed = server.request("tools/list", json!({}));
-            let tools = listed["result"]["tools"].as_array().unwrap();
-            assert!(
-                tools
-                    .iter()
-                    .all(|tool| tool.get("outputSchema").is_none() == text_alone),
-                "{name}: {listed}"
-            );
+            for tool in listed["result"]["tools"].as_array().unwrap() {
+                let lacks_schema = tool.get("outputSchema").is_none();
+                assert_eq!(lacks_schema, text_alone, "{name}: {tool}");
+            }
             let result = server.call("query_memories", json!({ "query": "deadlock" }));
-            assert_eq!(
-                result.get("structuredContent").is_none(),
-                text_alone,
-                "{name}: {result}"
-            );
+            let found = result.get("structuredContent").is_none();
+            assert_eq!(found, text_alone, "{name}: {result}");
             let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(text.contains("\n1. "), "{name}: {text}");
+            assert_contains!(text, "\n1. "; "{name}");
         }
     }
 }
@@ -174,15 +141,11 @@ fn the_recall_prompt_has_the_memories_as_markdown() {
         text.as_str().unwrap().to_owned()
     };
     let found = recall("deadlock");
-    assert!(
-        found.contains("\n1. ") && !found.contains("\"id\":") && !found.contains("JSON"),
-        "{found}"
-    );
+    assert_contains!(found, "\n1. ");
+    assert_lacks!(found, "\"id\":", "JSON");
     let nothing = recall("zzzzqqqq");
-    assert!(
-        nothing.contains("No approved memory was found") && !nothing.contains('{'),
-        "{nothing}"
-    );
+    assert_contains!(nothing, "No approved memory was found");
+    assert_lacks!(nothing, "{");
 }
 
 #[test]
@@ -236,21 +199,20 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
                 let whole = result["structuredContent"].to_string();
                 if short {
                     assert!(
-                        text.ends_with("see the structured content") && text.len() < 120,
-                        "{name} {tool}: {text}"
+                        text.ends_with("see the structured content"),
+                        "{name}: {text}"
                     );
+                    assert!(text.len() < 120, "{name} {tool}: {text}");
                     assert!(whole.len() > 500, "{name} {tool}: {whole}");
                 } else {
                     for shown in texts_of(&result["structuredContent"]) {
-                        assert!(text.contains(&shown), "{name} {tool}: {shown} in {text}");
+                        assert_contains!(text, &shown; "{name} {tool}: {shown} in");
                     }
                 }
             }
         }
         // An error has only text.
-        assert_eq!(
-            server.fail("get_memory", json!({ "id": "nothing" })).code,
-            "memory_not_found"
-        );
+        let error = server.fail("get_memory", json!({ "id": "nothing" }));
+        assert_eq!(error.code, "memory_not_found");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Server, command, large};
 use crate::cli::binary;
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 #[test]
 fn the_process_ends_when_standard_input_does() {
@@ -39,10 +39,8 @@ fn the_process_ends_in_the_middle_of_a_request() {
     large(&root, "load", 30_000);
     let mut server = Server::initialized(root.path());
     for _ in 0..12 {
-        server.send(
-            "tools/call",
-            json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } }),
-        );
+        let asked = json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } });
+        server.send("tools/call", asked);
     }
     std::thread::sleep(Duration::from_millis(50));
     let (took, status, messages) = server.close();
@@ -98,7 +96,7 @@ fn a_piped_request_over_a_large_store_is_answered() {
         json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": "lock5 word77" } } }),
     ];
     let requests = root.path().join("requests");
-    std::fs::write(&requests, lines.map(|line| line.to_string()).join("\n")).unwrap();
+    write_file(&requests, lines.map(|line| line.to_string()).join("\n"));
     // The shell has written everything and is gone before the server reads.
     let line = format!(
         "cat {} | (sleep 0.2; exec {} serve --root {})",
@@ -109,7 +107,7 @@ fn a_piped_request_over_a_large_store_is_answered() {
     let output = Command::new("sh").arg("-c").arg(line).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
-    assert!(stdout.contains("\"id\":2"), "{stdout}");
+    assert_contains!(stdout, "\"id\":2");
 }
 
 #[test]
@@ -133,7 +131,7 @@ fn requests_before_the_handshake_and_batches_are_refused_clearly() {
     let first = "the first request of a session is `initialize`";
     assert_eq!(message(json!(1)).as_deref(), Some(first));
     let batch = message(Value::Null).unwrap();
-    assert!(batch.contains("batches are not supported"), "{batch}");
+    assert_contains!(batch, "batches are not supported");
     assert_eq!(message(json!(3)), None);
 }
 
@@ -196,8 +194,5 @@ fn a_client_that_stops_reading_does_not_keep_the_process() {
         .unwrap()
         .read_to_string(&mut errors)
         .unwrap();
-    assert!(
-        !errors.contains("panicked") && !errors.contains("internal error ("),
-        "{errors}"
-    );
+    assert_lacks!(errors, "panicked", "internal error (");
 }

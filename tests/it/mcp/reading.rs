@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::{Server, command};
-use crate::support::{Root, memory};
+use super::Server;
+use crate::support::{Root, Sql, read_text, titled, write_file};
 
 #[test]
 fn tools_are_listed_before_any_store_is_touched() {
@@ -23,70 +23,44 @@ fn tools_are_listed_before_any_store_is_touched() {
     fifo("pipe", "memory.db");
     fifo("linked", "elsewhere.db");
     root.manifest("linked", "store = \"elsewhere.db\"\n");
-    std::fs::write(
+    write_file(
         root.scope_folder("garbage").join("memory.db"),
         vec![0xA5; 65_536],
-    )
-    .unwrap();
-    std::fs::write(root.scope_folder("empty").join("memory.db"), b"").unwrap();
-    root.manifest("broken", "visibility = \"everyone\"\n");
-    root.store(
-        "good",
-        &[memory("good-1", "A memory about deadlocks", json!({}))],
     );
+    write_file(root.scope_folder("empty").join("memory.db"), b"");
+    root.manifest("broken", "visibility = \"everyone\"\n");
+    root.store("good", &[titled("good-1", "A memory about deadlocks")]);
     let started = Instant::now();
     let mut server = Server::initialized(root.path());
     let tools = server.request("tools/list", json!({}));
-    println!("to tools/list: {:?}", started.elapsed());
     assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4);
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        started.elapsed()
-    );
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
     // And the scopes that are fine still answer, with the others named.
     let result = server.call("query_memories", json!({ "query": "deadlocks" }));
     let answer = &result["structuredContent"];
     assert_eq!(answer["results"][0]["id"], "good-1", "{result}");
-    let mut named: Vec<&str> = answer["notes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|note| note["scope"].as_str())
-        .collect();
+    let notes = answer["notes"].as_array().unwrap().iter();
+    let mut named: Vec<&str> = notes.filter_map(|note| note["scope"].as_str()).collect();
     named.sort_unstable();
     assert_eq!(named, ["broken", "empty", "garbage", "linked", "pipe"]);
     // Each is named once, there and in the text.
-    assert!(
-        answer
-            .get("searched")
-            .is_none_or(|it| it.get("skipped").is_none()),
-        "{answer}"
-    );
+    assert!(answer["searched"].get("skipped").is_none(), "{answer}");
     let text = result["content"][0]["text"].as_str().unwrap();
     for scope in named {
-        assert_eq!(
-            text.matches(&format!("`{scope}`")).count().max(1),
-            1,
-            "{scope}: {text}"
-        );
+        let found = text.matches(&format!("`{scope}`")).count().max(1);
+        assert_eq!(found, 1, "{scope}: {text}");
     }
 }
 
 #[test]
 fn a_manifest_that_is_a_pipe_does_not_hold_up_the_others() {
-    let root = Root::new();
-    root.store(
-        "good",
-        &[memory("good-1", "A memory about deadlocks", json!({}))],
-    );
+    let root = Root::with("good", &[titled("good-1", "A memory about deadlocks")]);
     let pipe = root.scope_folder("pipe").join("scope.toml");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let mut server = Server::initialized(root.path());
-    let id = server.send(
-        "tools/call",
-        json!({ "name": "query_memories", "arguments": { "query": "deadlocks" } }),
-    );
+    let asked = json!({ "name": "query_memories", "arguments": { "query": "deadlocks" } });
+    let id = server.send("tools/call", asked);
     let answer = server.message(Duration::from_secs(5));
     assert!(
         answer.is_some_and(|answer| answer["id"] == id),
@@ -108,13 +82,7 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
     }
     let mut traced = Command::new("strace");
     traced
-        .args([
-            "-f",
-            "-qq",
-            "-e",
-            "trace=open,openat,openat2,connect,socket",
-            "-o",
-        ])
+        .args("-f -qq -e trace=open,openat,openat2,connect,socket -o".split(' '))
         .arg(log.path())
         .arg(env!("CARGO_BIN_EXE_ack-memory"))
         .arg("--root")
@@ -132,19 +100,15 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
     server.request("tools/list", json!({}));
     server.ping();
     let root_text = root.path().to_str().unwrap();
-    let read = || std::fs::read_to_string(log.path()).unwrap();
+    let read = || read_text(log.path());
     let before = read();
     // The instructions say whether people reviewed the memories, and whether any is approved.
+    let names =
+        "/scopes /scope.toml /memory.db /config.toml dana-private kiosk-web ledger-api platform";
     let allowed = |line: &&str| {
-        let is_read = line.contains("O_RDONLY");
-        let ends = ["/scopes", "/scope.toml", "/memory.db", "/config.toml"];
-        let names_scope = ["dana-private", "kiosk-web", "ledger-api", "platform"];
         let path = line.split('"').nth(1).unwrap_or_default();
-        is_read
-            && ends
-                .iter()
-                .chain(&names_scope)
-                .any(|end| path.ends_with(end))
+        let is_named = names.split(' ').any(|end| path.ends_with(end));
+        line.contains("O_RDONLY") && is_named
     };
     let touched: Vec<&str> = before
         .lines()
@@ -155,23 +119,14 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
     server.call("get_context", json!({}));
     server.close();
     let after = read();
-    assert!(after.contains(root_text), "strace saw nothing: {after}");
+    assert_contains!(after, root_text; "strace saw nothing");
     // And no operation of the server opens for writing, or opens a connection.
-    let wrote: Vec<&str> = after
-        .lines()
-        .filter(|line| {
-            line.contains(root_text)
-                && ["O_RDWR", "O_WRONLY", "O_CREAT"]
-                    .iter()
-                    .any(|flag| line.contains(flag))
-        })
-        .collect();
-    assert!(wrote.is_empty(), "{wrote:#?}");
-    let network: Vec<&str> = after
-        .lines()
-        .filter(|line| line.contains("AF_INET"))
-        .collect();
-    assert!(network.is_empty(), "{network:#?}");
+    let writes = ["O_RDWR", "O_WRONLY", "O_CREAT"];
+    for line in after.lines() {
+        let is_write = writes.iter().any(|flag| line.contains(flag));
+        assert!(!(is_write && line.contains(root_text)), "{line}");
+        assert_lacks!(line, "AF_INET");
+    }
 }
 
 #[test]
@@ -179,47 +134,17 @@ fn a_running_server_notices_new_scopes_and_rows_at_once() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let total = |server: &mut Server| {
-        server.call(
-            "query_memories",
-            json!({ "query": "xylophone", "mode": "lexical" }),
-        )["structuredContent"]["total"]
-            .clone()
+        let asked = json!({ "query": "xylophone", "mode": "lexical" });
+        server.call("query_memories", asked)["structuredContent"]["total"].clone()
     };
     assert_eq!(total(&mut server), 0);
-    let path = root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
+    let path = root.store("music", &[titled("m-1", "Tune the xylophone")]);
     assert_eq!(total(&mut server), 1);
     let connection = Connection::open(path).unwrap();
-    crate::support::insert(
-        &connection,
-        &[memory("m-2", "Another xylophone", json!({}))],
-    );
+    crate::support::insert(&connection, &[titled("m-2", "Another xylophone")]);
     assert_eq!(total(&mut server), 2);
-    connection
-        .execute(
-            "UPDATE memories SET status = 'rejected' WHERE id = 'm-1'",
-            [],
-        )
-        .unwrap();
+    connection.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm-1'");
     assert_eq!(total(&mut server), 1);
     let body = server.fail("get_memory", json!({ "id": "m-1", "status": "all" }));
     assert_eq!(body.code, "memory_not_served");
-}
-
-#[test]
-fn a_pinned_server_refuses_other_scopes_by_name() {
-    let root = Root::samples();
-    let mut pinned = command(root.path());
-    pinned.args(["--pin", "platform"]);
-    let mut server = Server::spawn(pinned);
-    server.initialize("2025-06-18");
-    let body = server.fail(
-        "query_memories",
-        json!({ "query": "x", "scope": "ledger-api" }),
-    );
-    assert_eq!(body.code, "scope_refused");
-    let result = server.call("query_memories", json!({ "query": "docker" }));
-    assert_eq!(
-        result["structuredContent"]["searched"]["scopes"],
-        json!(["platform"])
-    );
 }

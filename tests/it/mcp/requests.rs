@@ -13,11 +13,11 @@ fn the_server_survives_every_kind_of_invalid_message() {
     let mut server = Server::initialized(root.path());
     let deep = "[".repeat(20_000);
     let long_id = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}",
+        r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
         "x".repeat(100_000)
     );
     let many = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":1000000,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"query\":\"{}\"}}}}}}",
+        r#"{{"jsonrpc":"2.0","id":1000000,"method":"tools/call","params":{{"name":"query_memories","arguments":{{"query":"{}"}}}}}}"#,
         "word ".repeat(200_000)
     );
     let messages: Vec<&str> = vec![
@@ -25,31 +25,31 @@ fn the_server_survives_every_kind_of_invalid_message() {
         "",
         "   ",
         "{",
-        "{\"jsonrpc\":\"2.0\",\"id\":5000,\"method\":",
+        r#"{"jsonrpc":"2.0","id":5000,"method":"#,
         "null",
         "42",
-        "\"text\"",
+        r#""text""#,
         "[]",
-        "[{\"jsonrpc\":\"2.0\",\"id\":5001,\"method\":\"ping\"},{\"jsonrpc\":\"2.0\",\"id\":5002,\"method\":\"ping\"}]",
+        r#"[{"jsonrpc":"2.0","id":5001,"method":"ping"},{"jsonrpc":"2.0","id":5002,"method":"ping"}]"#,
         "{}",
-        "{\"jsonrpc\":\"1.0\",\"id\":5003,\"method\":\"ping\"}",
-        "{\"id\":5004,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5005}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5006,\"method\":7}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5007,\"method\":\"ping\",\"params\":\"x\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5008,\"method\":\"tools/call\",\"params\":[1]}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5009,\"method\":\"tools/call\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5010,\"method\":\"tools/call\",\"params\":{\"name\":5}}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5011,\"result\":{}}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5012,\"error\":{\"code\":1,\"message\":\"x\"}}",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{}}",
-        "{\"jsonrpc\":\"2.0\",\"id\":99999999999999999999999999,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":-1,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":5013,\"method\":\"initialize\",\"params\":{}}",
+        r#"{"jsonrpc":"1.0","id":5003,"method":"ping"}"#,
+        r#"{"id":5004,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":5005}"#,
+        r#"{"jsonrpc":"2.0","id":5006,"method":7}"#,
+        r#"{"jsonrpc":"2.0","id":5007,"method":"ping","params":"x"}"#,
+        r#"{"jsonrpc":"2.0","id":5008,"method":"tools/call","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":5009,"method":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":5010,"method":"tools/call","params":{"name":5}}"#,
+        r#"{"jsonrpc":"2.0","id":5011,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":5012,"error":{"code":1,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":99999999999999999999999999,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":-1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":5013,"method":"initialize","params":{}}"#,
         "{\"jsonrpc\":\"2.0\",\"id\":5014,\"method\":\"ping\"}\r",
         "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":5015,\"method\":\"ping\"}",
         "{\"jsonrpc\":\"2.0\",\"id\":5016,\"method\":\"tools/call\",\"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"\\ud800\"}}}",
@@ -59,14 +59,9 @@ fn the_server_survives_every_kind_of_invalid_message() {
         &many,
     ];
     for message in messages {
+        println!("{}", message.chars().take(80).collect::<String>());
         server.write(message);
-        let shown: String = message.chars().take(80).collect();
-        let id = server.send("ping", json!({}));
-        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.answer(id)));
-        assert!(
-            answer.is_ok(),
-            "after {shown:?} the server does not answer any more"
-        );
+        server.ping();
     }
     server.raw(b"{\"jsonrpc\":\"2.0\",\"id\":6000,\"method\":\"p\xff\xfeing\"}\n\x00\x01\x02\n");
     server.ping();
@@ -88,7 +83,7 @@ fn a_line_of_seventeen_megabytes_is_skipped() {
     // With its id, so that the client does not wait.
     let answer = server.answer(7000);
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("4,194,304 bytes"), "{message}");
+    assert_contains!(message, "4,194,304 bytes");
     server.ping();
     let result = server.call("query_memories", json!({ "query": "deadlock" }));
     assert!(
@@ -139,25 +134,24 @@ fn cancelled_calls_do_not_break_the_others() {
     large(&root, "load", 5_000);
     let mut server = Server::initialized(root.path());
     let call = json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } });
-    let cancelled: Vec<i64> = (0..20)
-        .map(|_| {
-            let id = server.send("tools/call", call.clone());
-            server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id, "reason": "no longer needed" } }).to_string());
-            id
-        })
-        .collect();
+    let cancel = |id: i64| {
+        let params = json!({ "requestId": id, "reason": "no longer needed" });
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
+            .to_string()
+    };
+    let mut cancelled = Vec::new();
+    for _ in 0..20 {
+        let id = server.send("tools/call", call.clone());
+        server.write(&cancel(id));
+        cancelled.push(id);
+    }
     let kept = server.send("tools/call", call.clone());
     // Cancelled before it was sent, and after it was answered.
-    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 424_242 } }).to_string());
+    server.write(&cancel(424_242));
     let answer = server.answer(kept);
-    assert!(
-        !answer["result"]["structuredContent"]["results"]
-            .as_array()
-            .unwrap()
-            .is_empty(),
-        "{answer}"
-    );
-    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": kept } }).to_string());
+    let results = &answer["result"]["structuredContent"]["results"];
+    assert!(!results.as_array().unwrap().is_empty(), "{answer}");
+    server.write(&cancel(kept));
     let again = server.send("tools/call", call);
     assert_ne!(server.answer(again)["result"]["isError"], true);
     server.ping();

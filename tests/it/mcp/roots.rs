@@ -69,10 +69,8 @@ fn the_clients_folders_say_which_project_is_open() {
     answer(&mut server, &id, &[&ledger]);
     expect_current(&mut server, "ledger-api");
     let context = server.call("get_context", json!({}));
-    assert_eq!(
-        context["structuredContent"]["project"]["name"],
-        "ledger-api"
-    );
+    let found = &context["structuredContent"]["project"]["name"];
+    assert_eq!(*found, "ledger-api");
     // Of several folders, the first that belongs to a scope.
     server.write(
         &json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }).to_string(),
@@ -88,8 +86,7 @@ fn the_clients_folders_say_which_project_is_open() {
     ] {
         let mut server = started(&root, flags, capabilities);
         assert_eq!(current_scope(&mut server), current);
-        let asked = server.message(Duration::from_millis(200));
-        assert_eq!(asked, None);
+        assert_eq!(server.message(Duration::from_millis(200)), None);
     }
 }
 
@@ -98,8 +95,8 @@ fn a_client_that_does_not_name_its_folders_is_answered_all_the_same() {
     let root = Root::samples();
     let mut server = started(&root, &[], json!({ "roots": {} }));
     // The question comes before, between or after these, which wait for nothing.
-    let listed = server.send("tools/list", json!({}));
-    server.answer(listed);
+    let id = server.send("tools/list", json!({}));
+    server.answer(id);
     let call = json!({ "name": "query_memories", "arguments": { "query": "deadlock" } });
     let first = server.send("tools/call", call.clone());
     assert_eq!(server.answer(first)["result"]["isError"], false);

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Server;
 use crate::cli::binary;
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 /// Settings that no server starts with, each with what the error says.
 const BROKEN: [(&str, &str); 4] = [
@@ -24,7 +24,7 @@ fn broken_settings_are_said_by_every_tool_until_they_are_mended() {
         for is_stateless in [false, true] {
             let root = Root::samples();
             let file = root.path().join("config.toml");
-            std::fs::write(&file, broken).unwrap();
+            write_file(&file, broken);
             let mut server = match is_stateless {
                 true => Server::stateless(root.path()),
                 false => Server::start(root.path()),
@@ -70,7 +70,7 @@ fn broken_settings_are_said_by_every_tool_until_they_are_mended() {
                 assert!(message.is_some_and(|text| text.contains(said)), "{answer}");
             }
             // The same session works as soon as the file does.
-            std::fs::write(&file, "[tools]\nhide = [\"get_context\"]\n").unwrap();
+            write_file(&file, "[tools]\nhide = [\"get_context\"]\n");
             let found = server.call("query_memories", json!({ "query": "deadlock" }));
             assert_eq!(found["isError"], false, "{found}");
             let listed = server.request("tools/list", json!({}));
@@ -106,7 +106,7 @@ fn a_client_configured_without_serve_gets_a_server() {
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(shown(&mut binary()).contains("memories"));
+    assert_contains!(shown(&mut binary()), "memories");
     let mut child = binary()
         .arg("--root")
         .arg(root.path())
@@ -118,11 +118,7 @@ fn a_client_configured_without_serve_gets_a_server() {
     let mut input = child.stdin.take().unwrap();
     let _ = input.write_all(b"\n");
     let output = child.wait_with_output().unwrap();
-    assert!(
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("\"version\"")
-    );
+    assert_contains!(String::from_utf8(output.stdout).unwrap(), "\"version\"");
 }
 
 #[test]
@@ -135,11 +131,9 @@ fn a_guessed_command_gets_a_tip_that_works() {
     ] {
         let output = binary().arg(word).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains(tip), "{text}");
+        assert_contains!(String::from_utf8(output.stderr).unwrap(), tip);
     }
     // No tip names an option that the command does not have.
     let output = binary().arg("docker").output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(!text.contains("--scope docker"), "{text}");
+    assert_lacks!(String::from_utf8(output.stderr).unwrap(), "--scope docker");
 }

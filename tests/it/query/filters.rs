@@ -4,113 +4,75 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{query, root_of, shown_keys, varied};
-use crate::support::{Root, memory, result_ids};
+use super::{root_of, shown_keys, varied};
+use crate::support::{Ask, Root, memory, result_ids, titled};
 
 #[test]
 fn a_filter_costs_no_result_that_exists() {
     let memories = varied(240);
     let root = root_of(&memories);
     let service = root.service();
-    let listed = |field: &Value, wanted: &str| {
-        field
-            .as_array()
-            .into_iter()
-            .flatten()
-            .any(|entry| entry == wanted)
-    };
-    type Rule<'a> = (Value, Box<dyn Fn(&Value) -> bool + 'a>);
-    let rules: Vec<Rule<'_>> = vec![
-        (
-            json!({ "tags": ["data_base"] }),
-            Box::new(|m| listed(&m["concepts"], "Data-Base")),
-        ),
-        (
-            json!({ "tags": ["DATA BASE", "all"] }),
-            Box::new(|m| listed(&m["concepts"], "Data-Base")),
-        ),
-        (
-            json!({ "tags": ["build", "data-base"] }),
-            Box::new(|_| false),
-        ),
-        (
-            json!({ "tags": ["build", "data-base"], "match_tags": "any" }),
-            Box::new(|_| true),
-        ),
-        (
-            json!({ "project": "ledger-api" }),
-            Box::new(|m| m["project"] == "Ledger_API"),
-        ),
-        (
-            json!({ "project": " LEDGER API " }),
-            Box::new(|m| m["project"] == "Ledger_API"),
-        ),
-        (
-            json!({ "type": "DECISION" }),
-            Box::new(|m| m["type"] == "decision"),
-        ),
-        (
-            json!({ "files": "part3/mod.rs" }),
-            Box::new(|m| m["files"][0] == "src/part3/mod.rs"),
-        ),
-        (
-            json!({ "files": "SRC/PART3" }),
-            Box::new(|m| m["files"][0] == "src/part3/mod.rs"),
-        ),
-        (
-            json!({ "files": ["part[01]/*.rs"] }),
-            Box::new(|m| {
-                m["files"][0] == "src/part0/mod.rs" || m["files"][0] == "src/part1/mod.rs"
-            }),
-        ),
-        (
-            json!({ "files": ["*.py", "src/part2"] }),
-            Box::new(|m| m["files"][0] == "src/part2/mod.rs"),
-        ),
-        (
-            json!({ "session": "s4" }),
-            Box::new(|m| m["session"] == "s4"),
-        ),
+    let tagged = |m: &Value, tag: &str| m["concepts"].as_array().unwrap().contains(&json!(tag));
+    let created = |m: &Value| m["created_at"].as_str().unwrap().to_owned();
+    let in_part = |m: &Value, part: u32| m["files"][0] == format!("src/part{part}/mod.rs");
+    type Rule<'a> = (Value, &'a dyn Fn(&Value) -> bool);
+    let everything = json!({ "project": "kiosk", "type": "bugfix", "tags": "build", "session": "s1", "files": "mod.rs", "since": "2026-01-02" });
+    let any = json!({ "tags": ["build", "data-base"], "match_tags": "any" });
+    let rules: [Rule<'_>; 18] = [
+        (json!({ "tags": ["data_base"] }), &|m| {
+            tagged(m, "Data-Base")
+        }),
+        (json!({ "tags": ["DATA BASE", "all"] }), &|m| {
+            tagged(m, "Data-Base")
+        }),
+        (json!({ "tags": ["build", "data-base"] }), &|_| false),
+        (any, &|_| true),
+        (json!({ "project": "ledger-api" }), &|m| {
+            m["project"] == "Ledger_API"
+        }),
+        (json!({ "project": " LEDGER API " }), &|m| {
+            m["project"] == "Ledger_API"
+        }),
+        (json!({ "type": "DECISION" }), &|m| m["type"] == "decision"),
+        (json!({ "files": "part3/mod.rs" }), &|m| in_part(m, 3)),
+        (json!({ "files": "SRC/PART3" }), &|m| in_part(m, 3)),
+        (json!({ "files": ["part[01]/*.rs"] }), &|m| {
+            in_part(m, 0) || in_part(m, 1)
+        }),
+        (json!({ "files": ["*.py", "src/part2"] }), &|m| {
+            in_part(m, 2)
+        }),
+        (json!({ "session": "s4" }), &|m| m["session"] == "s4"),
         (
             json!({ "since": "2026-03-05", "until": "2026-03-09" }),
-            Box::new(|m| ("2026-03-05".."2026-03-10").contains(&m["created_at"].as_str().unwrap())),
+            &|m| ("2026-03-05".."2026-03-10").contains(&created(m).as_str()),
         ),
-        (
-            json!({ "since": "2026-04-28" }),
-            Box::new(|m| m["created_at"].as_str().unwrap() >= "2026-04-28"),
-        ),
-        (
-            json!({ "until": "2026-01-01" }),
-            Box::new(|m| m["created_at"].as_str().unwrap() < "2026-01-02"),
-        ),
-        (
-            json!({ "project": "kiosk", "type": "bugfix", "tags": "build", "session": "s1", "files": "mod.rs", "since": "2026-01-02" }),
-            Box::new(|m| {
-                m["project"] == "kiosk"
-                    && m["type"] == "bugfix"
-                    && listed(&m["concepts"], "build")
-                    && m["session"] == "s1"
-                    && m["created_at"].as_str().unwrap() >= "2026-01-02"
-            }),
-        ),
-        (
-            json!({ "scope": "beta" }),
-            Box::new(|m| m["id"].as_str().unwrap()[1..].parse::<usize>().unwrap() % 4 == 0),
-        ),
-        (json!({ "project": "nowhere" }), Box::new(|_| false)),
+        (json!({ "since": "2026-04-28" }), &|m| {
+            *created(m) >= *"2026-04-28"
+        }),
+        (json!({ "until": "2026-01-01" }), &|m| {
+            *created(m) < *"2026-01-02"
+        }),
+        (everything, &|m| {
+            m["project"] == "kiosk"
+                && m["type"] == "bugfix"
+                && tagged(m, "build")
+                && m["session"] == "s1"
+                && *created(m) >= *"2026-01-02"
+        }),
+        (json!({ "scope": "beta" }), &|m| {
+            m["id"].as_str().unwrap()[1..].parse::<usize>().unwrap() % 4 == 0
+        }),
+        (json!({ "project": "nowhere" }), &|_| false),
     ];
+    let words = "deadlock timeout migration cache index docker lockfile certificate latency queue retry schema";
     for (arguments, rule) in &rules {
         let expected: BTreeSet<&str> = memories
             .iter()
             .filter(|(_, m)| rule(m))
             .map(|(_, m)| m["id"].as_str().unwrap())
             .collect();
-        for text in [
-            None,
-            Some(
-                "deadlock timeout migration cache index docker lockfile certificate latency queue retry schema",
-            ),
-        ] {
+        for text in [None, Some(words)] {
             for limit in [1usize, 10, 50] {
                 let mut arguments = arguments.clone();
                 arguments["limit"] = json!(limit);
@@ -120,7 +82,7 @@ fn a_filter_costs_no_result_that_exists() {
                     // By meaning too, most of these would be uncertain, and three would be shown.
                     arguments["mode"] = json!("lexical");
                 }
-                let answer = query(&service, arguments.clone());
+                let answer = service.find(arguments.clone());
                 assert_eq!(answer["total"], expected.len(), "{arguments}");
                 for (_, id) in shown_keys(&answer) {
                     assert!(expected.contains(id.as_str()), "{arguments}: {id}");
@@ -143,29 +105,22 @@ fn a_filter_costs_no_result_that_exists() {
 fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
     let root = Root::new();
     root.manifest("ledger-api", "[projects]\n\"Ledger API\" = [\"payments\"]");
-    root.store(
-        "ledger-api",
-        &[
-            memory(
-                "a",
-                "Named by the scope",
-                json!({ "project": "ledger-api" }),
-            ),
-            memory("b", "Named by an alias", json!({ "project": "PAYMENTS" })),
-            memory("c", "Named by nothing", json!({})),
-            memory("d", "Named by somebody else", json!({ "project": "kiosk" })),
-        ],
-    );
-    root.store(
-        "other",
-        &[
-            memory("e", "Alias elsewhere", json!({ "project": "payments" })),
-            memory("f", "Nameless elsewhere", json!({})),
-        ],
-    );
+    let first = json!({ "project": "ledger-api" });
+    let memories = [
+        memory("a", "Named by the scope", first),
+        memory("b", "Named by an alias", json!({ "project": "PAYMENTS" })),
+        titled("c", "Named by nothing"),
+        memory("d", "Named by somebody else", json!({ "project": "kiosk" })),
+    ];
+    root.store("ledger-api", &memories);
+    let rows = [
+        memory("e", "Alias elsewhere", json!({ "project": "payments" })),
+        titled("f", "Nameless elsewhere"),
+    ];
+    root.store("other", &rows);
     let service = root.service();
     let found = |project: &str| {
-        result_ids(&query(&service, json!({ "project": project })))
+        result_ids(&service.find(json!({ "project": project })))
             .into_iter()
             .collect::<BTreeSet<_>>()
     };
@@ -192,11 +147,7 @@ fn a_path_with_brackets_is_matched_literally() {
     );
     let service = root.service();
     for file in ["app/[id]/page.tsx", "[id]/page.tsx", "routes/{slug}.ts"] {
-        assert_eq!(
-            query(&service, json!({ "files": file }))["total"],
-            1,
-            "{file}"
-        );
+        assert_eq!(service.find(json!({ "files": file }))["total"], 1, "{file}");
     }
 }
 
@@ -213,10 +164,6 @@ fn globs_and_partial_paths_treat_case_the_same() {
     );
     let service = root.service();
     for file in ["docs/readme.md", "readme", "docs/*.md", "*.MD", "README.*"] {
-        assert_eq!(
-            query(&service, json!({ "files": file }))["total"],
-            1,
-            "{file}"
-        );
+        assert_eq!(service.find(json!({ "files": file }))["total"], 1, "{file}");
     }
 }

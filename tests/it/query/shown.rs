@@ -4,8 +4,8 @@ use ack_memory::Service;
 use serde_json::{Value, json};
 
 use super::bulk;
-use crate::arguments::{call, call_as};
-use crate::support::{Root, memory};
+use crate::arguments::call_as;
+use crate::support::{Ask, Root, memory};
 
 fn case() -> (Root, Service) {
     let root = Root::new();
@@ -17,15 +17,12 @@ fn case() -> (Root, Service) {
         "Cameras record for a week",
         "The turnstile controller needs SNMP open",
     ];
+    let firewall = json!({ "facts": facts, "status": "approved" });
     bulk(
         &root,
         "platform",
         &[
-            memory(
-                "firewall",
-                "Firewall of the plant",
-                json!({ "facts": facts, "status": "approved" }),
-            ),
+            memory("firewall", "Firewall of the plant", firewall),
             memory(
                 "migration",
                 "Billing moved to the new ledger",
@@ -50,8 +47,7 @@ fn first(answer: &Value) -> &Value {
 #[test]
 fn the_fact_that_answers_comes_first() {
     let (_root, service) = case();
-    let arguments = json!({ "query": "turnstile snmp", "mode": "lexical" });
-    let answer = call(&service, "query_memories", arguments).unwrap();
+    let answer = service.find(json!({ "query": "turnstile snmp", "mode": "lexical" }));
     let hit = first(&answer);
     assert_eq!(hit["id"], "firewall");
     assert_eq!(hit["facts"][0], "The turnstile controller needs SNMP open");
@@ -64,17 +60,15 @@ fn an_agent_sees_the_sentence_that_answers_in_place_of_facts_that_do_not() {
     let (_root, service) = case();
     let arguments = json!({ "query": "reconciliation rounding priya", "mode": "lexical" });
     let sentence = "Reconciliation broke because rounding used truncation; Priya fixed it.";
-    let answer = call(&service, "query_memories", arguments.clone()).unwrap();
+    let answer = service.find(arguments.clone());
     let hit = first(&answer);
     assert_eq!(hit["excerpt"], sentence);
     assert_eq!(hit["subtitle"], "It took eleven weeks", "people see both");
     let answer = call_as(&service, "query_memories", arguments, true).unwrap();
     let hit = first(&answer);
     assert_eq!(hit["excerpt"], sentence, "{answer:#}");
-    assert_eq!(
-        (&hit["subtitle"], &hit["facts"]),
-        (&Value::Null, &Value::Null)
-    );
+    assert_eq!(hit["subtitle"], Value::Null);
+    assert_eq!(hit["facts"], Value::Null);
     assert_eq!(hit["more_facts"], 1);
     // What the title says already is no reason to leave a fact out.
     let arguments = json!({ "query": "billing ledger tables", "mode": "lexical" });
@@ -136,10 +130,7 @@ fn a_long_text_is_cut_around_what_the_question_asks_and_fills_its_budget() {
                 let hit = first(&answer);
                 assert_eq!(hit["id"], "long");
                 let shown = hit["narrative"].as_str().unwrap();
-                assert!(
-                    shown.contains("because its governor loses torque."),
-                    "{shown}"
-                );
+                assert_contains!(shown, "because its governor loses torque.");
                 assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
                 let first = shown.trim_start_matches(['…', ' ', '\n']);
                 assert!(
@@ -152,8 +143,7 @@ fn a_long_text_is_cut_around_what_the_question_asks_and_fills_its_budget() {
                     10 * used >= 9 * max_tokens,
                     "{used} of {max_tokens}: {answer:#}"
                 );
-                let note = cut_note(&answer);
-                assert!(note.contains(" characters of its text"), "{note}");
+                assert_contains!(cut_note(&answer), " characters of its text");
             }
         }
     }
@@ -168,7 +158,7 @@ fn a_text_without_sentences_or_without_a_match_is_cut_too() {
         let (_root, service) = long_memories(narrative, &[]);
         for query in ["harbour office notes", "quay"] {
             let arguments = json!({ "query": query, "detail": "full", "max_tokens": 600 });
-            let answer = call(&service, "query_memories", arguments).unwrap();
+            let answer = service.find(arguments);
             let used = cost(&answer);
             assert!((540..=600).contains(&used), "{used}: {answer:#}");
         }
@@ -183,21 +173,15 @@ fn the_facts_that_match_stay_if_not_all_fit() {
     facts[150] = "The turbine stalls without its governor".to_owned();
     let (_root, service) = long_memories("Short.", &facts);
     let arguments = json!({ "query": "turbine governor", "detail": "full", "max_tokens": 800 });
-    let answer = call(&service, "query_memories", arguments).unwrap();
+    let answer = service.find(arguments);
     let hit = first(&answer);
     let shown = hit["facts"].as_array().unwrap();
     assert!(shown.contains(&json!(facts[150])), "{answer:#}");
-    assert_eq!(
-        shown.len() as u64 + hit["more_facts"].as_u64().unwrap(),
-        200
-    );
+    let found = shown.len() as u64 + hit["more_facts"].as_u64().unwrap();
+    assert_eq!(found, 200);
     assert_eq!(hit["narrative"], "Short.");
     assert!((720..=800).contains(&cost(&answer)), "{}", cost(&answer));
-    assert!(
-        cut_note(&answer).contains(" of 200 facts"),
-        "{}",
-        cut_note(&answer)
-    );
+    assert_contains!(cut_note(&answer), " of 200 facts");
 }
 
 #[test]
@@ -205,17 +189,12 @@ fn what_remains_of_the_budget_shows_a_part_of_the_next_result() {
     let narrative = long_text(60, 30, " ");
     let (_root, service) = long_memories(&narrative, &[]);
     let arguments = json!({ "query": "governor torque", "detail": "full", "max_tokens": 1_800 });
-    let answer = call(&service, "query_memories", arguments).unwrap();
+    let answer = service.find(arguments);
     let results = answer["results"].as_array().unwrap();
     assert_eq!(results.len(), 2, "{answer:#}");
     let whole = results[0]["narrative"].as_str().unwrap();
     assert_eq!(whole.split(". ").count(), 60);
-    assert!(
-        results[1]["narrative"]
-            .as_str()
-            .unwrap()
-            .contains("governor")
-    );
+    assert_contains!(results[1]["narrative"], "governor");
     assert!(
         (1_620..=1_800).contains(&cost(&answer)),
         "{}",
@@ -227,16 +206,15 @@ fn what_remains_of_the_budget_shows_a_part_of_the_next_result() {
 fn a_memory_longer_than_any_answer_says_what_is_left_out() {
     let narrative = long_text(6_000, 4_000, "\n");
     let (_root, service) = long_memories(&narrative, &[]);
-    let memory = call(&service, "get_memory", json!({ "id": "long" })).unwrap();
+    let memory = service.fetch(json!({ "id": "long" }));
     assert!(
         cut_note(&memory).contains("characters of its text"),
         "{memory:#}"
     );
-    let all = json!({ "ids": ["long", "other"] });
-    let memories = call(&service, "get_memory", all).unwrap();
+    let memories = service.fetch(json!({ "ids": ["long", "other"] }));
     assert!(cost(&memories) > 9_900, "{}", cost(&memories));
     let arguments = json!({ "query": "turbine governor", "detail": "full", "max_tokens": 20_000 });
-    let answer = call(&service, "query_memories", arguments).unwrap();
+    let answer = service.find(arguments);
     let shown = first(&answer)["narrative"].as_str().unwrap();
     assert!(
         shown.contains("turbine stalls") && shown.len() > 23_000,
@@ -266,11 +244,9 @@ fn of_a_page_of_very_long_memories_only_a_part_is_compared_with_the_question() {
     bulk(&root, "platform", &memories);
     let service = root.service();
     let arguments = json!({ "query": "turbine stalls", "mode": "lexical", "limit": 8 });
-    let answer = call(&service, "query_memories", arguments).unwrap();
+    let answer = service.find(arguments);
     let results = answer["results"].as_array().unwrap().iter();
     let excerpts = results.filter(|hit| hit["excerpt"].is_string()).count();
-    assert_eq!(
-        (excerpts, answer["results"].as_array().unwrap().len()),
-        (3, 8)
-    );
+    assert_eq!(excerpts, 3);
+    assert_eq!(answer["results"].as_array().unwrap().len(), 8);
 }

@@ -99,12 +99,8 @@ impl Figures {
     pub fn verdict(&self) -> (String, Vec<String>) {
         let warm = self.warm();
         let mut grown = Vec::new();
-        let mut text = format!(
-            "{}: {} samples, {} warm",
-            self.name,
-            self.samples.len(),
-            warm.len()
-        );
+        let (name, all) = (&self.name, self.samples.len());
+        let mut text = format!("{name}: {all} samples, {} warm", warm.len());
         if warm.len() < 10 {
             grown.push(format!("{}: too few samples to tell", self.name));
             return (text, grown);
@@ -117,10 +113,8 @@ impl Figures {
             let (middle, growth) = (median(values.clone()), growth(&values));
             text += &format!(", {what} {middle:.1} MiB {growth:+.1}");
             if growth > NOISE_MIB + middle / 10.0 {
-                grown.push(format!(
-                    "{}: {what} memory grew by {growth:.1} MiB at {middle:.1}",
-                    self.name
-                ));
+                let by = format!("memory grew by {growth:.1} MiB at {middle:.1}");
+                grown.push(format!("{name}: {what} {by}"));
             }
         }
         for (what, of) in [
@@ -132,14 +126,10 @@ impl Figures {
         ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
-            text += &format!(", {what} at most {}, then {}", most(early), most(late));
-            if most(late) > most(early) + MIN_SAMPLES {
-                grown.push(format!(
-                    "{}: {what} grew from {} to {}",
-                    self.name,
-                    most(early),
-                    most(late)
-                ));
+            let (early, late) = (most(early), most(late));
+            text += &format!(", {what} at most {early}, then {late}");
+            if late > early + MIN_SAMPLES {
+                grown.push(format!("{name}: {what} grew from {early} to {late}"));
             }
         }
         (text, grown)
@@ -147,10 +137,11 @@ impl Figures {
 
     /// Most descriptors and threads at any moment.
     pub fn maxima(&self) -> (usize, usize) {
-        let most = |of: fn(&Sample) -> usize| self.samples.iter().map(of).max().unwrap_or_default();
+        let most = |of: fn(&Sample) -> usize| self.samples.iter().map(of).max();
+        let descriptors = most(|sample| sample.descriptors).unwrap_or_default();
         (
-            most(|sample| sample.descriptors),
-            most(|sample| sample.threads),
+            descriptors,
+            most(|sample| sample.threads).unwrap_or_default(),
         )
     }
 }
@@ -186,9 +177,6 @@ fn a_leak_is_distinguished_from_noise() {
         .enumerate()
         .map(|(n, value)| value + n as f64 * 0.05)
         .collect();
-    assert!(
-        (growth(&leaking) - 25.0).abs() < 2.0,
-        "{}",
-        growth(&leaking)
-    );
+    let grown = growth(&leaking);
+    assert!((grown - 25.0).abs() < 2.0, "{grown}");
 }

@@ -4,31 +4,11 @@
 use serde_json::{Value, json};
 
 /// The words that memories are made of.
+#[rustfmt::skip]
 pub const WORDS: [&str; 24] = [
-    "database",
-    "lock",
-    "timeout",
-    "connection",
-    "pool",
-    "flex",
-    "layout",
-    "certificate",
-    "cron",
-    "release",
-    "migration",
-    "cache",
-    "index",
-    "socket",
-    "thread",
-    "branch",
-    "merge",
-    "fixture",
-    "snapshot",
-    "locale",
-    "encoding",
-    "retry",
-    "queue",
-    "token",
+    "database", "lock", "timeout", "connection", "pool", "flex", "layout", "certificate",
+    "cron", "release", "migration", "cache", "index", "socket", "thread", "branch",
+    "merge", "fixture", "snapshot", "locale", "encoding", "retry", "queue", "token",
 ];
 
 /// Numbers that look random and are the same in every run.
@@ -80,147 +60,93 @@ pub fn ask(
 ) -> Call {
     use Expected::{Answer, Either, Failure};
     let number = live.start + dice.roll(live.len());
-    let tool = |name: &str, arguments: Value, expected| Call {
-        method: "tools/call",
-        params: json!({ "name": name, "arguments": arguments }),
-        expected,
-    };
     let other = |method, params, expected| Call {
         method,
         params,
         expected,
     };
+    let tool = |name: &str, arguments: Value, expected| {
+        let params = json!({ "name": name, "arguments": arguments });
+        other("tools/call", params, expected)
+    };
+    let query = |arguments| tool("query_memories", arguments, Answer);
+    let refused = |arguments| tool("query_memories", arguments, Failure);
+    let get = |arguments, expected| tool("get_memory", arguments, expected);
+    let scopes = |arguments, expected| tool("list_scopes", arguments, expected);
+    let read = |uri: &str, expected| other("resources/read", json!({ "uri": uri }), expected);
+    let prompt = |name: &str, arguments| {
+        let params = json!({ "name": name, "arguments": arguments });
+        other("prompts/get", params, Answer)
+    };
     match dice.roll(44) {
         0..=9 => {
             let words = 1 + dice.roll(6);
             let mode = ["hybrid", "lexical", "semantic"][dice.roll(3)];
-            tool(
-                "query_memories",
-                json!({ "query": dice.words(words), "mode": mode }),
-                Answer,
+            query(json!({ "query": dice.words(words), "mode": mode }))
+        }
+        10 => query(json!({ "query": format!("ERR_{number}"), "explain": true })),
+        11 => query(json!({
+            "query": dice.words(2), "limit": 50, "detail": "full", "max_tokens": 20000, "status": "all",
+        })),
+        12 => {
+            let tag = WORDS[dice.roll(6)];
+            query(
+                json!({ "query": dice.words(2), "tags": [tag], "since": "2026-01-05", "type": "bugfix" }),
             )
         }
-        10 => tool(
-            "query_memories",
-            json!({ "query": format!("ERR_{number}"), "explain": true }),
-            Answer,
-        ),
-        11 => tool(
-            "query_memories",
-            json!({ "query": dice.words(2), "limit": 50, "detail": "full", "max_tokens": 20000, "status": "all" }),
-            Answer,
-        ),
-        12 => tool(
-            "query_memories",
-            json!({ "query": dice.words(2), "tags": [WORDS[dice.roll(6)]], "since": "2026-01-05", "type": "bugfix" }),
-            Answer,
-        ),
-        13 => tool(
-            "query_memories",
-            json!({ "status": "all", "limit": 50, "max_tokens": 200 }),
-            Answer,
-        ),
+        13 => query(json!({ "status": "all", "limit": 50, "max_tokens": 200 })),
         14 | 15 => match cursor.take() {
             Some((mut arguments, cursor)) => {
                 arguments["cursor"] = json!(cursor);
-                tool("query_memories", arguments, Answer)
+                query(arguments)
             }
-            None => tool(
-                "query_memories",
-                json!({ "query": dice.words(1), "limit": 5 }),
-                Answer,
-            ),
+            None => query(json!({ "query": dice.words(1), "limit": 5 })),
         },
         16 => tool("query_memories", json!({ "like": id(number) }), Either),
-        17 => tool(
-            "query_memories",
-            json!({ "query": "x".repeat(2_000) + &dice.words(40), "files": ["src/**"] }),
-            Answer,
-        ),
-        18 => tool(
-            "query_memories",
-            json!({ "query": dice.words(2), "limit": -1 }),
-            Failure,
-        ),
-        19 => tool("query_memories", json!({ "qurey": "x" }), Failure),
-        20 => tool(
-            "query_memories",
-            json!({ "query": "x", "cursor": "nonsense" }),
-            Failure,
-        ),
-        21..=23 => tool("get_memory", json!({ "id": id(number) }), Either),
+        17 => query(json!({ "query": "x".repeat(2_000) + &dice.words(40), "files": ["src/**"] })),
+        18 => refused(json!({ "query": dice.words(2), "limit": -1 })),
+        19 => refused(json!({ "qurey": "x" })),
+        20 => refused(json!({ "query": "x", "cursor": "nonsense" })),
+        21..=23 => get(json!({ "id": id(number) }), Either),
         24 => {
             let ids: Vec<String> = (0..20).map(|more| id(number + more)).collect();
-            tool(
-                "get_memory",
-                json!({ "ids": ids, "status": "all", "include": ["timeline", "related", "links", "history"] }),
+            let include = ["timeline", "related", "links", "history"];
+            get(
+                json!({ "ids": ids, "status": "all", "include": include }),
                 Either,
             )
         }
-        25 => tool("get_memory", json!({ "id": "no-such-memory" }), Failure),
-        26 => tool("list_scopes", json!({}), Answer),
-        27 => tool("list_scopes", json!({ "scope": "two" }), Answer),
-        28 => tool("list_scopes", json!({ "scope": "nowhere" }), Failure),
+        25 => get(json!({ "id": "no-such-memory" }), Failure),
+        26 => scopes(json!({}), Answer),
+        27 => scopes(json!({ "scope": "two" }), Answer),
+        28 => scopes(json!({ "scope": "nowhere" }), Failure),
         29 => tool("get_context", json!({}), Answer),
-        30 => tool(
-            "get_context",
-            json!({ "focus": dice.words(3), "max_memories": 20, "max_tokens": 800 }),
-            Answer,
-        ),
+        30 => {
+            let arguments =
+                json!({ "focus": dice.words(3), "max_memories": 20, "max_tokens": 800 });
+            tool("get_context", arguments, Answer)
+        }
         31 => other("resources/list", json!({}), Answer),
-        32 => other(
-            "resources/read",
-            json!({ "uri": "memory://scope/one" }),
-            Answer,
-        ),
-        33 => other(
-            "resources/read",
-            json!({ "uri": format!("memory://scope/two/memory/{}", id(number)) }),
-            Either,
-        ),
-        34 => other(
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": dice.words(3) } }),
-            Answer,
-        ),
-        35 => other(
-            "prompts/get",
-            json!({ "name": "curate_pending", "arguments": { "scope": "one" } }),
-            Answer,
-        ),
+        32 => read("memory://scope/one", Answer),
+        33 => read(&format!("memory://scope/two/memory/{}", id(number)), Either),
+        34 => prompt("recall", json!({ "query": dice.words(3) })),
+        35 => prompt("curate_pending", json!({ "scope": "one" })),
         36 => {
-            let template =
-                json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
-            let argument = json!({ "name": "id", "value": "mem-" });
-            other(
-                "completion/complete",
-                json!({ "ref": template, "argument": argument, "context": { "arguments": { "name": "one" } } }),
-                Answer,
-            )
+            let template = "memory://scope/{name}/memory/{id}";
+            let params = json!({
+                "ref": { "type": "ref/resource", "uri": template },
+                "argument": { "name": "id", "value": "mem-" },
+                "context": { "arguments": { "name": "one" } },
+            });
+            other("completion/complete", params, Answer)
         }
         37 => tool("no_such_tool", json!({}), Failure),
         38 => other("no/such_method", json!({}), Failure),
         // Far too long.
-        39 => tool(
-            "query_memories",
-            json!({ "project": dice.words(20_000) }),
-            Failure,
-        ),
-        40 => tool(
-            "query_memories",
-            json!({ "query": "x", "session": "s".repeat(100_000) }),
-            Failure,
-        ),
-        41 => tool(
-            "query_memories",
-            json!({ "tags": vec![dice.words(10); 10_000] }),
-            Failure,
-        ),
-        42 => tool(
-            "get_memory",
-            json!({ "id": "mem-".repeat(50_000) }),
-            Failure,
-        ),
+        39 => refused(json!({ "project": dice.words(20_000) })),
+        40 => refused(json!({ "query": "x", "session": "s".repeat(100_000) })),
+        41 => refused(json!({ "tags": vec![dice.words(10); 10_000] })),
+        42 => get(json!({ "id": "mem-".repeat(50_000) }), Failure),
         _ => other("tools/list", json!({}), Answer),
     }
 }

@@ -21,10 +21,8 @@ fn a_result_is_passed_on_and_labelled() {
         "_meta": { "theirs": 1, "ack-memory/upstream": "page" },
     });
     let mut server = site.serve();
-    assert_eq!(
-        server.call("page_echo", json!({ "word": "x", "more": 1 })),
-        expected
-    );
+    let found = server.call("page_echo", json!({ "word": "x", "more": 1 }));
+    assert_eq!(found, expected);
     let mut stateless = Server::stateless(site.root.path());
     let mut typed = expected;
     typed["resultType"] = json!("complete");
@@ -38,13 +36,8 @@ fn an_unknown_argument_of_an_upstream_tool_is_an_error() {
     listed(&mut server);
     let unknown = server.fail("page_echo", json!({ "wrd": "x" }));
     assert_eq!(unknown.code, "unknown_argument");
-    assert_eq!(
-        (unknown.allowed, unknown.nearest),
-        (
-            vec!["word".to_owned(), "more".to_owned()],
-            vec!["word".to_owned()]
-        )
-    );
+    assert_eq!(unknown.allowed, vec!["word".to_owned(), "more".to_owned()]);
+    assert_eq!(unknown.nearest, vec!["word".to_owned()]);
     assert!(site.lines("calls").is_empty(), "the server was not asked");
     server.call("page_open", json!({ "whatever": 1 }));
     assert_eq!(site.lines("calls").len(), 1);
@@ -54,17 +47,15 @@ fn an_unknown_argument_of_an_upstream_tool_is_an_error() {
 fn an_error_of_the_server_is_passed_on() {
     let site = Site::new("plain", r#"error = "page_error", odd = "page_odd""#, "");
     let mut server = site.serve();
-    let answer = server.request(
-        "tools/call",
-        json!({ "name": "page_error", "arguments": {} }),
-    );
+    let asked = json!({ "name": "page_error", "arguments": {} });
+    let answer = server.request("tools/call", asked);
     assert_eq!(
         answer["error"],
         json!({ "code": -32050, "message": "not today", "data": { "until": "tomorrow" } })
     );
     let odd = server.fail("page_odd", json!({}));
     assert_eq!(odd.code, "upstream_failed");
-    assert!(odd.message.contains("not a tool result"), "{odd:?}");
+    assert_contains!(odd.message, "not a tool result");
 }
 
 #[test]
@@ -79,10 +70,8 @@ fn a_cancelled_call_is_cancelled_upstream() {
     let site = Site::new("plain", r#"hang = "page_hang""#, "");
     let mut server = site.serve();
     listed(&mut server);
-    let id = server.send(
-        "tools/call",
-        json!({ "name": "page_hang", "arguments": {} }),
-    );
+    let asked = json!({ "name": "page_hang", "arguments": {} });
+    let id = server.send("tools/call", asked);
     std::thread::sleep(Duration::from_millis(300));
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string());
     until("the call is not taken back", || {
@@ -98,8 +87,6 @@ fn a_server_with_only_the_newer_protocol_is_supported() {
     until("it is not listed", || {
         names(&mut server)[4..] == ["page_garbage"]
     });
-    assert_eq!(
-        text(&server.call("page_garbage", json!({}))),
-        "after garbage"
-    );
+    let found = server.call("page_garbage", json!({}));
+    assert_eq!(text(&found), "after garbage");
 }

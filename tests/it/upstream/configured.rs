@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Site, is_alive, until};
 use crate::mcp::command;
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 #[test]
 fn mistakes_in_upstream_are_named_with_line_and_key() {
@@ -62,7 +62,7 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
     let mut report = String::new();
     for (what, text) in cases {
         let root = Root::new();
-        std::fs::write(root.path().join("config.toml"), text).unwrap();
+        write_file(root.path().join("config.toml"), text);
         let mut command = command(root.path());
         let output = command
             .stdin(Stdio::null())
@@ -73,8 +73,8 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
             .unwrap()
             .replace(&root.path().display().to_string(), "ROOT");
         assert_eq!(output.status.code(), Some(2), "{what}: {stderr}");
-        assert!(stderr.contains("line "), "{what}: {stderr}");
-        assert!(!stderr.contains("secret@"), "{stderr}");
+        assert_contains!(stderr, "line "; "{what}");
+        assert_lacks!(stderr, "secret@");
         report += &format!("# {what}\n{stderr}\n");
     }
     let mut settings = insta::Settings::clone_current();
@@ -102,10 +102,7 @@ fn doctor_reports_configured_upstreams_and_their_state() {
         String::from_utf8(output.stdout).unwrap()
     };
     let answer = doctor(&["doctor"]);
-    assert!(
-        answer.contains("- page") && answer.contains("sh with 3 arguments"),
-        "{answer}"
-    );
+    assert_contains!(answer, "- page", "sh with 3 arguments");
     assert!(
         site.lines("starts").is_empty(),
         "nothing is started without being asked for"
@@ -113,17 +110,9 @@ fn doctor_reports_configured_upstreams_and_their_state() {
     let answer: Value =
         serde_json::from_str(&doctor(&["--json", "doctor", "--upstreams"])).unwrap();
     let page = &answer["offer"]["upstreams"][0];
-    assert_eq!(
-        (&page["available"], &page["tools"]),
-        (&json!(true), &json!(["page_echo"]))
-    );
-    assert!(
-        page["problems"][0]
-            .as_str()
-            .unwrap()
-            .contains("`writes` is not offered"),
-        "{page}"
-    );
+    assert_eq!(page["available"], true);
+    assert_eq!(page["tools"], json!(["page_echo"]));
+    assert_contains!(page["problems"][0], "`writes` is not offered");
     let processes = site.processes();
     until("the process is left", || {
         processes.iter().all(|process| !is_alive(*process))

@@ -77,11 +77,8 @@ fn read_only_tools_are_offered_under_configured_names() {
 
 #[test]
 fn a_tool_without_annotations_is_offered_if_the_owner_trusts_it() {
-    let site = Site::new(
-        "plain",
-        r#"silent = "page_silent", writes = "page_writes""#,
-        "trust_unannotated = true",
-    );
+    let said = r#"silent = "page_silent", writes = "page_writes""#;
+    let site = Site::new("plain", said, "trust_unannotated = true");
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_silent"]);
     assert_eq!(text(&server.call("page_silent", json!({}))), "fine");
@@ -98,21 +95,12 @@ fn a_late_server_is_announced() {
         };
         if era == "2025-06-18" {
             let hello = server.initialize(era);
-            assert_eq!(
-                hello["capabilities"]["tools"],
-                json!({ "listChanged": true })
-            );
-            assert!(
-                hello["instructions"]
-                    .as_str()
-                    .unwrap()
-                    .contains("page_garbage")
-            );
+            let found = &hello["capabilities"]["tools"];
+            assert_eq!(*found, json!({ "listChanged": true }));
+            assert_contains!(hello["instructions"], "page_garbage");
         } else {
-            server.send(
-                "subscriptions/listen",
-                json!({ "notifications": { "toolsListChanged": true } }),
-            );
+            let arguments = json!({ "notifications": { "toolsListChanged": true } });
+            server.send("subscriptions/listen", arguments);
             let acknowledged = server.message(TIMEOUT).unwrap();
             assert_eq!(
                 acknowledged["method"], "notifications/subscriptions/acknowledged",
@@ -131,11 +119,8 @@ fn a_late_server_is_announced() {
 
 #[test]
 fn tools_that_come_later_are_offered() {
-    let site = Site::new(
-        "growing",
-        r#"union = "page_union", later = "page_later""#,
-        "",
-    );
+    let said = r#"union = "page_union", later = "page_later""#;
+    let site = Site::new("growing", said, "");
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));
@@ -155,10 +140,6 @@ fn a_server_that_stays_down_is_unlisted() {
     assert_eq!(names(&mut server), OURS);
     let away = server.fail("page_echo", json!({ "word": "x" }));
     assert_eq!(away.code, "upstream_unavailable");
-    assert!(
-        away.message.contains("no database at /nowhere")
-            && away.message.contains("next attempt in"),
-        "{away:?}"
-    );
-    assert!(away.hint.unwrap().contains(" doctor --upstreams`"));
+    assert_contains!(away.message, "no database at /nowhere", "next attempt in");
+    assert_contains!(away.hint.unwrap(), " doctor --upstreams`");
 }

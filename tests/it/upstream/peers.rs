@@ -33,15 +33,13 @@ fn another_ack_memory_is_a_source_over_standard_input_and_output() {
     ));
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["team_get", "team_search"]);
-    let found = server.call(
-        "team_search",
-        json!({ "query": "which header does the proxy strip" }),
-    );
+    let arguments = json!({ "query": "which header does the proxy strip" });
+    let found = server.call("team_search", arguments);
     assert_eq!(found["structuredContent"]["results"][0]["id"], "team-1");
     assert_eq!(found["_meta"]["ack-memory/upstream"], "team");
     let wrong = server.call("team_get", json!({ "id": "team-2" }));
     assert_eq!(wrong["isError"], true);
-    assert!(text(&wrong).contains("memory_not_found"));
+    assert_contains!(text(&wrong), "memory_not_found");
 }
 
 #[test]
@@ -72,11 +70,8 @@ fn another_ack_memory_is_a_source_over_http() {
     assert_eq!(names(&mut server), OURS);
     let refused = server.fail("team_search", json!({ "query": "x" }));
     assert_eq!(refused.code, "upstream_unavailable");
-    assert!(
-        refused.message.contains("authorization required")
-            && !refused.message.contains("wrong-wrong"),
-        "{refused:?}"
-    );
+    assert_contains!(refused.message, "authorization required");
+    assert_lacks!(refused.message, "wrong-wrong");
 }
 
 #[test]
@@ -91,21 +86,14 @@ fn an_http_server_is_reconnected() {
         first.url
     ));
     let mut server = site.serve();
-    assert_eq!(
-        server.call("team_search", json!({ "query": "proxy" }))["isError"],
-        false
-    );
+    let shown = &server.call("team_search", json!({ "query": "proxy" }))["isError"];
+    assert_eq!(*shown, false);
     drop(first);
     let gone = server.fail("team_search", json!({ "query": "proxy" }));
     assert!(gone.code.starts_with("upstream_"), "{gone:?}");
-    assert!(
-        !gone.message.contains("http://"),
-        "an address may hold a secret: {gone:?}"
-    );
-    assert_eq!(
-        server.call("query_memories", json!({ "query": "deadlock" }))["isError"],
-        false
-    );
+    assert_lacks!(gone.message, "http://"; "an address may hold a secret");
+    let shown = &server.call("query_memories", json!({ "query": "deadlock" }))["isError"];
+    assert_eq!(*shown, false);
     let mut command = command(other.path());
     command
         .args(["--http", &address, "--no-token"])
@@ -122,11 +110,8 @@ fn an_http_server_is_reconnected() {
 
 #[test]
 fn all_clients_over_http_share_one_connection() {
-    let site = Site::new(
-        "plain",
-        r#"echo = "page_echo", garbage = "page_garbage""#,
-        "",
-    );
+    let said = r#"echo = "page_echo", garbage = "page_garbage""#;
+    let site = Site::new("plain", said, "");
     let http = Http::start(site.root.path());
     let call = |name: &str, arguments: Value| {
         http.request(

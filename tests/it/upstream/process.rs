@@ -35,10 +35,7 @@ fn only_named_environment_variables_are_passed_on() {
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let absent = server.fail("page_env", json!({}));
-    assert!(
-        absent.message.contains("`NAMED` of `env_from` is not set"),
-        "{absent:?}"
-    );
+    assert_contains!(absent.message, "`NAMED` of `env_from` is not set");
 }
 
 #[test]

@@ -8,22 +8,14 @@ use super::{OURS, Site, is_alive, listed, names, text, until};
 
 #[test]
 fn garbage_is_skipped_and_a_flood_ends_the_connection() {
-    let site = Site::new(
-        "plain",
-        r#"garbage = "page_garbage", flood = "page_flood""#,
-        "",
-    );
+    let said = r#"garbage = "page_garbage", flood = "page_flood""#;
+    let site = Site::new("plain", said, "");
     let mut server = site.serve();
-    assert_eq!(
-        text(&server.call("page_garbage", json!({}))),
-        "after garbage"
-    );
+    let found = server.call("page_garbage", json!({}));
+    assert_eq!(text(&found), "after garbage");
     let flooded = server.fail("page_flood", json!({}));
     assert_eq!(flooded.code, "upstream_failed");
-    assert!(
-        flooded.message.contains("bytes before an answer"),
-        "{flooded:?}"
-    );
+    assert_contains!(flooded.message, "bytes before an answer");
     until("it is not started again", || {
         server.call("page_garbage", json!({}))["isError"] != true
     });
@@ -36,11 +28,7 @@ fn an_answer_that_is_too_long_is_an_error_that_names_the_limit() {
     let mut server = site.serve();
     let long = server.fail("page_big", json!({}));
     assert_eq!(long.code, "upstream_failed");
-    assert!(
-        long.message
-            .contains("more than 8388608 bytes before an answer"),
-        "{long:?}"
-    );
+    assert_contains!(long.message, "more than 8388608 bytes before an answer");
     until("it is not started again", || {
         server.call("page_garbage", json!({}))["isError"] != true
     });
@@ -48,39 +36,29 @@ fn an_answer_that_is_too_long_is_an_error_that_names_the_limit() {
 
 #[test]
 fn a_slow_call_times_out_and_is_cancelled() {
-    let site = Site::new(
-        "plain",
-        r#"hang = "page_hang", garbage = "page_garbage""#,
-        "timeout_ms = 400",
-    );
+    let said = r#"hang = "page_hang", garbage = "page_garbage""#;
+    let site = Site::new("plain", said, "timeout_ms = 400");
     let mut server = site.serve();
     listed(&mut server);
     let started = Instant::now();
     let late = server.fail("page_hang", json!({}));
     assert_eq!(late.code, "upstream_timeout");
-    assert!(
-        late.message.ends_with("did not answer within 400 ms"),
-        "{late:?}"
-    );
+    let expected = "did not answer within 400 ms";
+    assert!(late.message.ends_with(expected), "{late:?}");
     assert!((Duration::from_millis(350)..Duration::from_secs(3)).contains(&started.elapsed()));
     until("the call is not taken back", || {
         site.lines("cancelled").len() == 1
     });
     // It answers other calls, so it is left alone.
-    assert_eq!(
-        text(&server.call("page_garbage", json!({}))),
-        "after garbage"
-    );
+    let found = server.call("page_garbage", json!({}));
+    assert_eq!(text(&found), "after garbage");
     assert_eq!(site.lines("starts").len(), 1);
 }
 
 #[test]
 fn an_unresponsive_server_is_restarted() {
-    let site = Site::new(
-        "plain",
-        r#"stuck = "page_stuck", garbage = "page_garbage""#,
-        "timeout_ms = 1000",
-    );
+    let text = r#"stuck = "page_stuck", garbage = "page_garbage""#;
+    let site = Site::new("plain", text, "timeout_ms = 1000");
     let mut server = site.serve();
     assert_eq!(
         server.fail("page_stuck", json!({})).code,
@@ -196,10 +174,8 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
         let tools = format!(r#"{flood} = "page_flood", garbage = "page_garbage""#);
         let site = Site::new("plain", &tools, "timeout_ms = 60000");
         let mut server = site.serve();
-        assert_eq!(
-            text(&server.call("page_garbage", json!({}))),
-            "after garbage"
-        );
+        let found = server.call("page_garbage", json!({}));
+        assert_eq!(text(&found), "after garbage");
         server.call("query_memories", json!({ "query": "deadlock" }));
         let (resident, peak) = (
             kibibytes(server.id(), "VmRSS"),
@@ -220,10 +196,8 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
             reasons.iter().any(|reason| text(&away).contains(reason))
                 || site.lines("starts").len() > 1
         });
-        assert_eq!(
-            server.call("query_memories", json!({ "query": "deadlock" }))["isError"],
-            false
-        );
+        let found = &server.call("query_memories", json!({ "query": "deadlock" }))["isError"];
+        assert_eq!(*found, false);
         until("it is not started again", || {
             server.call("page_garbage", json!({}))["isError"] != true
         });
@@ -232,16 +206,10 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
 
 #[test]
 fn answers_without_a_request_are_ignored() {
-    let site = Site::new(
-        "plain",
-        r#"drivel = "page_drivel", garbage = "page_garbage""#,
-        "",
-    );
+    let text = r#"drivel = "page_drivel", garbage = "page_garbage""#;
+    let site = Site::new("plain", text, "");
     let mut server = site.serve();
     let garbage = server.fail("page_drivel", json!({}));
     assert_eq!(garbage.code, "upstream_failed");
-    assert!(
-        garbage.message.contains("bytes before an answer"),
-        "{garbage:?}"
-    );
+    assert_contains!(garbage.message, "bytes before an answer");
 }
