@@ -176,6 +176,21 @@ fn may_be_wrapped(line: &str) -> bool {
         && !line.ends_with('\\')
 }
 
+/// A text whose words stay on one line, if it fits on one: with spaces that do not break, which
+/// [`breakable`] takes back after the text around it is wrapped.
+pub fn unbroken(screen: &Screen, indent: &str, text: &str) -> String {
+    let width = indent.len() + display_width(text);
+    if screen.width.is_some_and(|most| width > most) {
+        return text.to_owned();
+    }
+    text.replace(' ', "\u{a0}")
+}
+
+/// A wrapped text with plain spaces.
+pub fn breakable(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}
+
 /// A text that is wrapped, indented and styled. Each line ends with a line break.
 pub fn block(screen: &Screen, text: &str, indents: (&str, &str), style: Style) -> String {
     marked_block(screen, text, indents, style, &QueryWords::default())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::age::{age, exact_time};
-use super::layout::{QueryWords, block, marked_block, paint, reflow};
+use super::layout::{QueryWords, block, breakable, marked_block, paint, reflow, unbroken};
 use super::{BOLD, DIM, NAME, PLAIN, WARN, notes};
 use super::{count, grouped};
 use crate::cli::command::command;
@@ -281,7 +281,11 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     if also > 0 && !long {
         parts.push(format!("+{also} contained"));
     }
-    let out = block(screen, &parts.join("  "), (indent, indent), DIM);
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|part| unbroken(screen, indent, part))
+        .collect();
+    let out = breakable(&block(screen, &parts.join("  "), (indent, indent), DIM));
     let out = out.replacen(
         &format!("{DIM}{id}"),
         &(paint(NAME, id) + &DIM.to_string()),
@@ -292,8 +296,11 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let others = hit.contradicts.iter();
     let others = others.map(|other| contradiction(other, listing));
     let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
-    let doubts: Vec<String> = newer.into_iter().chain(others).chain(stale).collect();
-    out + &block(screen, &doubts.join("  "), (indent, indent), WARN)
+    let doubts = newer.into_iter().chain(others).chain(stale);
+    let doubts: Vec<String> = doubts
+        .map(|doubt| unbroken(screen, indent, &doubt))
+        .collect();
+    out + &breakable(&block(screen, &doubts.join("  "), (indent, indent), WARN))
 }
 
 /// `contradicts 3 (older)` if the other one is on the page too, else its id.
@@ -322,9 +329,9 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     if more == 0 {
         return marked_block(screen, text, indents, PLAIN, marks);
     }
-    let more = format!("+{}", count(more, "fact"));
+    let more = unbroken(screen, indent, &format!("+{}", count(more, "fact")));
     let out = marked_block(screen, &format!("{text}  {more}"), indents, PLAIN, marks);
-    out.replacen(&more, &paint(DIM, &more), 1)
+    breakable(&out.replacen(&more, &paint(DIM, &more), 1))
 }
 
 /// All the fields of a result.
