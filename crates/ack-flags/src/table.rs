@@ -114,27 +114,13 @@ impl Beginnings {
     fn of<'w>(words: impl Iterator<Item = &'w (String, usize)>) -> Self {
         let mut bits = Box::new([0; 512]);
         for (word, _) in words {
-            // Anything may follow a short word.
-            let bytes = word.bytes().chain([0, 0]);
-            let bytes: Vec<u8> = bytes.take(3).collect();
-            let [first, second, third] = bytes.as_slice() else {
-                continue;
-            };
-            let free = [word.len() < 2, word.len() < 3];
-            for second in if free[0] {
-                0..32
-            } else {
-                *second..second.saturating_add(1)
-            } {
-                for third in if free[1] {
-                    0..32
-                } else {
-                    *third..third.saturating_add(1)
-                } {
-                    let key = beginning([*first, second, third]);
-                    if let Some(bits) = bits.get_mut(key >> 6) {
-                        *bits |= 1u64 << (key & 63);
-                    }
+            let mut bytes = word.bytes();
+            let (first, second) = (bytes.next().unwrap_or(0), bytes.next().unwrap_or(0));
+            // Anything may follow a word of two bytes.
+            for third in bytes.next().map_or(0..=31, |third| third..=third) {
+                let key = beginning([first, second, third]);
+                if let Some(bits) = bits.get_mut(key >> 6) {
+                    *bits |= 1u64 << (key & 63);
                 }
             }
         }
