@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::curate::{approved, decide, log, staged};
-use crate::support::{Root, memory, read_text, run_sql, titled, unreviewed, write_file};
+use crate::support::{Root, ids, memory, read_text, run_sql, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
 
 fn edit_log(root: &Root, scope: &str, change: impl FnOnce(String) -> Vec<u8>) {
@@ -20,10 +20,7 @@ fn edit_log(root: &Root, scope: &str, change: impl FnOnce(String) -> Vec<u8>) {
 
 fn waiting(root: &Root) -> Vec<String> {
     let list = ack(root.path(), &["review", "--list", "--json"]).json();
-    let waiting = list["waiting"].as_array().unwrap().iter();
-    waiting
-        .map(|entry| entry["id"].as_str().unwrap().to_owned())
-        .collect()
+    ids(&list["waiting"])
 }
 
 /// An entry of the list of waiting memories, with a verdict.

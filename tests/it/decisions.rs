@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::store_support::CLAUDE_MEM;
-use crate::support::{Ask, Root, Sql, fingerprint, run_sql, titled, unreviewed};
+use crate::support::{Ask, Root, Sql, fingerprint, result_ids, run_sql, titled, unreviewed};
 
 /// Appends a decision about a memory's present content.
 pub fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
@@ -42,12 +42,7 @@ fn append(folder: &Path, line: &str) {
 }
 
 fn found(service: &Service, arguments: Value) -> Vec<String> {
-    let answer = service.find(arguments);
-    let results = answer["results"].as_array().unwrap();
-    let ids = results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap().to_owned());
-    ids.collect()
+    result_ids(&service.find(arguments))
 }
 
 /// A claude-mem database, which records no status.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::changes::git;
 use crate::cli::binary;
+use crate::curate::approved;
 use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory, run_sql, unreviewed, write_file};
 
@@ -33,18 +34,6 @@ fn beside_an_approved_one() -> Root {
     Root::with("alpha", &memories)
 }
 
-/// What agents see of a scope, by id.
-fn served_ids(root: &Root) -> Vec<String> {
-    let answer = crate::cli::ack(root.path(), &["query", "--limit", "50", "--json"]).ok();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    let results = answer["results"].as_array().unwrap().iter();
-    let mut ids: Vec<String> = results
-        .map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect();
-    ids.sort();
-    ids
-}
-
 #[test]
 fn merges_into_the_same_memory_accumulate() {
     let root = beside_an_approved_one();
@@ -62,7 +51,7 @@ fn merges_into_the_same_memory_accumulate() {
     let marked = choose(1, json!({ "do": "duplicate", "of": "keep" }));
     assert_eq!(marked, "Duplicate of keep, adds 1 tag");
     assert_eq!(desk.ask(&session, "/write", json!({})).json()["written"], 3);
-    assert_eq!(served_ids(&root), ["keep"]);
+    assert_eq!(approved(root.path()), ["keep"]);
     let kept = crate::cli::ack(root.path(), &["get", "keep", "--json"]).ok();
     assert_contains!(
         kept,
@@ -92,7 +81,7 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 1, "{written}");
     assert_eq!(written["changed"], json!(["w0"]));
-    assert_eq!(served_ids(&root), ["keep", "w1"]);
+    assert_eq!(approved(root.path()), ["keep", "w1"]);
     let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
     assert_contains!(card["card"]["marks"][0], "nothing was written");
     // It waits again, and can be decided about.
@@ -113,7 +102,7 @@ fn a_superseding_memory_hides_the_older_one() {
     let request = json!({ "numbers": [0], "choice": supersede["choice"] });
     assert_eq!(desk.ask(&session, "/choose", request).status, 200);
     desk.ask(&session, "/write", json!({}));
-    assert_eq!(served_ids(&root), ["w0"]);
+    assert_eq!(approved(root.path()), ["w0"]);
 }
 
 #[test]

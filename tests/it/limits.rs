@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::query::bulk;
-use crate::support::{Ask, Root, Sql, titled};
+use crate::support::{Ask, Root, Sql, sorted_ids, titled};
 
 /// The bound of these tests.
 const BOUND: usize = 16 << 20;
@@ -53,13 +53,7 @@ fn index_sizes(service: &Service) -> [usize; 3] {
 fn ask(service: &Service, scope: Option<&str>, row: usize) {
     let answer = service
         .find(json!({ "query": format!("w{row:03}x007"), "scope": scope, "mode": "lexical" }));
-    let mut found: Vec<&str> = answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect();
-    found.sort_unstable();
+    let found = sorted_ids(&answer["results"]);
     let expected: Vec<String> = SCOPES
         .iter()
         .filter(|name| scope.is_none_or(|scope| scope == **name))

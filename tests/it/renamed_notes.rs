@@ -76,16 +76,8 @@ impl Scene {
 
     /// The ids with a status, sorted.
     fn ids(&self, status: &str) -> Vec<String> {
-        let answer = self
-            .service
-            .find(json!({ "query": "deploy", "status": status, "limit": 20 }));
-        let results = answer["results"].as_array().unwrap();
-        let ids = results
-            .iter()
-            .map(|hit| hit["id"].as_str().unwrap().to_owned());
-        let mut ids: Vec<String> = ids.collect();
-        ids.sort();
-        ids
+        let arguments = json!({ "query": "deploy", "status": status, "limit": 20 });
+        sorted_ids(&self.service.find(arguments)["results"])
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::binary;
 use crate::curate::{decide, log};
 use crate::desk::{Desk, TIMEOUT};
 use crate::stale::{marks, repository};
-use crate::support::{Root, Sql, memory, run_sql, unreviewed, write_file};
+use crate::support::{Root, Sql, memory, run_sql, sorted_ids, unreviewed, write_file};
 use crate::terminal::Session;
 
 /// The ids of the queue, as `review` lists it in a folder.
@@ -23,12 +23,7 @@ fn stale_ids(root: &Root, folder: &Path) -> Vec<String> {
     let mut command = binary();
     command.arg("--root").arg(root.path()).arg("-C").arg(folder);
     let listed = crate::cli::run(command.args(["review", "--stale", "--list", "--json"])).json();
-    let entries = listed["stale"].as_array().unwrap().iter();
-    let mut ids: Vec<String> = entries
-        .map(|entry| entry["id"].as_str().unwrap().to_owned())
-        .collect();
-    ids.sort();
-    ids
+    sorted_ids(&listed["stale"])
 }
 
 fn marked(root: &Root, folder: &Path) -> Vec<String> {
