@@ -69,7 +69,11 @@ fn a_question_in_any_language_of_the_encoder_finds_the_note_in_english() {
     for (wanted, question) in ACROSS {
         let answer = service.find(json!({ "query": question }));
         let found = result_ids(&answer);
-        assert_eq!(found.first().map(String::as_str), Some(*wanted), "{question}");
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some(*wanted),
+            "{question}"
+        );
         assert_lacks!(answer["suggestions"], "English"; "{question}");
     }
 }
