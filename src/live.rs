@@ -337,7 +337,7 @@ impl LiveIndex {
                     let reading = threads.spawn(|| self.read_table(scope, table_version));
                     let listing = Listing::read(snapshot);
                     match reading.join() {
-                        Ok((state, index)) => Ok((state, index, listing?)),
+                        Ok((state, index)) => Ok::<_, StoreError>((state, index, listing?)),
                         Err(panic) => std::panic::resume_unwind(panic),
                     }
                 })?,

@@ -288,7 +288,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
-    let mut hidden = scope.store.notes_report().unserved;
+    let mut hidden = scope.store.notes_report().unserved.clone();
     if !hidden.is_empty() {
         let more = hidden.len().saturating_sub(MAX_NAMED);
         hidden.truncate(MAX_NAMED);

@@ -150,7 +150,8 @@ pub fn of_equal_notes(
     if !before.layout.profile.is_notes() {
         return Ok(side_effects);
     }
-    let equal = before.decided_as(decided, after)?;
+    let mut equal = before.decided_as(decided)?;
+    equal.append(&mut after.decided_as(decided)?);
     for id in equal.iter().filter(|id| !decided.contains(id.as_str())) {
         let (Some(memory), Some(then)) = (before.by_id(id)?, after.by_id(id)?) else {
             continue;

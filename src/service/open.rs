@@ -344,9 +344,9 @@ pub(crate) fn note_incomplete_reads<'a>(
     notes: &mut Vec<Note>,
 ) {
     for scope in scopes {
-        let (hidden, unknown_reference) = scope.store.unread_notes();
-        let mut unread = hidden as u64;
-        if let Some(why) = unknown_reference {
+        let report = scope.store.notes_report();
+        let mut unread = report.hidden.len() as u64;
+        if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
             let message = format!("this scope's approved notes cannot be read: {why}");

@@ -439,7 +439,7 @@ fn shared_ids(scope: &Scope) -> String {
 /// Damage in the scope's files: notes that were left out, and lines of the decision log. Agents
 /// learn how much there is.
 fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
-    let mut found = scope.store.notes_report().problems;
+    let mut found = scope.store.notes_report().problems.clone();
     let decisions = scope.store.decisions().unwrap_or_default();
     let lines = decisions.damaged();
     if let Audience::Agent { .. } = audience {

@@ -220,7 +220,7 @@ fn copies_of_a_killed_process_are_removed_by_the_next_one() {
 }
 
 #[test]
-fn copies_beyond_the_limit_are_read_and_removed_with_the_process() {
+fn copies_beyond_the_limit_are_read_and_leave_no_file() {
     let root = Root::new();
     let first = unfinished(&root, "one", 100);
     for number in 0..56 {
@@ -238,14 +238,5 @@ fn copies_beyond_the_limit_are_read_and_removed_with_the_process() {
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 57, "{answer}");
     }
-    let [folder] = &remaining_copies(temporary.path())[..] else {
-        panic!("{:?}", remaining_copies(temporary.path()))
-    };
-    assert!(
-        (1..=9).contains(&remaining_copies(folder).len()),
-        "{:?}",
-        remaining_copies(folder)
-    );
-    assert_eq!(end(server.child(), "TERM").code(), Some(143));
     assert_eq!(remaining_copies(temporary.path()), Vec::<PathBuf>::new());
 }

@@ -230,7 +230,7 @@ fn broken_files_do_not_affect_others() {
         scopes,
         "`huge.md` is larger than 8 MB",
         "`binary.md` is not text",
-        "`empty.md` has no text, so it is no memory",
+        "`empty.md` has no text, so it is not a memory",
         "`latin1.md` is not UTF-8",
         "`unclosed.md` has front matter that is never closed"
     );

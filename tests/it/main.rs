@@ -97,7 +97,6 @@ mod limits;
 mod locked;
 mod many_scopes;
 mod mcp;
-mod merged_links;
 mod messages;
 mod mistakes;
 mod mixed_languages;

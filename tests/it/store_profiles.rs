@@ -189,26 +189,6 @@ fn integer_ids_are_served_as_text_and_found_again() {
 }
 
 #[test]
-fn tables_without_row_numbers_are_read() {
-    for tail in [
-        "WITHOUT ROWID",
-        "without rowid",
-        "WITHOUT\n  ROWID",
-        "STRICT, WITHOUT ROWID",
-        "WITHOUT /* really */ ROWID",
-        "WITHOUT ROWID -- because (we) can\n",
-    ] {
-        let sql = format!(
-            "CREATE TABLE memories (id TEXT PRIMARY KEY NOT NULL, title TEXT, status TEXT) {tail};
-             INSERT INTO memories VALUES ('m2', 'a marker', 'approved'), ('m1', 'another thing', 'approved')"
-        );
-        let (_root, service) = served(&sql);
-        assert_eq!(found(&service, "marker"), ["m2"], "{tail}");
-        assert_eq!(fetched(&service, "m1")["title"], "another thing", "{tail}");
-    }
-}
-
-#[test]
 fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
     let (_root, service) = served(
         "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, session TEXT, status TEXT);
@@ -262,12 +242,21 @@ fn every_id_that_is_served_can_be_fetched() {
 }
 
 #[test]
-fn ids_that_need_cleaning_are_found_in_tables_without_row_numbers_too() {
-    let (_root, service) = served(
-        "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT) WITHOUT ROWID;
-         INSERT INTO memories VALUES ('esc' || char(27) || '[31mape', 'a marker', 'approved'), (' padded ', 'other words', 'approved')",
+fn tables_without_row_numbers_and_views_are_refused_by_name() {
+    let root = Root::new();
+    database(
+        &root,
+        "odd",
+        "CREATE TABLE memories (id TEXT PRIMARY KEY NOT NULL, title TEXT) WITHOUT ROWID;
+         CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT);
+         CREATE VIEW observations AS SELECT n AS id, title FROM raw",
     );
-    assert_eq!(hits(&service, &everything()).len(), 2);
+    let scopes = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
+    let error = scopes["scopes"][0]["health"]["problems"].to_string();
+    assert!(
+        error.contains("`memories WITHOUT ROWID`, `raw`"),
+        "{scopes:#}"
+    );
 }
 
 #[test]
@@ -464,28 +453,6 @@ fn rows_without_any_text_are_no_memories() {
     assert_eq!(counted["scopes"][0]["memory_count"], 3, "{counted:#}");
     let shown = get(&service, "obs-1").unwrap_err().code();
     assert_eq!(shown, "memory_not_found");
-}
-
-#[test]
-fn a_database_whose_tables_are_views_is_read() {
-    for sql in [
-        "CREATE TABLE raw (key TEXT, head TEXT, body TEXT); INSERT INTO raw VALUES ('a', 'Webhook retries', 'back off');
-         CREATE VIEW memories AS SELECT key AS id, head AS title, body AS narrative FROM raw;
-         CREATE VIEW broken AS SELECT * FROM gone;
-         CREATE VIEW observations AS WITH n(id, title) AS (SELECT 1, 'x' UNION ALL SELECT id + 1, title FROM n) SELECT * FROM n;",
-        "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, withdrawn TEXT);
-         INSERT INTO raw VALUES (7, 'Webhook retries', NULL);
-         CREATE VIEW inner_rows AS WITH RECURSIVE n(id, title) AS (SELECT 1, 'x' UNION ALL SELECT id + 1, title FROM n) SELECT * FROM n;
-         CREATE VIEW memories AS SELECT id, title FROM inner_rows;
-         CREATE VIEW observations AS SELECT n AS id, title, withdrawn FROM raw;",
-        "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, text TEXT, facts TEXT); INSERT INTO raw VALUES (7, 'Webhook retries', 'x', NULL);
-         CREATE VIEW observations AS SELECT n AS id, * FROM raw;",
-    ] {
-        let (_root, service) = served(sql);
-        let found = hits(&service, &everything());
-        assert_eq!(found.len(), 1, "{sql}");
-        assert_eq!(fetched(&service, &found[0].id)["title"], "Webhook retries");
-    }
 }
 
 #[test]

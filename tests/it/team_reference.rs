@@ -577,7 +577,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
             "has the status `whatever`, which is not known",
             "has the status `not approved`",
             "`deploy-empty.md`",
-            "has no text, so it is no memory",
+            "has no text, so it is not a memory",
         ] {
             assert_contains!(found, part; "{place}: {part}");
         }

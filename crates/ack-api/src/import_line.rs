@@ -163,7 +163,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     if parsed.title.trim().is_empty() {
         return Err(NO_TITLE.to_owned());
     }
-    let status = checked_status(&parsed)?;
+    let status = validated_status(&parsed)?;
     let has_date = parsed.created_at.is_some() || parsed.date.is_some();
     normalise_instants(&mut parsed)?;
     let content = xxh3_64(
@@ -202,7 +202,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
 }
 
 /// The status of a line whose status, confidence and day are allowed.
-fn checked_status(line: &ImportLine) -> Result<Status, String> {
+fn validated_status(line: &ImportLine) -> Result<Status, String> {
     let status = match line.status.as_deref() {
         None => Status::Staging,
         Some(word) => Status::parse(word)

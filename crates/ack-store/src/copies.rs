@@ -1,9 +1,8 @@
 //! Private copies of databases that cannot be read in place.
 //!
 //! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
-//! folder of mode 0700. Its log or journal is merged, it is opened, and then the
-//! file is unlinked, so that it disappears with the process, however that ends. To save file
-//! descriptors, only a limited number of copies is unlinked; the others keep their names.
+//! folder of mode 0700. Its log or journal is merged, it is opened, and then the file is unlinked, so
+//! that it disappears with the process, however that ends.
 //!
 //! The folder is locked while it holds files (`flock`, which ends with the process). Any ack-memory
 //! process may remove a folder that no process has locked. Folders of other users are left alone.
@@ -26,16 +25,14 @@ use ack_sys::files;
 
 /// The prefix of these folders' names.
 const PREFIX: &str = "ack-memory-copies-";
-/// The largest number of unlinked copies.
-const MAX_UNLINKED_COPIES: usize = 48;
+/// How many copies are kept open for the next read. Each holds a file descriptor.
+const MAX_KEPT_COPIES: usize = 48;
 /// How many entries of the temporary folder are checked for orphans.
 const MAX_SWEPT_ENTRIES: usize = 20_000;
 
-/// The folder in use.
 static FOLDER: Mutex<Weak<CopyFolder>> = Mutex::new(Weak::new());
 /// Set at shutdown: no more copies are made.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
-/// How many copies are open.
 static LIVE_COPIES: AtomicUsize = AtomicUsize::new(0);
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -199,29 +196,14 @@ impl CopyFiles {
         Ok(copy)
     }
 
-    /// Merges the sidecars and opens the copy.
-    ///
-    /// # Errors
-    /// The error from SQLite.
+    /// Merges the sidecars, opens the copy and unlinks its files.
     pub fn open(self) -> rusqlite::Result<PrivateCopy> {
         if self.needs_recovery {
             recover(&self.main)?;
         }
-        let is_unlinked = LIVE_COPIES.fetch_add(1, Ordering::Relaxed) < MAX_UNLINKED_COPIES;
-        // Dropping this decrements the count.
-        let mut copy = PrivateCopy {
-            unlinked: None,
-            named: Some(self),
-        };
-        if is_unlinked && let Some(files) = &copy.named {
-            copy.unlinked = Some(Mutex::new(files.connect()?));
-            copy.named = None;
-        }
-        Ok(copy)
-    }
-
-    fn connect(&self) -> rusqlite::Result<Connection> {
-        connect(&self.main, Opening::AtRest)
+        let connection = connect(&self.main, Opening::AtRest)?;
+        LIVE_COPIES.fetch_add(1, Ordering::Relaxed);
+        Ok(PrivateCopy(Mutex::new(connection)))
     }
 }
 
@@ -233,33 +215,24 @@ impl Drop for CopyFiles {
     }
 }
 
-/// An open copy. It exists as long as it is being read.
+/// An open copy. It exists as long as this does.
 #[derive(Debug)]
-pub struct PrivateCopy {
-    /// The connection to a copy without a name.
-    unlinked: Option<Mutex<Connection>>,
-    /// The files of a copy that has a name.
-    named: Option<CopyFiles>,
-}
+pub struct PrivateCopy(Mutex<Connection>);
 
 impl PrivateCopy {
+    /// Whether it may be kept for the next read.
+    pub fn may_be_kept() -> bool {
+        LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
+    }
+
     /// Reads from the copy as soon as its connection is free.
-    ///
-    /// # Errors
-    /// The error from SQLite when it opens the copy.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
-        match (&self.unlinked, &self.named) {
-            (Some(connection), _) => {
-                let connection = lock(connection);
-                // The last reader left its transaction open.
-                if !connection.is_autocommit() {
-                    connection.execute_batch("ROLLBACK")?;
-                }
-                Ok(read(&connection))
-            }
-            (None, Some(files)) => Ok(read(&files.connect()?)),
-            (None, None) => Err(rusqlite::Error::InvalidQuery),
+        let connection = lock(&self.0);
+        // The last reader left its transaction open.
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
         }
+        Ok(read(&connection))
     }
 }
 

@@ -7,7 +7,7 @@ mod locked;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use ack_sys::disk;
 
@@ -15,7 +15,6 @@ use self::locked::LockState;
 use crate::copies::PrivateCopy;
 use crate::mutex::lock;
 use crate::open::{self, FileState};
-use crate::origin::{Access, Origin, ReadResult};
 use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
 
@@ -29,7 +28,6 @@ pub(crate) struct Database {
     /// Held while files are inspected and while a connection holds locks, see [`open`]. All
     /// databases of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
-    /// The last private copy and the state it was made from.
     copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     lock: Mutex<LockState>,
     /// The last inspection that file metadata can confirm.
@@ -63,7 +61,6 @@ impl Database {
             .unwrap_or_else(|_| self.path.clone())
     }
 
-    /// The state of the files now.
     pub fn state(&self) -> Result<FileState, StoreError> {
         let mut settled = lock(&self.settled);
         if let Some(known) = settled.as_ref()
@@ -90,17 +87,6 @@ impl Database {
             });
         }
         Ok(state)
-    }
-
-    /// Passes one consistent state to `read`. If the database changes during a read without locks,
-    /// `read` runs again; only the result of an undisturbed run is returned.
-    pub fn read<T>(
-        &self,
-        timeout: Duration,
-        access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.retry(timeout, access, read)
     }
 
     /// Closes idle connections and removes the private copy, unless it is being read.

@@ -53,12 +53,10 @@ pub fn is_content(column: &str) -> bool {
     column == "narrative" || CONTENT.iter().any(|(_, name)| *name == column)
 }
 
-/// A line of the log that is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedLine {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
     pub reason: String,
     /// The memories that it names, as far as it can be read. They wait for review again.
     pub ids: Vec<String>,
@@ -328,18 +326,11 @@ impl Decisions {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// The memory that this one was merged into, if that is the newest decision about it.
-    pub fn merged_into(&self, id: &str) -> Option<String> {
-        let last = self.by_id.get(id)?.last()?;
-        let into = last.into.as_deref()?;
-        (last.verdict == Verdict::Merge).then(|| text::id(into))
-    }
-
     /// What keeps content from being served under an id: a decision about another memory that had
     /// this content.
     fn exclusion(&self, id: &str, digests: &Digests) -> Option<Exclusion<'_>> {
-        let exclusion = |digest: &str| self.contents.exclusion(id, digest, &self.by_id);
-        exclusion(&digests.whole).or_else(|| exclusion(digests.text.as_deref()?))
+        let whole = self.contents.exclusion(id, &digests.whole);
+        whole.or_else(|| self.contents.exclusion(id, digests.text.as_deref()?))
     }
 
     /// How many lines another program wrote, as far as the seal tells.
@@ -385,7 +376,6 @@ pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
 pub struct StatusRule<'a> {
     /// The status of rows without one.
     pub unreviewed: Unreviewed,
-    /// What people decided.
     pub decisions: &'a Decisions,
     /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
     /// also applies to the same content under any other id.
@@ -400,7 +390,6 @@ pub struct StatusRule<'a> {
 /// A row's status with the decision about it.
 #[derive(Debug, Clone, Copy)]
 pub struct JoinedStatus<'a> {
-    /// The effective status.
     pub status: Status,
     /// The newest decision about this content. Its other effects apply too.
     pub decision: Option<&'a Decision>,
@@ -417,7 +406,6 @@ impl JoinedStatus<'_> {
         self.decision.and_then(Decision::put_off_until)
     }
 
-    /// A row without a decision.
     pub const fn undecided(stored: Status) -> Self {
         Self {
             status: stored,
@@ -429,27 +417,6 @@ impl JoinedStatus<'_> {
 }
 
 impl<'a> StatusRule<'a> {
-    /// Whether rows of a table may be approved by default, unless they are flagged.
-    pub fn holds_back(&self, source: &MemorySource) -> bool {
-        self.flags.is_some()
-            && self.unreviewed == Unreviewed::Approved
-            && source.column(Field::Status).is_none()
-    }
-
-    /// A query for the columns that determine a row's status, and `fields`. With decisions, or where
-    /// flagged rows are held back, this takes the whole content. `clauses` follow the table's name.
-    pub fn query(&self, source: &MemorySource, fields: &[Field], clauses: &str) -> String {
-        if self.decisions.is_empty() && !self.holds_back(source) {
-            format!(
-                "SELECT {} FROM {}{clauses}",
-                source.select_only(fields),
-                source.table
-            )
-        } else {
-            source.query(clauses)
-        }
-    }
-
     /// Joins a row's own status with the newest decision about it, or else about its content.
     /// `digests` is called only if there may be one.
     ///
@@ -477,7 +444,7 @@ impl<'a> StatusRule<'a> {
             return Ok(own);
         };
         Ok(JoinedStatus {
-            status: if exclusion.is_rejection() {
+            status: if exclusion.is_rejection {
                 Status::Rejected
             } else {
                 Status::Staging
@@ -537,7 +504,6 @@ impl<'a> StatusRule<'a> {
 /// What identifies content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
-    /// The digest of all of it.
     pub whole: String,
     /// The digest without the title, if that comes from the name of a file.
     pub text: Option<String>,
@@ -546,9 +512,6 @@ pub struct Digests {
 /// The digests of a row's content: SHA-256 over each field with a value (name, type, length and
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
 /// are not part of the content. The row must come from [`MemorySource::select_list`].
-///
-/// # Errors
-/// The error from SQLite.
 pub fn digests(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Digests> {
     let title_from_file = row.get_ref(Field::TitleFromFile.position())?;
     Ok(Digests {

@@ -13,42 +13,33 @@ use crate::hint::{how_opened, io_hint, sqlite_hints};
 /// How a store was named. Its user changes the path there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NamedBy {
-    /// A path.
     #[default]
     Path,
     /// `--db` or its environment variable.
     Database,
     /// The scope of this name, whose folder contains the store.
     Scope(String),
-    /// The manifest of the scope of this name.
     Manifest(String),
 }
 
 /// Why a store cannot be read.
 #[derive(Debug)]
 pub struct StoreError {
-    /// The file or the folder that is the reason.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub problem: StoreProblem,
-    /// How the store was named.
     named: NamedBy,
 }
 
 /// What is wrong with a store, or with a file beside it.
 #[derive(Debug)]
 pub enum StoreProblem {
-    /// The file does not exist.
     Missing,
-    /// The file is empty.
     Empty,
-    /// The folder contains no notes.
     NoNotes,
     /// The folder is not one of notes: it has more in it than this.
     TooManyFiles(usize),
     /// The folder contains rules that hosts load themselves.
     Instructions,
-    /// The file is not an SQLite database.
     NotADatabase,
     /// The file is neither a graph of server-memory nor a database.
     NotAGraph,
@@ -58,7 +49,6 @@ pub enum StoreProblem {
     Foreign(Vec<String>),
     /// Another program holds a lock for longer than a request may wait.
     Locked,
-    /// The contents are damaged.
     Corrupt(Box<rusqlite::Error>),
     /// It changed during every one of so many attempts to read it.
     Unsteady(u32),
@@ -66,7 +56,6 @@ pub enum StoreProblem {
     NotAFile(io::Error),
     /// The store must be read from a private copy in this folder, and the copy failed.
     NoCopy(PathBuf, io::Error),
-    /// Any other failure of the file system.
     Io(io::Error),
     /// The decisions about its memories cannot be read, so no status is certain.
     Decisions(io::Error),
@@ -74,12 +63,10 @@ pub enum StoreProblem {
     LostDecisions(LogProblem),
     /// It is unknown who may decide, so no decision counts.
     Signers(io::Error),
-    /// Any other failure of SQLite.
     Sqlite(Box<rusqlite::Error>),
 }
 
 impl StoreProblem {
-    /// The error about a file or a folder with this problem.
     pub fn at(self, path: &Path) -> StoreError {
         StoreError {
             path: path.to_owned(),
@@ -171,6 +158,13 @@ impl std::error::Error for StoreError {
     }
 }
 
+/// A failure of SQLite while a store is read. [`crate::Store`] adds which one it is.
+impl From<rusqlite::Error> for StoreError {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::sqlite(Path::new(""), source)
+    }
+}
+
 impl StoreError {
     /// Turns an SQLite failure on `path` into a case that a person can act on.
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
@@ -184,7 +178,6 @@ impl StoreError {
         problem.at(path)
     }
 
-    /// The stable code.
     pub const fn code(&self) -> ErrorCode {
         use StoreProblem as Problem;
         match self.problem {
@@ -208,14 +201,16 @@ impl StoreError {
         }
     }
 
-    /// Adds how the store was named, for the hint.
+    /// Adds which store it is, if that is not known yet, and how it was named.
     #[must_use]
-    pub fn named_by(mut self, by: &NamedBy) -> Self {
-        self.named.clone_from(by);
+    pub fn of_store(mut self, path: &Path, named: &NamedBy) -> Self {
+        if self.path.as_os_str().is_empty() {
+            path.clone_into(&mut self.path);
+        }
+        self.named.clone_from(named);
         self
     }
 
-    /// What to do next.
     pub fn hints(&self) -> Vec<Hint> {
         use StoreProblem as Problem;
         let advice = match &self.problem {
@@ -275,7 +270,6 @@ impl StoreError {
         ack_api::hint::render(&self.hints(), &OwnNames::Agent).unwrap_or_default()
     }
 
-    /// The error and what to do next, as a message of an answer.
     pub fn as_message(&self) -> Message {
         Message::new(self.to_string()).with_all(self.hints())
     }
@@ -408,35 +402,5 @@ mod tests {
                 .hint()
                 .contains("no space left")
         );
-    }
-    #[test]
-    fn a_missing_store_has_a_hint_for_the_way_it_was_named() {
-        let hint = |named: NamedBy| StoreProblem::Missing.at(&path()).named_by(&named).hint();
-        let scope = || "my scope".to_owned();
-        for (named, has, lacks) in [
-            (NamedBy::Database, "--db", "scopes set"),
-            (NamedBy::Path, "existing", "scopes set"),
-            (
-                NamedBy::Scope(scope()),
-                "import FILE --scope 'my scope'",
-                "NAME",
-            ),
-            (
-                NamedBy::Manifest(scope()),
-                "scopes set 'my scope' store=PATH",
-                "import",
-            ),
-            (
-                NamedBy::Manifest(scope()),
-                "scopes remove 'my scope'",
-                "NAME",
-            ),
-        ] {
-            let hint = hint(named.clone());
-            assert!(
-                hint.contains(has) && !hint.contains(lacks),
-                "{named:?}: {hint}"
-            );
-        }
     }
 }

@@ -3,14 +3,12 @@
 use std::sync::Mutex;
 
 use ack_api::Warning;
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::layout::MemorySource;
-use super::mutex::lock;
-use super::record;
+use crate::mutex::lock;
+use crate::record::StoredRow;
 
 /// The most contents that are remembered, 16 bytes each. Then all are forgotten.
 const MAX_KNOWN: usize = 1 << 20;
@@ -20,14 +18,11 @@ const MAX_KNOWN: usize = 1 << 20;
 pub struct Flags(Mutex<FxHashMap<u64, bool>>);
 
 impl Flags {
-    /// Whether a row is flagged. It must come from [`MemorySource::select_list`].
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn is_flagged(&self, row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<bool> {
+    /// Whether a whole row is flagged.
+    pub(crate) fn is_flagged(&self, row: &StoredRow<'_>) -> rusqlite::Result<bool> {
         let mut hash = Xxh3Default::new();
-        for column in 0..row.as_ref().column_count() {
-            if let ValueRef::Text(text) | ValueRef::Blob(text) = row.get_ref(column)? {
+        for column in 0..row.row.as_ref().column_count() {
+            if let ValueRef::Text(text) | ValueRef::Blob(text) = row.row.get_ref(column)? {
                 hash.update(text);
             }
             hash.update(&[0xff]);
@@ -37,8 +32,7 @@ impl Flags {
         if let Some(is_flagged) = known {
             return Ok(is_flagged);
         }
-        let memory = record::content(row, source)?;
-        let warnings = ack_flags::of(&memory, record::hides_text(row)?);
+        let warnings = ack_flags::of(&row.content()?, row.hides_text()?);
         let is_flagged = warnings.into_iter().any(Warning::is_flag);
         let mut known = lock(&self.0);
         if known.len() == MAX_KNOWN {

@@ -16,7 +16,6 @@ pub mod front_matter;
 mod graph;
 mod index;
 pub mod instructions;
-mod knowledge;
 pub mod lines;
 pub mod links;
 mod listing;
@@ -31,15 +30,14 @@ mod statements;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_sys::watch::Watch;
 use ack_worktree::committed::ObjectName;
 use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
 use rusqlite::Connection;
-use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::Xxh3;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::dialect::Dialect;
 pub use self::files::max_bytes;
@@ -51,6 +49,7 @@ use self::reference::Reference;
 use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
 use crate::layout::Profile;
 use crate::mutex::lock;
+use crate::open::FileState;
 use crate::{StoreError, StoreProblem};
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
@@ -85,7 +84,6 @@ pub struct Notes {
     refused: Mutex<Option<Instant>>,
 }
 
-/// What is wrong with notes.
 #[derive(Debug, Clone, Default)]
 pub struct NotesReport {
     /// Files that were left out or are damaged.
@@ -100,11 +98,9 @@ pub struct NotesReport {
     pub unknown_reference: Option<&'static str>,
 }
 
-/// The notes that were read.
 #[derive(Debug)]
 struct LoadedNotes {
     dialect: Dialect,
-    /// The files by their paths in the folder.
     files: FxHashMap<OsString, ReadFile>,
     /// The total length of all files.
     bytes: u64,
@@ -114,13 +110,12 @@ struct LoadedNotes {
     missing: Vec<String>,
     /// The project of notes that name none.
     project: Option<String>,
-    report: NotesReport,
+    report: Arc<NotesReport>,
     /// Committed notes with content that is not served.
     unfit: Vec<String>,
     /// A hash of all contents.
     version: u64,
     last_listing: Option<LastListing>,
-    /// The problems of the last listing.
     listed_problems: Vec<String>,
 }
 
@@ -157,16 +152,11 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
 }
 
-/// One state of the notes.
 pub struct NotesState<'a> {
-    /// The database.
     pub connection: &'a Connection,
     /// The program that writes them.
     pub profile: Profile,
-    /// A hash of all contents.
-    pub version: u64,
-    /// How many bytes were read.
-    pub bytes: u64,
+    pub state: FileState,
 }
 
 impl Notes {
@@ -209,41 +199,28 @@ impl Notes {
         // If an update fails halfway, everything is read again next time.
         let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
-            None => LoadedNotes::empty(path, dialect, self.reference.clone())
-                .map_err(|error| StoreError::sqlite(path, error))?,
+            None => LoadedNotes::empty(path, dialect, self.reference.clone())?,
         };
         if !current.is_current(path, same_request) {
-            let updated = current.update(path);
-            if let Err(error) = updated {
+            current.update(path).inspect_err(|error| {
                 if matches!(error.problem, StoreProblem::TooManyFiles(_)) {
                     *lock(&self.refused) = Some(Instant::now());
                 }
-                return Err(error);
-            }
+            })?;
         }
         let current = loaded.insert(current);
         read(&NotesState {
             connection: &current.rows.connection,
             profile: dialect.profile(),
-            version: current.version,
-            bytes: current.bytes,
+            state: FileState::of_notes(current.version, current.bytes),
         })
     }
 
-    /// How many existing notes could not be read, and why it is not known which are approved.
-    pub fn unread(&self) -> (usize, Option<&'static str>) {
-        let loaded = lock(&self.loaded);
-        loaded.as_ref().map_or((0, None), |loaded| {
-            (loaded.report.hidden.len(), loaded.report.unknown_reference)
-        })
-    }
-
-    /// What is wrong with the notes, as of the last read.
-    pub fn report(&self) -> NotesReport {
+    pub fn report(&self) -> Arc<NotesReport> {
         let loaded = lock(&self.loaded);
         loaded
             .as_ref()
-            .map_or_else(NotesReport::default, |loaded| loaded.report.clone())
+            .map_or_else(Arc::default, |loaded| Arc::clone(&loaded.report))
     }
 
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
@@ -264,7 +241,6 @@ impl Notes {
         String::from_utf8(text?).ok()
     }
 
-    /// Drops what was read.
     pub fn forget(&self) {
         *lock(&self.loaded) = None;
     }
@@ -283,7 +259,7 @@ impl LoadedNotes {
             reference: reference.map(Reference::new),
             missing: Vec::new(),
             project,
-            report: NotesReport::default(),
+            report: Arc::default(),
             unfit: Vec::new(),
             version: 0,
             last_listing: None,
@@ -310,6 +286,11 @@ impl LoadedNotes {
             Some(reference) => reference.update(path, dialect),
             None => false,
         };
+        if has_moved {
+            // A note that was served from git's objects may now come from a file that was read long
+            // ago.
+            self.files.clear();
+        }
         let mut listing = self.list(path)?;
         let names = self.reference.as_ref().and_then(Reference::hash_kind);
         let is_known = |entry: &&FileEntry| {
@@ -340,36 +321,21 @@ impl LoadedNotes {
             expect_graph(path)?;
         }
         let mut fresh = FxHashMap::default();
-        self.cache_files(read_files(dialect, path, &changed, names), &mut fresh);
-        let listed: rustc_hash::FxHashSet<&std::ffi::OsStr> = listing
-            .files
-            .iter()
-            .map(|entry| entry.relative.as_os_str())
-            .collect();
+        for (file, notes) in read_files(dialect, path, &changed, names) {
+            let relative: OsString = file.entry.relative.clone().into();
+            fresh.insert(relative.clone(), notes);
+            self.files.insert(relative, file);
+        }
+        let listed = listing.files.iter().map(|entry| entry.relative.as_os_str());
+        let listed: FxHashSet<&OsStr> = listed.collect();
         self.files
             .retain(|relative, _| listed.contains(relative.as_os_str()));
-        // A note that was served from git's objects may now come from a file that was read long
-        // ago.
-        let mut plan = self.plan();
-        let unread: Vec<FileEntry> = plan
-            .iter()
-            .filter(|note_row| {
-                note_row.source == TextOrigin::File
-                    && !self.rows.is_stored(note_row)
-                    && !fresh.contains_key(&note_row.key.relative)
-            })
-            .filter_map(|note_row| Some(self.files.get(&note_row.key.relative)?.entry.clone()))
-            .collect();
-        if !unread.is_empty() {
-            let unread: Vec<&FileEntry> = unread.iter().collect();
-            self.cache_files(read_files(dialect, path, &unread, names), &mut fresh);
-            plan = self.plan();
-        }
-        let problems = self.apply_plan(&plan, fresh, path)?;
-        self.report = self.report_of(&listing, problems);
+        let plan = self.plan();
+        let problems = self.apply_plan(&plan, fresh)?;
+        self.report = Arc::new(self.report_of(&listing, problems));
         self.listed_problems = std::mem::take(&mut listing.problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
-        self.version = self.hash();
+        self.version = self.rows.hash();
         if self.files.values().any(|file| file.is_unreadable) {
             listing.watch.stop();
         }
@@ -377,7 +343,6 @@ impl LoadedNotes {
         Ok(())
     }
 
-    /// Lists the files.
     fn list(&self, path: &Path) -> Result<Listing, StoreError> {
         let dialect = self.dialect;
         if instructions::is_rule_folder(path) {
@@ -408,20 +373,6 @@ impl LoadedNotes {
         Ok(listing)
     }
 
-    /// Stores the files that were read, and their notes until the rows are written.
-    fn cache_files(
-        &mut self,
-        read: Vec<(ReadFile, Vec<Note>)>,
-        fresh: &mut FxHashMap<OsString, Vec<Note>>,
-    ) {
-        for (file, notes) in read {
-            let relative: OsString = file.entry.relative.clone().into();
-            fresh.insert(relative.clone(), notes);
-            self.files.insert(relative, file);
-        }
-    }
-
-    /// The notes to serve.
     fn plan(&self) -> Vec<NoteRow> {
         if let Some(reference) = &self.reference {
             return reference.plan(&self.files);
@@ -448,7 +399,6 @@ impl LoadedNotes {
         &mut self,
         plan: &[NoteRow],
         mut fresh: FxHashMap<OsString, Vec<Note>>,
-        path: &Path,
     ) -> Result<Vec<String>, StoreError> {
         let mut committed = CommittedTexts {
             dialect: self.dialect,
@@ -469,31 +419,13 @@ impl LoadedNotes {
             }
             TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };
-        let mut problems = self
-            .rows
-            .update(plan, notes, self.project.as_deref())
-            .map_err(|error| StoreError::sqlite(path, error))?;
+        let mut problems = self.rows.update(plan, notes, self.project.as_deref())?;
         let CommittedTexts { missing, unfit, .. } = committed;
         problems.extend(missing.iter().chain(&unfit).cloned());
         self.missing = missing;
         self.unfit = unfit;
         self.unfit.extend(self.broken_lines());
         Ok(problems)
-    }
-
-    /// A hash of what is served.
-    fn hash(&self) -> u64 {
-        let mut hash = Xxh3::new();
-        for (key, content, is_committed, id) in self.rows.state() {
-            hash.update(key.relative.as_encoded_bytes());
-            hash.update(&[0, u8::from(key.is_edited), u8::from(is_committed)]);
-            match content {
-                Content::Hash(content) => hash.update(&content.to_ne_bytes()),
-                Content::Object(name) => hash.update(name.as_slice()),
-            }
-            hash.update(id.as_bytes());
-        }
-        hash.digest().max(1)
     }
 }
 

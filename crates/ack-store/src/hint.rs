@@ -16,7 +16,6 @@ const NO_DESCRIPTORS: &str =
 const BROKEN_DEVICE: &str =
     "the disk or network drive reported a failure: check that it is connected and works";
 
-/// The hint for an I/O error with a specific cause.
 pub fn io_hint(error: &io::Error) -> Option<Hint> {
     use io::ErrorKind as Kind;
     let by_kind = match error.kind() {
@@ -38,7 +37,6 @@ pub fn io_hint(error: &io::Error) -> Option<Hint> {
     by_kind.or(by_number).map(Hint::advice)
 }
 
-/// The hints for an SQLite error with a specific cause.
 pub fn sqlite_hints(error: &rusqlite::Error) -> Option<Vec<Hint>> {
     let advice = match error.sqlite_error_code()? {
         ErrorCode::DiskFull => NO_SPACE,

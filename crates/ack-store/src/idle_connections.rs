@@ -11,7 +11,6 @@ use rusqlite::Connection;
 use super::open::FileState;
 use ack_sys::idle_pool::IdlePool;
 
-/// A connection that is not in use.
 struct IdleConnection {
     path: PathBuf,
     state: FileState,
@@ -42,7 +41,6 @@ pub fn put(path: &Path, state: FileState, connection: Connection) {
     });
 }
 
-/// Closes every idle connection to a database.
 pub fn forget(path: &Path) {
     POOL.retain(|idle| idle.path != path);
 }

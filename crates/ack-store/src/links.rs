@@ -1,19 +1,16 @@
 //! Provenance: follows the links between memories. Only memories that a filter allows are shown or
 //! followed.
 
-mod merged;
-
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::layout::{Field, LinkSource, exact};
-use super::{Snapshot, values};
-use crate::StoreError;
+use crate::layout::{Field, exact};
+use crate::{Snapshot, StoreError, values};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{Contradiction, LinkEntry, RelativeAge};
-use rusqlite::Row;
+use rusqlite::{Params, Row};
 use rustc_hash::FxHashSet;
 
 /// The kind of a link between two memories that cannot both be right.
@@ -26,9 +23,7 @@ const MAX_CONTRADICTIONS: usize = 5;
 /// The kinds of links in the native schema. Stores may contain others.
 pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES];
 
-/// The largest number of links in an answer.
 const MAX_LINKS: usize = 100;
-/// The largest number of links that are read for one memory.
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
 /// The largest number of kinds beyond [`KINDS`].
 const MAX_OTHER_KINDS: usize = 50;
@@ -40,7 +35,6 @@ const MAX_LINKS_PER_KIND: usize = 50;
 /// Which links to follow, and how far.
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
-    /// Which memories may be shown.
     pub filter: StatusFilter,
     /// Steps from the first memory.
     pub depth: u32,
@@ -48,7 +42,6 @@ pub struct LinkQuery<'a> {
     pub kinds: &'a [String],
 }
 
-/// The links that were found.
 #[derive(Debug, Default)]
 pub struct LinkWalk {
     /// The links in the order they were found, nearest first.
@@ -61,16 +54,11 @@ pub struct LinkWalk {
     pub missing: Vec<String>,
 }
 
-/// A link as it is stored.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// The memory where it begins.
     pub from: String,
-    /// The memory where it ends.
     pub to: String,
-    /// Its kind.
     pub kind: String,
-    /// Who made it.
     pub source: Option<String>,
     /// Its confidence, 0 to 1.
     pub confidence: Option<f64>,
@@ -86,12 +74,6 @@ impl Link {
         }
     }
 
-    /// Whether it stays unchanged when one of its memories is merged into another: a replacement
-    /// concerns only the two memories that it names.
-    fn is_own(&self) -> bool {
-        self.kind == SUPERSEDES || self.from == self.to
-    }
-
     fn key(&self) -> (String, String, String) {
         (self.from.clone(), self.to.clone(), self.kind.clone())
     }
@@ -102,9 +84,6 @@ type Titles = HashMap<String, Option<String>>;
 
 impl Snapshot<'_> {
     /// The links around a memory, breadth-first.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn links(&self, id: &str, query: &LinkQuery<'_>) -> Result<LinkWalk, StoreError> {
         let mut walk = LinkWalk::default();
         let mut titles = Titles::new();
@@ -113,7 +92,7 @@ impl Snapshot<'_> {
         let mut queue = VecDeque::from([(id.to_owned(), 1)]);
         let mut ends: Vec<String> = Vec::new();
         while let Some((current, level)) = queue.pop_front() {
-            let (links, all) = self.links_of(&current, query)?;
+            let (links, all) = self.links_of(&current, query.kinds)?;
             walk.is_truncated |= !all;
             for link in links {
                 if cancel::check().is_err() {
@@ -155,7 +134,7 @@ impl Snapshot<'_> {
             }
         }
         for end in ends {
-            for link in self.links_of(&end, query)?.0 {
+            for link in self.links_of(&end, query.kinds)?.0 {
                 if !keys.contains(&link.key())
                     && self
                         .title(link.other_end(&end), query.filter, &mut titles)?
@@ -171,35 +150,28 @@ impl Snapshot<'_> {
 
     /// The two ends of each link that says that they contradict each other.
     pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let Some(LinkSource { table, columns }) = &self.layout.links else {
+        let Some(source) = &self.layout.links else {
             return Ok(Vec::new());
         };
-        let [from, to, kind, ..] = columns;
-        let sql = format!("SELECT {from}, {to} FROM {table} WHERE lower(trim({kind})) = ?1");
-        let ends = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
-        let ends = self.read_rows(&sql, [CONTRADICTS], ends)?;
-        Ok(ends.into_iter().flatten().collect())
+        let clauses = format!(" WHERE lower(trim({})) = ?1", source.columns[2]);
+        let links = self.read_links(&clauses, [CONTRADICTS])?.into_iter();
+        Ok(links.map(|link| (link.from, link.to)).collect())
     }
 
     /// The memories that a person's decision approved a memory against: each is linked to one as its
     /// contradiction.
     pub(super) fn against_approved(&self) -> Result<FxHashSet<String>, StoreError> {
-        let approved = |id: &String| self.decisions.approves(id);
-        let ends = self.contradictory()?.into_iter();
-        let against = ends.flat_map(|(from, to)| {
-            let is_against = [approved(&to), approved(&from)];
-            [from, to].into_iter().zip(is_against)
-        });
-        Ok(against
-            .filter_map(|(id, is_against)| is_against.then_some(id))
-            .collect())
+        let mut against = FxHashSet::default();
+        for (from, to) in self.contradictory()? {
+            let is_against = [self.decisions.approves(&to), self.decisions.approves(&from)];
+            let ends = [from, to].into_iter().zip(is_against);
+            against.extend(ends.filter_map(|(id, is_against)| is_against.then_some(id)));
+        }
+        Ok(against)
     }
 
     /// The allowed memories that are known to contradict each of the given memories. Either of the
     /// two may name the other.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn contradictions<'a>(
         &self,
         ids: impl Iterator<Item = &'a str>,
@@ -210,14 +182,10 @@ impl Snapshot<'_> {
             return Ok(found);
         }
         let mut titles = Titles::new();
-        let query = LinkQuery {
-            filter,
-            depth: 1,
-            kinds: &[CONTRADICTS.to_owned()],
-        };
+        let kinds = [CONTRADICTS.to_owned()];
         for id in ids {
             let mut others: Vec<Contradiction> = Vec::new();
-            for link in self.links_of(id, &query)?.0 {
+            for link in self.stored_links(id, &kinds)?.0 {
                 let other = link.other_end(id);
                 if others.len() < MAX_CONTRADICTIONS
                     && other != id
@@ -253,67 +221,47 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Every stored link, whatever the statuses of its memories. Links of merged memories are moved
-    /// to the memory that was kept, if agents see it.
-    ///
-    /// # Errors
-    /// The error from SQLite.
+    /// Every stored link, whatever the statuses of its memories.
     pub fn all_links(&self) -> Result<Vec<Link>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(Vec::new());
-        };
-        let [from, to, kind, by, confidence] = &source.columns;
-        let sql = format!(
-            "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {}",
-            source.table
-        );
-        let mut links = Vec::new();
+        let mut links = self.read_links("", [])?;
         let mut keys = HashSet::new();
-        for link in self.read_rows(&sql, [], link)?.into_iter().flatten() {
-            let (near, filter) = (link.from.clone(), StatusFilter::Approved);
-            let target = self.merge_target(&near, filter)?;
-            let moved = self.resolve_ends(link, (&near, &target), filter)?;
-            links.extend(moved.filter(|link| keys.insert(link.key())));
-        }
+        links.retain(|link| keys.insert(link.key()));
         Ok(links)
     }
 
+    /// The stored links that `clauses` select; those without an end are left out.
+    fn read_links(&self, clauses: &str, parameters: impl Params) -> Result<Vec<Link>, StoreError> {
+        let Some(source) = &self.layout.links else {
+            return Ok(Vec::new());
+        };
+        let columns = source.columns.join(", ");
+        let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
+        let links = self.read_rows(&sql, parameters, link)?;
+        Ok(links.into_iter().flatten().collect())
+    }
+
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
         let Some(source) = &self.layout.links else {
             return Ok(BTreeSet::new());
         };
-        let [from, to, kind, ..] = &source.columns;
-        let kinds = format!(
+        let kind = &source.columns[2];
+        let sql = format!(
             "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
             source.table,
             exact(kind)
         );
-        let kinds = self.read_rows(&kinds, [], |row| text_of(row, 0))?;
+        let of_kind = format!(" WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}");
         let mut titles = Titles::new();
         let mut allowed_kinds = BTreeSet::new();
-        for kind_found in kinds.into_iter().flatten() {
-            if KINDS.contains(&kind_found.as_str()) {
-                continue;
-            }
-            let sql = format!(
-                "SELECT {from}, {to} FROM {} WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}",
-                source.table
-            );
-            let ends = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
-            let ends = self.read_rows(&sql, [&kind_found], ends)?;
-            for (from, to) in ends.into_iter().flatten() {
-                let (from, to) = (
-                    self.merge_target(&from, filter)?,
-                    self.merge_target(&to, filter)?,
-                );
-                if self.title(&from, filter, &mut titles)?.is_some()
-                    && self.title(&to, filter, &mut titles)?.is_some()
+        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?;
+        let others = kinds.into_iter().flatten();
+        for kind in others.filter(|kind| !KINDS.contains(&kind.as_str())) {
+            for link in self.read_links(&of_kind, [&kind])? {
+                if self.title(&link.from, filter, &mut titles)?.is_some()
+                    && self.title(&link.to, filter, &mut titles)?.is_some()
                 {
-                    allowed_kinds.insert(text::line(&kind_found, 60));
+                    allowed_kinds.insert(text::line(&kind, 60));
                     break;
                 }
             }
@@ -339,27 +287,9 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of a memory and of the memories merged into it, and whether the list is complete.
-    fn links_of(&self, id: &str, query: &LinkQuery<'_>) -> Result<(Vec<Link>, bool), StoreError> {
-        let mut links = Vec::new();
-        let mut all = true;
-        if self.layout.links.is_some() {
-            let mut ids = vec![id.to_owned()];
-            if !self.decisions.is_empty() {
-                ids.extend(self.merge_sources(id, query.filter)?);
-            }
-            for near in &ids {
-                let (stored, are_all) = self.stored_links(near, query.kinds)?;
-                all &= are_all;
-                for link in stored
-                    .into_iter()
-                    .filter(|link| near == id || !link.is_own())
-                {
-                    links.extend(self.resolve_ends(link, (near, id), query.filter)?);
-                }
-            }
-        }
-        let kinds = query.kinds;
+    /// The links of a memory, and whether the list is complete.
+    fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
+        let (mut links, all) = self.stored_links(id, kinds)?;
         if kinds.is_empty() || kinds.iter().any(|kind| kind == SUPERSEDES) {
             self.add_successions(id, &mut links)?;
         }
@@ -368,25 +298,19 @@ impl Snapshot<'_> {
 
     /// The stored links of an id, and whether the list is complete.
     fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
-        let mut links = Vec::new();
-        if let Some(source) = &self.layout.links {
-            let [from, to, kind, by, confidence] = &source.columns;
-            let sql = format!(
-                "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {} WHERE ({} = ?1 OR {} = ?1)
-                 AND (?2 = '[]' OR lower(trim(coalesce({kind}, 'related'))) IN (SELECT value FROM json_each(?2)))
-                 ORDER BY {}, {}, {} LIMIT {}",
-                source.table,
-                exact(from),
-                exact(to),
-                exact(from),
-                exact(to),
-                exact(kind),
-                MAX_LINKS_PER_MEMORY + 1
-            );
-            let wanted = serde_json::to_string(kinds).unwrap_or_default();
-            let found = self.read_rows(&sql, [id, wanted.as_str()], link)?;
-            links.extend(found.into_iter().flatten());
-        }
+        let Some(source) = &self.layout.links else {
+            return Ok((Vec::new(), true));
+        };
+        let kind = &source.columns[2];
+        let [from, to, by_kind, ..] = source.columns.each_ref().map(|column| exact(column));
+        let clauses = format!(
+            " WHERE ({from} = ?1 OR {to} = ?1)
+              AND (?2 = '[]' OR lower(trim(coalesce({kind}, 'related'))) IN (SELECT value FROM json_each(?2)))
+              ORDER BY {from}, {to}, {by_kind} LIMIT {}",
+            MAX_LINKS_PER_MEMORY + 1
+        );
+        let wanted = serde_json::to_string(kinds).unwrap_or_default();
+        let mut links = self.read_links(&clauses, [id, wanted.as_str()])?;
         let all = links.len() <= MAX_LINKS_PER_MEMORY;
         links.truncate(MAX_LINKS_PER_MEMORY);
         Ok((links, all))
@@ -394,20 +318,14 @@ impl Snapshot<'_> {
 
     /// Adds the links that are only recorded in `superseded_by`.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
-        let decided = self
-            .decisions
-            .about(id)
-            .last()
-            .and_then(|last| last.into.as_deref());
-        let older = self
-            .decisions
-            .replaced_by(id)
-            .iter()
-            .map(|older| (id, older.as_str()));
-        for (newer, older) in decided.map(|newer| (newer, id)).into_iter().chain(older) {
-            add_succession(links, newer, older);
+        let decided = self.decisions.about(id).last();
+        if let Some(newer) = decided.and_then(|last| last.into.as_deref()) {
+            add_succession(links, newer, id);
         }
-        for (_, source) in self.sources() {
+        for older in self.decisions.replaced_by(id) {
+            add_succession(links, id, older);
+        }
+        for source in &self.layout.sources {
             let Some(column) = source.column(Field::SupersededBy) else {
                 continue;
             };
@@ -418,8 +336,7 @@ impl Snapshot<'_> {
                 source.table
             );
             let pairs = |row: &Row<'_>| Ok(text_of(row, 0)?.zip(text_of(row, 1)?));
-            let pairs = self.read_rows(&sql, [id], pairs)?;
-            for (newer, older) in pairs.into_iter().flatten() {
+            for (newer, older) in self.read_rows(&sql, [id], pairs)?.into_iter().flatten() {
                 if !older.is_empty() {
                     add_succession(links, &newer, &older);
                 }
@@ -429,7 +346,6 @@ impl Snapshot<'_> {
     }
 }
 
-/// A column as text.
 fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(values::text_value(row.get_ref(column)?).0)
 }

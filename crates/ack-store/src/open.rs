@@ -218,7 +218,6 @@ pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     inspect_sidecars(path, &main)
 }
 
-/// The database file itself.
 struct DatabaseFile {
     file: File,
     metadata: FileMetadata,
@@ -246,7 +245,6 @@ impl DatabaseFile {
     }
 }
 
-/// Inspects the files next to a database and decides how to open it.
 fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Opening), StoreError> {
     let header = &main.header;
     // SQLite opens these without checking their file type.
@@ -321,9 +319,6 @@ fn counters(header: &[u8]) -> [u8; 8] {
 
 /// Opens a connection in the given way. It cannot write, either to the database or through
 /// functions that the schema calls.
-///
-/// # Errors
-/// The error from SQLite.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
         Opening::AtRest | Opening::LastCommit | Opening::Copied | Opening::Parsed => {
@@ -354,9 +349,6 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
 }
 
 /// Makes a connection trust nothing in the schema and use little memory.
-///
-/// # Errors
-/// The error from SQLite.
 pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -370,9 +362,6 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Makes a private copy complete: rolls its journal back or merges its log.
-///
-/// # Errors
-/// The error from SQLite.
 pub fn recover(copy: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_URI
@@ -410,13 +399,6 @@ fn writer_lock(file: &File) -> WriterLock {
     } else {
         WriterLock::None
     }
-}
-
-/// Whether another process has the shared memory of a log open, which means that it belongs to the
-/// current log.
-pub fn is_shared(shared: &File) -> bool {
-    // Every process that opens it holds its 128th byte (`UNIX_SHM_DMS` in SQLite's os_unix.c).
-    is_held(shared, libc::F_WRLCK, 128, 1)
 }
 
 /// Whether another process holds a lock that conflicts with a lock of this kind.

@@ -12,25 +12,21 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
 use rustc_hash::FxHashSet as HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::decisions::{JoinedStatus, StatusRule};
-use super::layout::{Field, MemorySource};
-use super::read::ReviewDates;
-use super::replaced::successor_of;
-use super::rows_by_id::RowsById;
-use super::sessions::{MAX_MEMBERS, Members};
-use super::values::ListKind;
-use super::{Snapshot, record, values};
-use crate::StoreError;
-use ack_api::memory::{self, Memory, Status, StatusFilter, fold_name};
+use crate::curated::ReviewDates;
+use crate::layout::Field;
+use crate::record::StoredRow;
+use crate::replaced::successor_of;
+use crate::rows_by_id::RowsById;
+use crate::sessions::{MAX_MEMBERS, Members};
+use crate::values::{self, ListKind};
+use crate::{Snapshot, StoreError};
+use ack_api::memory::{Memory, Status, StatusFilter, fold_name, is_superseded};
 use ack_api::queue::{Flow, pace_start};
-use ack_api::source::{Claim, RowKey};
-use ack_api::text;
+use ack_api::source::RowKey;
 
-/// The columns that are read.
 const COLUMNS: [Field; 18] = [
     Field::Project,
     Field::ProjectAlias,
@@ -55,22 +51,15 @@ const COLUMNS: [Field; 18] = [
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordMatches {
-    /// In any field.
     pub anywhere: u128,
-    /// In the title or the tags.
     pub title_or_tags: u128,
-    /// In the type or the tags.
     pub type_or_tags: u128,
 }
 
-/// A memory in outline.
 #[derive(Debug, Clone)]
 pub struct Outline {
-    /// Where the row is.
     pub key: RowKey,
-    /// Its public id.
     pub id: String,
-    /// Its status.
     pub status: Status,
     /// Its project; empty if the store names none.
     pub project: Arc<str>,
@@ -81,7 +70,6 @@ pub struct Outline {
     /// Whether it comes after the others of its day: a note with only a title, a broken header, or in
     /// an archive.
     pub says_little: bool,
-    /// The words found in it.
     pub matches: WordMatches,
     /// The hashes of its tags ([`tag_hash`]).
     pub tags: Box<[u64]>,
@@ -142,7 +130,6 @@ fn hashes_in_list(list: &[u8]) -> Box<[u64]> {
         .collect()
 }
 
-/// A store in outline.
 #[derive(Debug, Default)]
 pub struct Outlines {
     /// The memories that the filter allows and no newer one replaces, in stored order.
@@ -227,16 +214,16 @@ const ID_BYTES: usize = 48;
 /// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
     outline: Outline,
+    /// The id of the memory that replaces it.
+    newer: Option<Box<str>>,
     review_dates: ReviewDates,
     is_put_off: bool,
-    successor: Option<Box<str>>,
     /// The name and the id of its session; empty if unknown.
     sessions: [String; 2],
 }
 
 /// What a scan looks for in the raw bytes of fields: one bit per word.
 pub trait FindWords: Sync {
-    /// The words found in a text.
     fn in_text(&self, text: &[u8]) -> u128;
 
     /// The words found in a list of files. An entry may be a folder or a pattern; `entries` splits
@@ -245,53 +232,42 @@ pub trait FindWords: Sync {
 }
 
 impl Snapshot<'_> {
-    /// Reads the store in outline. Flagged memories that the store's default does not approve are among
-    /// the served ones: to find them takes their whole text, and their records are read anyway. `find_words` sees the fields of each memory that the filter
+    /// Reads the store in outline. Flagged memories that the store's default does not approve are
+    /// among the served ones: to find them takes their whole text, and their records are read
+    /// anyway. `find_words` sees the fields of each memory that the filter
     /// allows. Memories that are put off until after `now` do not count as pending.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn outlines(
         &self,
         filter: StatusFilter,
         find_words: &dyn FindWords,
         now: Timestamp,
     ) -> Result<Outlines, StoreError> {
-        let began = pace_start(now);
+        let scan = OutlineScan {
+            filter,
+            find_words,
+            today: now.to_zoned(TimeZone::UTC).date(),
+        };
+        let read = self.scan_in_parallel(Some(&COLUMNS), || {
+            let mut names = ProjectNamePool::default();
+            move |row: &StoredRow<'_>| Ok(Some((row.claim(), scan.outline(row, &mut names)?)))
+        })?;
+        let mut rows: RowsById<OutlineRow> = RowsById::default();
+        for (claim, row) in read {
+            rows.add(row.outline.id.clone(), claim, || Ok(row))?;
+        }
+        let is_replaced = |row: &OutlineRow| {
+            let Outline { id, .. } = &row.outline;
+            is_superseded(id, row.newer.as_deref(), filter, |id| {
+                let known = rows.get(id);
+                successor_of(known.map(|row| (row.outline.status, row.newer.as_deref())))
+            })
+        };
+        let replaced: Vec<bool> = rows.iter().map(is_replaced).collect();
         let mut outlines = Outlines {
             has_status: self.layout.has_status(),
             ..Outlines::default()
         };
-        let mut rows = RowsById::default();
-        for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
-            let scan = OutlineScan {
-                number,
-                source,
-                rule: self.quick_rule(),
-                filter,
-                find_words,
-                today: now.to_zoned(TimeZone::UTC).date(),
-            };
-            let read = self
-                .scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?;
-            for row in read {
-                let Outline {
-                    key, id, status, ..
-                } = &row.outline;
-                let claim = Claim::new(*status, *key);
-                rows.add(id.clone(), claim, || Ok::<_, StoreError>(row))?;
-            }
-        }
-        let replaced: Vec<bool> = rows
-            .iter()
-            .map(|row| {
-                let (id, first) = (&row.outline.id, row.successor.as_deref());
-                memory::is_superseded(id, first, filter, |id| {
-                    let known = rows.get(id);
-                    successor_of(known.map(|row| (row.outline.status, row.successor.as_deref())))
-                })
-            })
-            .collect();
+        let began = pace_start(now);
         for (row, is_replaced) in rows.into_rows().zip(replaced) {
             outlines.add(row, filter, is_replaced, began);
         }
@@ -299,84 +275,60 @@ impl Snapshot<'_> {
     }
 }
 
-/// The parameters of a scan of one table.
 #[derive(Clone, Copy)]
 struct OutlineScan<'a> {
-    /// The table's index in [`super::layout::Layout::sources`].
-    number: u8,
-    source: &'a MemorySource,
-    rule: StatusRule<'a>,
     filter: StatusFilter,
     find_words: &'a dyn FindWords,
     today: Date,
 }
 
 impl OutlineScan<'_> {
-    /// Reads the rows that `clauses` select: SQL that follows the name of the table.
-    fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
-        let sql = self.rule.query(self.source, &COLUMNS, clauses);
-        let mut statement = connection.prepare(&sql)?;
-        let mut rows = statement.query([])?;
-        let mut found = Vec::new();
-        let mut names = ProjectNamePool::default();
-        while let Some(row) = rows.next()? {
-            found.push(self.outline(row, &mut names)?);
+    fn outline(
+        self,
+        row: &StoredRow<'_>,
+        names: &mut ProjectNamePool,
+    ) -> Result<OutlineRow, StoreError> {
+        let id = row.id()?;
+        let newer = row.successor(&id)?;
+        let review_dates = row.review_dates()?;
+        let put_off_until = row.joined.put_off_until();
+        let is_allowed = self.filter.allows(row.joined.status);
+        let created = review_dates.created.map(Timestamp::as_millisecond);
+        let mut outline = Outline {
+            key: row.key,
+            id,
+            status: row.joined.status,
+            project: names.intern(""),
+            alias: names.intern(""),
+            created: created.unwrap_or(i64::MIN),
+            says_little: false,
+            matches: WordMatches::default(),
+            tags: Box::default(),
+        };
+        let mut sessions = <[String; 2]>::default();
+        if is_allowed && !outline.id.is_empty() {
+            self.read_words(row, names, &mut outline)?;
+            sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
         }
-        Ok(found)
-    }
-
-    fn outline(self, row: &Row<'_>, names: &mut ProjectNamePool) -> rusqlite::Result<OutlineRow> {
-        let joined = record::joined(row, self.source, self.rule)?;
-        let review_dates = record::review_dates(row, &joined)?;
-        let put_off_until = joined.put_off_until();
-        let mut read = OutlineRow {
-            outline: Outline {
-                key: record::key(row, self.number)?,
-                id: record::id(row)?,
-                status: joined.status,
-                project: names.intern(""),
-                alias: names.intern(""),
-                created: i64::MIN,
-                says_little: false,
-                matches: WordMatches::default(),
-                tags: Box::default(),
-            },
+        Ok(OutlineRow {
+            outline,
+            newer,
             review_dates,
             is_put_off: put_off_until.is_some_and(|until| self.today < until),
-            successor: None,
-            sessions: Default::default(),
-        };
-        if joined.status == Status::Rejected || read.outline.id.is_empty() {
-            return Ok(read);
-        }
-        let successor = record::successor(row, joined.decision)?;
-        let successor = successor.filter(|successor| *successor != read.outline.id);
-        read.successor = successor.map(String::into_boxed_str);
-        let is_allowed = self.filter.allows(joined.status);
-        if joined.status == Status::Staging || is_allowed {
-            let created = read.review_dates.created;
-            read.outline.created = created.map_or(i64::MIN, Timestamp::as_millisecond);
-        }
-        if is_allowed {
-            self.read_words(row, &joined, names, &mut read.outline)?;
-            read.sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
-        }
-        Ok(read)
+            sessions,
+        })
     }
 
     /// Reads what an outline says about the text of a memory.
     fn read_words(
         self,
-        row: &Row<'_>,
-        joined: &JoinedStatus<'_>,
+        row: &StoredRow<'_>,
         names: &mut ProjectNamePool,
         outline: &mut Outline,
-    ) -> rusqlite::Result<()> {
-        outline.says_little = row
-            .get::<_, Option<i64>>(Field::SaysLittle.position())
-            .is_ok_and(|flag| flag == Some(1));
-        if joined.decision.is_some_and(|it| it.edit.is_some()) {
-            let memory = record::memory(row, self.source, self.rule)?;
+    ) -> Result<(), StoreError> {
+        outline.says_little = matches!(row.value(Field::SaysLittle)?, ValueRef::Integer(1));
+        if row.is_edited() {
+            let memory = row.memory()?;
             outline.matches = matches_in_memory(&memory, self.find_words);
             outline.tags = hashes_of(&memory.concepts);
             outline.project = names.intern(&memory.project.unwrap_or_default());
@@ -385,8 +337,8 @@ impl OutlineScan<'_> {
         }
         outline.project = names.intern(&line(row, Field::Project)?);
         outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
-        outline.matches = matches(row, self.source, self.find_words)?;
-        if let ValueRef::Text(list) = row.get_ref(Field::Concepts.position())? {
+        outline.matches = matches(row, self.find_words)?;
+        if let ValueRef::Text(list) = row.value(Field::Concepts)? {
             outline.tags = hashes_in_list(list);
         }
         Ok(())
@@ -399,8 +351,8 @@ struct ProjectNamePool(HashSet<Arc<str>>);
 
 impl ProjectNamePool {
     fn intern(&mut self, name: &str) -> Arc<str> {
-        if let Some(id_hashes) = self.0.get(name) {
-            return Arc::clone(id_hashes);
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
         }
         let name: Arc<str> = Arc::from(name);
         self.0.insert(Arc::clone(&name));
@@ -408,12 +360,9 @@ impl ProjectNamePool {
     }
 }
 
-/// A field as one line, empty if the row has none. It is cut where [`record::memory`] cuts it.
-fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
-    let (value, _) = values::text_value(row.get_ref(field.position())?);
-    Ok(value
-        .map(|value| text::line(&value, 200))
-        .unwrap_or_default())
+/// A field as one line, empty if the row has none. It is cut where [`StoredRow::memory`] cuts it.
+fn line(row: &StoredRow<'_>, field: Field) -> rusqlite::Result<String> {
+    row.line(field, 200)
 }
 
 /// The words in a decoded memory, for instance one that a curator edited.
@@ -432,41 +381,37 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
     }
 }
 
-fn matches(
-    row: &Row<'_>,
-    source: &MemorySource,
-    find_words: &dyn FindWords,
-) -> rusqlite::Result<WordMatches> {
-    type Find<'a> = &'a dyn Fn(&[u8]) -> u128;
-    let within = |fields: &[Field], find: Find<'_>| -> rusqlite::Result<u128> {
-        let mut found = 0;
-        for field in fields
-            .iter()
-            .filter(|field| source.column(**field).is_some())
-        {
-            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(field.position())? {
-                found |= find(bytes);
-            }
-        }
-        Ok(found)
+fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<WordMatches> {
+    // Fields without a column are skipped: each value costs several calls into SQLite.
+    let bytes = |field: Field| -> rusqlite::Result<&[u8]> {
+        Ok(match row.source.column(field) {
+            Some(_) => bytes_of(row.value(field)?),
+            None => &[],
+        })
     };
-    let in_text = |text: &[u8]| find_words.in_text(text);
-    let in_files = |list: &[u8]| {
-        let entries = || {
-            let text = String::from_utf8_lossy(list);
-            values::parse_list(&text, ListKind::Files).0
-        };
-        find_words.in_files(list, &entries)
-    };
-    let tags = within(&[Field::Concepts], &in_text)?;
-    let title_or_tags = tags | within(&[Field::Title], &in_text)?;
-    let secondary = within(&[Field::Subtitle, Field::Facts], &in_text)?;
-    let files = within(&[Field::Files, Field::FilesMore], &in_files)?;
+    let text = |field: Field| -> rusqlite::Result<u128> { Ok(find_words.in_text(bytes(field)?)) };
+    let files =
+        |field: Field| -> rusqlite::Result<u128> { Ok(in_stored_files(find_words, bytes(field)?)) };
+    let tags = text(Field::Concepts)?;
+    let title_or_tags = tags | text(Field::Title)?;
+    let secondary = text(Field::Subtitle)? | text(Field::Facts)?;
     Ok(WordMatches {
-        anywhere: title_or_tags | secondary | files,
+        anywhere: title_or_tags | secondary | files(Field::Files)? | files(Field::FilesMore)?,
         title_or_tags,
-        type_or_tags: tags | within(&[Field::Kind], &in_text)?,
+        type_or_tags: tags | text(Field::Kind)?,
     })
+}
+
+fn bytes_of(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+fn in_stored_files(find_words: &dyn FindWords, list: &[u8]) -> u128 {
+    let entries = || values::parse_list(&String::from_utf8_lossy(list), ListKind::Files).0;
+    find_words.in_files(list, &entries)
 }
 
 #[cfg(test)]

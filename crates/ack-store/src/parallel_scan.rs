@@ -10,10 +10,10 @@
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 
-use super::Snapshot;
-use super::layout::MemorySource;
-use super::open::{self, Opening};
-use crate::StoreError;
+use crate::layout::{Field, MemorySource};
+use crate::open::{self, Opening};
+use crate::record::StoredRow;
+use crate::{Snapshot, StoreError};
 
 /// A table with a wider range of row numbers than this is split.
 const MIN_PARALLEL_ROWS: i64 = 2_000;
@@ -46,36 +46,61 @@ fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA data_version", [], |row| row.get(0))
 }
 
-/// The second connection and the rows it read.
-type SecondHalf<T> = (Connection, rusqlite::Result<Vec<T>>);
-
 impl Snapshot<'_> {
+    /// What a reader makes of the rows of all tables of memories, in stored order. Rows are read
+    /// with `fields` by the quick rule, and whole without, or if there are decisions. Each thread
+    /// makes a reader of its own.
+    pub(super) fn scan_in_parallel<T, R>(
+        &self,
+        fields: Option<&[Field]>,
+        make_reader: impl Fn() -> R + Sync,
+    ) -> Result<Vec<T>, StoreError>
+    where
+        T: Send,
+        R: FnMut(&StoredRow<'_>) -> Result<Option<T>, StoreError>,
+    {
+        let mut found = Vec::new();
+        for table in self.tables() {
+            let table = if fields.is_some() {
+                table.quick()
+            } else {
+                table
+            };
+            found.append(&mut self.split_scan(table.source, |connection, clauses| {
+                let mut found = Vec::new();
+                let mut read = make_reader();
+                let sql = match fields {
+                    Some(fields) => table.query(fields, clauses),
+                    None => table.source.query(clauses),
+                };
+                table.find(connection, &sql, [], |row| {
+                    found.extend(read(row)?);
+                    Ok(None::<()>)
+                })?;
+                Ok(found)
+            })?);
+        }
+        Ok(found)
+    }
+
     /// Runs `scan` on a source and returns the rows in stored order. `scan` gets a connection and
     /// the SQL clauses that follow the table's name. If there is a second connection, it reads the
     /// second half of a large table at the same time.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub(super) fn scan_in_parallel<T: Send>(
+    pub(super) fn split_scan<T: Send>(
         &self,
         source: &MemorySource,
-        scan: impl Fn(&Connection, &str) -> rusqlite::Result<Vec<T>> + Sync,
+        scan: impl Fn(&Connection, &str) -> Result<Vec<T>, StoreError> + Sync,
     ) -> Result<Vec<T>, StoreError> {
-        let fail = |error| StoreError::sqlite(self.path, error);
-        let Some(row) = &source.row_number else {
-            return scan(self.connection, "").map_err(fail);
+        let row = source.row_number;
+        let order = source.stored_order();
+        let Some((second, midpoint)) = self.split_in_half(source)? else {
+            return scan(self.connection, &order);
         };
-        let order = format!(" ORDER BY {row}");
-        let Some((second, midpoint)) = self.split_in_half(source, row).map_err(fail)? else {
-            return scan(self.connection, &order).map_err(fail);
-        };
-        let (lower, upper) = (
-            format!(" WHERE {row} <= {midpoint}{order}"),
-            format!(" WHERE {row} > {midpoint}{order}"),
-        );
+        let lower = format!(" WHERE {row} <= {midpoint}{order}");
+        let upper = format!(" WHERE {row} > {midpoint}{order}");
         let scan = &scan;
         std::thread::scope(|scope| {
-            let upper = scope.spawn(move || -> SecondHalf<T> {
+            let upper = scope.spawn(move || {
                 let rows = scan(&second, &upper);
                 (second, rows)
             });
@@ -84,23 +109,19 @@ impl Snapshot<'_> {
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.second_connection.replace(Some(second));
-            let mut rows = rows.map_err(fail)?;
-            rows.extend(upper.map_err(fail)?);
+            let mut rows = rows?;
+            rows.extend(upper?);
             Ok(rows)
         })
     }
 
     /// The second connection and the row number to split a source at, if it is large enough.
-    fn split_in_half(
-        &self,
-        source: &MemorySource,
-        row: &str,
-    ) -> rusqlite::Result<Option<(Connection, i64)>> {
+    fn split_in_half(&self, source: &MemorySource) -> rusqlite::Result<Option<(Connection, i64)>> {
         if self.opening != Opening::AtRest && self.second_connection.borrow().is_none() {
             return Ok(None);
         }
         // SQLite finds one bound alone without reading the rows between.
-        let table = &source.table;
+        let (row, table) = (source.row_number, &source.table);
         let bounds =
             format!("SELECT (SELECT min({row}) FROM {table}), (SELECT max({row}) FROM {table})");
         let bounds = self
@@ -113,10 +134,8 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let second = self.second_connection.take().or_else(|| {
-            let path = self
-                .path
-                .canonicalize()
-                .unwrap_or_else(|_| self.path.to_owned());
+            let path = self.path().canonicalize();
+            let path = path.unwrap_or_else(|_| self.path().to_owned());
             let second = open::connect(&path, Opening::AtRest).ok()?;
             let max_length = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH).ok()?;
             second

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
-use crate::StoreError;
 use crate::layout::Field;
-use crate::{Snapshot, record, values};
+use crate::record::MemoryTable;
+use crate::{Snapshot, StoreError, values};
 use ack_api::memory::{Status, fold_name};
 use ack_api::text;
 
@@ -18,17 +18,11 @@ const MAX_NAMES: usize = 10_000;
 pub struct RecordedProjects(HashMap<String, u64>);
 
 impl RecordedProjects {
-    /// Counts memories that name a project.
     pub fn add(&mut self, name: &str, memories: u64) {
         let folded = fold_name(&text::line(name, 200));
-        if folded.is_empty() {
-            return;
-        }
-        let full = self.0.len() >= MAX_NAMES;
-        match self.0.get_mut(&folded) {
-            Some(known) => *known += memories,
-            None if full => {}
-            None => drop(self.0.insert(folded, memories)),
+        let is_full = self.0.len() >= MAX_NAMES && !self.0.contains_key(&folded);
+        if !folded.is_empty() && !is_full {
+            *self.0.entry(folded).or_default() += memories;
         }
     }
 
@@ -41,45 +35,38 @@ impl RecordedProjects {
 impl Snapshot<'_> {
     /// The projects of all memories that are not rejected. A project's alias counts as a separate
     /// project.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
         let mut projects = RecordedProjects::default();
-        for source in &self.layout.sources {
-            if source.column(Field::Project).is_none()
-                && source.column(Field::ProjectAlias).is_none()
-            {
+        for table in self.tables().map(MemoryTable::quick) {
+            let names = [Field::Project, Field::ProjectAlias];
+            if names.iter().all(|it| table.source.column(*it).is_none()) {
                 continue;
             }
-            // SQL counts columns from one.
-            let groups: Vec<String> = COLUMNS
-                .iter()
-                .map(|field| (field.position() + 1).to_string())
-                .collect();
             // Decisions are about single rows.
-            let is_counted = self.decisions.is_empty();
-            let sql = if is_counted {
-                format!(
-                    "SELECT {}, count(*) AS memories FROM {} GROUP BY {}",
-                    source.select_only(&COLUMNS),
-                    source.table,
-                    groups.join(", ")
-                )
+            let are_grouped = self.decisions.is_empty();
+            let sql = if are_grouped {
+                // SQL counts columns from one.
+                let groups = COLUMNS.map(|field| (field.position() + 1).to_string());
+                let clauses = format!(" GROUP BY {}", groups.join(", "));
+                table.source.count_fields(&COLUMNS, &clauses)
             } else {
-                source.query("")
+                table.source.query("")
             };
-            self.visit_rows(&sql, [], |row| {
-                if record::status(row, source, self.rule())? == Status::Rejected {
-                    return Ok(());
+            table.find(self.connection, &sql, [], |row| {
+                if row.joined.status == Status::Rejected {
+                    return Ok(None::<()>);
                 }
-                let count: i64 = if is_counted { row.get("memories")? } else { 1 };
-                for field in [Field::Project, Field::ProjectAlias] {
-                    let (name, _) = values::text_value(row.get_ref(field.position())?);
+                let count: i64 = if are_grouped {
+                    row.row.get("memories")?
+                } else {
+                    1
+                };
+                for field in names {
+                    let (name, _) = values::text_value(row.value(field)?);
                     let count = u64::try_from(count).unwrap_or_default();
                     projects.add(&name.unwrap_or_default(), count);
                 }
-                Ok(())
+                Ok(None)
             })?;
         }
         Ok(projects)

@@ -1,21 +1,24 @@
 //! Turns a row into a [`Memory`]: decodes each value, makes text safe, determines the status.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Params, Row};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::decisions::{self, JoinedStatus, StatusRule};
-use super::folder::note::NoteStatus;
-use super::layout::{Field, MemorySource};
-use super::read::ReviewDates;
-use super::values::{self, ListKind};
+use crate::StoreError;
+use crate::curated::ReviewDates;
+use crate::decisions::{self, JoinedStatus, StatusRule};
+use crate::folder::note::NoteStatus;
+use crate::layout::{Field, MemorySource};
+use crate::values::{self, ListKind};
 use ack_api::decision::{Decision, Edit};
-use ack_api::memory::{Memory, Status};
-use ack_api::source::RowKey;
+use ack_api::memory::{Memory, Status, Unreviewed};
+use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
@@ -29,197 +32,333 @@ const CREATED: [Field; 3] = [Field::CreatedEpoch, Field::Created, Field::Date];
 /// The title of a memory without a title, a subtitle and a text.
 pub const UNTITLED: &str = "(untitled)";
 
-/// The status that the store records: `Ok(None)` if the table has no status column, `Err` with an
-/// unknown word.
-fn stored_status(
-    row: &Row<'_>,
-    source: &MemorySource,
-) -> rusqlite::Result<Result<Option<Status>, String>> {
-    if source.column(Field::Status).is_none() {
-        return Ok(Ok(None));
+#[derive(Clone, Copy)]
+pub(crate) struct MemoryTable<'a> {
+    /// Its index in [`crate::layout::Layout::sources`].
+    pub number: u8,
+    pub source: &'a MemorySource,
+    pub rule: StatusRule<'a>,
+}
+
+impl<'a> MemoryTable<'a> {
+    /// The same for a scan whose rows are read again before they are shown: a row that is held back
+    /// has the status of others.
+    pub const fn quick(mut self) -> Self {
+        self.rule.flags = None;
+        self
     }
-    Ok(values::parse_status(row.get_ref(Field::Status.position())?).map(Some))
-}
 
-/// Whether the store's own status, if it has one, is a known word.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn has_known_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<bool> {
-    Ok(stored_status(row, source)?.is_ok())
-}
-
-/// The effective status: the newest decision's, or else the store's, or else the scope's policy, which
-/// approves nothing that is flagged. An unknown word counts as rejected, so that the memory is never served. If there are decisions, the
-/// row must come from [`MemorySource::select_list`].
-///
-/// # Errors
-/// The error from SQLite.
-pub fn status(
-    row: &Row<'_>,
-    source: &MemorySource,
-    rule: StatusRule<'_>,
-) -> rusqlite::Result<Status> {
-    Ok(joined(row, source, rule)?.status)
-}
-
-/// The effective status, with the decision that determines it. See [`status`].
-///
-/// # Errors
-/// The error from SQLite.
-pub fn joined<'a>(
-    row: &Row<'_>,
-    source: &MemorySource,
-    rule: StatusRule<'a>,
-) -> rusqlite::Result<JoinedStatus<'a>> {
-    let stored = match stored_status(row, source)? {
-        Ok(Some(status)) => status,
-        Ok(None) => rule.unreviewed.status(),
-        Err(_) => Status::Rejected,
-    };
-    let mut joined = if rule.decisions.is_empty() {
-        JoinedStatus::undecided(stored)
-    } else {
-        rule.join(&id(row)?, stored, || decisions::digests(row, source))?
-    };
-    if let Some(flags) = rule.flags
-        && rule.holds_back(source)
-        && joined.decision.is_none()
-        && joined.status.is_served()
-        && (rule.against_approved.contains(&id(row)?) || flags.is_flagged(row, source)?)
-    {
-        joined.status = Status::Staging;
+    /// Whether rows may be approved by default, unless they are flagged.
+    pub fn holds_back(self) -> bool {
+        self.rule.flags.is_some()
+            && self.rule.unreviewed == Unreviewed::Approved
+            && self.source.column(Field::Status).is_none()
     }
-    Ok(joined)
+
+    /// A query for the columns that determine a row's status, and `fields`. With decisions, or where
+    /// flagged rows are held back, this takes the whole row. `clauses` follow the table's name.
+    pub fn query(self, fields: &[Field], clauses: &str) -> String {
+        if self.rule.decisions.is_empty() && !self.holds_back() {
+            self.source.query_fields(fields, clauses)
+        } else {
+            self.source.query(clauses)
+        }
+    }
+
+    /// The first thing that `find` finds in the rows of a query by [`MemorySource`]. The rows after
+    /// it are not read.
+    pub fn find<T>(
+        self,
+        connection: &Connection,
+        sql: &str,
+        parameters: impl Params,
+        mut find: impl FnMut(&StoredRow<'_>) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let buffer = RefCell::default();
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            let mut stored = StoredRow {
+                row,
+                source: self.source,
+                key: RowKey {
+                    source: self.number,
+                    rowid: row.get(0)?,
+                },
+                joined: JoinedStatus::undecided(Status::Staging),
+                buffer: &buffer,
+            };
+            stored.joined = self.join(&stored)?;
+            if let Some(found) = find(&stored)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The effective status of a row: the newest decision's, or else the store's, or else the scope's
+    /// policy, which approves nothing that is flagged. An unknown word counts as rejected, so that
+    /// the memory is never served. If there are decisions, the row must have every column.
+    fn join(self, row: &StoredRow<'_>) -> rusqlite::Result<JoinedStatus<'a>> {
+        let rule = self.rule;
+        let stored = match row.stored_status()? {
+            Ok(Some(status)) => status,
+            Ok(None) => rule.unreviewed.status(),
+            Err(_) => Status::Rejected,
+        };
+        let mut joined = if rule.decisions.is_empty() {
+            JoinedStatus::undecided(stored)
+        } else {
+            rule.join(&row.id()?, stored, || {
+                decisions::digests(row.row, row.source)
+            })?
+        };
+        if let Some(flags) = rule.flags
+            && self.holds_back()
+            && joined.decision.is_none()
+            && joined.status.is_served()
+            && (rule.against_approved.contains(&row.id()?) || flags.is_flagged(row)?)
+        {
+            joined.status = Status::Staging;
+        }
+        Ok(joined)
+    }
 }
 
-/// What the statistics of the review queue need to know about a row.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn review_dates(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Result<ReviewDates> {
-    let reviewed = match joined.decision {
-        Some(decision) => decision.time.parse().ok(),
-        None => values::time_value(row.get_ref(Field::ReviewedAt.position())?),
-    };
-    Ok(ReviewDates {
-        status: joined.status,
-        created: first_instant(row, &CREATED)?,
-        reviewed,
-    })
-}
-
-/// The key of a row of the table with this number.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn key(row: &Row<'_>, source: u8) -> rusqlite::Result<RowKey> {
-    let rowid = row.get(0)?;
-    Ok(RowKey { source, rowid })
+/// A row with the decision about it. It is decoded on demand.
+pub(crate) struct StoredRow<'a> {
+    pub row: &'a Row<'a>,
+    pub source: &'a MemorySource,
+    pub key: RowKey,
+    pub joined: JoinedStatus<'a>,
+    /// What is hashed.
+    buffer: &'a RefCell<Vec<u8>>,
 }
 
 /// The public id of a row for answers, see [`text::id`]; empty if the row has none.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
+pub(crate) fn id(row: &Row<'_>) -> rusqlite::Result<String> {
     let (id, _) = values::text_value(row.get_ref(1)?);
     Ok(text::id(&id.unwrap_or_default()))
 }
 
-/// Whether a text of a row contains characters that [`text`] removes.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
-    for column in 0..row.as_ref().column_count() {
-        let ValueRef::Text(value) = row.get_ref(column)? else {
-            continue;
-        };
-        let value = String::from_utf8_lossy(value);
-        // In a list, JSON may escape them.
-        let is_list = value.starts_with('[') && value.contains("\\u");
-        let entries: Vec<String> = is_list
-            .then(|| serde_json::from_str(&value).ok())
-            .flatten()
-            .unwrap_or_default();
-        if hides(&value) || entries.iter().any(|entry| hides(entry)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Whether a text contains characters that [`text`] removes.
-pub(super) fn hides(value: &str) -> bool {
+pub(crate) fn hides(value: &str) -> bool {
     matches!(text::safe(value), Cow::Owned(safe) if safe != value)
 }
 
-/// Decodes a row selected by [`MemorySource::select_list`].
-///
-/// # Errors
-/// The error from SQLite. An invalid value is not an error.
-pub fn memory(
-    row: &Row<'_>,
-    source: &MemorySource,
-    rule: StatusRule<'_>,
-) -> rusqlite::Result<Memory> {
-    let joined = joined(row, source, rule)?;
-    let mut memory = content(row, source)?;
-    memory.status = joined.status;
-    if let Some(decision) = joined.decision {
-        apply(decision, &mut memory);
+impl StoredRow<'_> {
+    /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with
+    /// an unknown word.
+    fn stored_status(&self) -> rusqlite::Result<Result<Option<Status>, String>> {
+        if self.source.column(Field::Status).is_none() {
+            return Ok(Ok(None));
+        }
+        Ok(values::parse_status(self.value(Field::Status)?).map(Some))
     }
-    Ok(memory)
+
+    pub fn id(&self) -> rusqlite::Result<String> {
+        id(self.row)
+    }
+
+    pub fn value(&self, field: Field) -> rusqlite::Result<ValueRef<'_>> {
+        self.row.get_ref(field.position())
+    }
+
+    /// A field as one line; empty if the row has none.
+    pub fn line(&self, field: Field, max_chars: usize) -> rusqlite::Result<String> {
+        let (value, _) = values::text_value(self.value(field)?);
+        let line = value.map(|value| text::line(&value, max_chars));
+        Ok(line.unwrap_or_default())
+    }
+
+    pub const fn claim(&self) -> Claim {
+        Claim::new(self.joined.status, self.key)
+    }
+
+    /// Whether a decision changed what it says.
+    pub fn is_edited(&self) -> bool {
+        self.joined.decision.is_some_and(|it| it.edit.is_some())
+    }
+
+    /// Whether its status is one that a person decided or a known word of the store.
+    pub fn has_known_status(&self) -> rusqlite::Result<bool> {
+        Ok(self.joined.decision.is_some()
+            || self.joined.is_outdated
+            || self.stored_status()?.is_ok())
+    }
+
+    /// What the statistics of the review queue need to know.
+    pub fn review_dates(&self) -> rusqlite::Result<ReviewDates> {
+        let reviewed = match self.joined.decision {
+            Some(decision) => decision.time.parse().ok(),
+            None => values::time_value(self.value(Field::ReviewedAt)?),
+        };
+        Ok(ReviewDates {
+            status: self.joined.status,
+            created: self.first_instant(&CREATED)?,
+            reviewed,
+        })
+    }
+
+    /// The id of the memory that replaces this one, which has the id `own`: by the decision about
+    /// it, or else by the row itself.
+    pub fn successor(&self, own: &str) -> rusqlite::Result<Option<Box<str>>> {
+        let decision = self.joined.decision;
+        let successor = match decision.and_then(|decision| decision.into.as_deref()) {
+            Some(into) => text::id(into),
+            None => self.stored_successor()?,
+        };
+        let successor = Some(successor).filter(|id| !id.is_empty() && *id != own);
+        Ok(successor.map(String::into_boxed_str))
+    }
+
+    /// The id that the row itself names as its successor, empty if it names none.
+    pub fn stored_successor(&self) -> rusqlite::Result<String> {
+        let (id, _) = values::text_value(self.value(Field::SupersededBy)?);
+        Ok(text::id(&id.unwrap_or_default()))
+    }
+
+    /// Whether a text contains characters that [`text`] removes.
+    pub fn hides_text(&self) -> rusqlite::Result<bool> {
+        for column in 0..self.row.as_ref().column_count() {
+            let ValueRef::Text(value) = self.row.get_ref(column)? else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(value);
+            // In a list, JSON may escape them.
+            let is_list = value.starts_with('[') && value.contains("\\u");
+            let entries: Vec<String> = is_list
+                .then(|| serde_json::from_str(&value).ok())
+                .flatten()
+                .unwrap_or_default();
+            if hides(&value) || entries.iter().any(|entry| hides(entry)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn first_instant(&self, fields: &[Field]) -> rusqlite::Result<Option<Timestamp>> {
+        for field in fields {
+            if let Some(instant) = values::time_value(self.value(*field)?) {
+                return Ok(Some(instant));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A calendar day: a date, or the day of a point in time.
+    fn day(&self, field: Field) -> rusqlite::Result<Option<Date>> {
+        let value = self.value(field)?;
+        let date = match value {
+            ValueRef::Text(text) => str::from_utf8(text)
+                .ok()
+                .and_then(|text| text.trim().get(..10)?.parse().ok()),
+            _ => None,
+        };
+        let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
+        Ok(date.or_else(instant))
+    }
+
+    /// A 64-bit hash of every value of a whole row, and of a decision's changes to it other than
+    /// the status. A different hash means that the memory changed.
+    pub fn fingerprint(&self) -> rusqlite::Result<u64> {
+        let mut bytes = self.buffer.borrow_mut();
+        bytes.clear();
+        for position in 0..2 + Field::ALL.len() + self.source.narrative.len() {
+            // Fields without a column are skipped: each value costs several calls into SQLite.
+            let field = position
+                .checked_sub(2)
+                .and_then(|index| self.source.columns.get(index));
+            if field.is_some_and(Option::is_none) {
+                // Fields that were added later must not change the hash of stores without them.
+                if position < Field::StaleAfter.position() {
+                    bytes.push(0);
+                }
+                continue;
+            }
+            match self.row.get_ref(position)? {
+                ValueRef::Null => bytes.push(0),
+                ValueRef::Integer(number) => {
+                    bytes.push(1);
+                    bytes.extend_from_slice(&number.to_ne_bytes());
+                }
+                ValueRef::Real(number) => {
+                    bytes.push(2);
+                    bytes.extend_from_slice(&number.to_bits().to_ne_bytes());
+                }
+                ValueRef::Text(text) | ValueRef::Blob(text) => {
+                    bytes.push(3);
+                    bytes.extend_from_slice(&text.len().to_ne_bytes());
+                    bytes.extend_from_slice(text);
+                }
+            }
+        }
+        if let Some(decision) = self.joined.decision
+            && (decision.edit.is_some() || decision.into.is_some())
+        {
+            bytes.extend_from_slice(decision.to_line().as_bytes());
+        }
+        // Hashing everything at once is several times faster than piece by piece.
+        Ok(xxh3_64(&bytes))
+    }
+
+    /// Decodes the row. An invalid value is not an error.
+    pub fn memory(&self) -> rusqlite::Result<Memory> {
+        let mut memory = self.content()?;
+        if let Some(decision) = self.joined.decision {
+            apply(decision, &mut memory);
+        }
+        Ok(memory)
+    }
+
+    /// Decodes the row without what was decided about it.
+    pub fn content(&self) -> rusqlite::Result<Memory> {
+        let mut fields = FieldReader {
+            row: self,
+            repaired: Vec::new(),
+        };
+        let mut memory = Memory {
+            id: self.id()?,
+            project: fields.line(Field::Project, "project", 200)?,
+            project_alias: fields.line(Field::ProjectAlias, "project", 200)?,
+            session: fields.line(Field::Session, "session", 200)?,
+            session_id: fields.line(Field::SessionId, "session_id", 200)?,
+            date: fields.line(Field::Date, "date", 40)?,
+            kind: fields
+                .line(Field::Kind, "type", 100)?
+                .or_else(|| self.source.kind.map(str::to_owned)),
+            title: fields.line(Field::Title, "title", 300)?.unwrap_or_default(),
+            subtitle: fields.line(Field::Subtitle, "subtitle", 600)?,
+            reviewed_by: fields.line(Field::ReviewedBy, "reviewed_by", 200)?,
+            superseded_by: fields
+                .line(Field::SupersededBy, "superseded_by", usize::MAX)?
+                .map(|successor| text::id(&successor)),
+            withdrawn: fields
+                .line(Field::AuthorStatus, "author_status", 40)?
+                .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn)),
+            facts: fields.list(Field::Facts, "facts", ListKind::Facts)?,
+            concepts: fields.list(Field::Concepts, "concepts", ListKind::Concepts)?,
+            files: fields.files()?,
+            narrative: fields.narrative()?,
+            status: self.joined.status,
+            unknown_status: self.stored_status()?.err(),
+            confidence: values::share_value(self.value(Field::Confidence)?),
+            reviewed_at: values::time_value(self.value(Field::ReviewedAt)?),
+            created_at: fields.created_at()?,
+            updated_at: self.first_instant(&[Field::UpdatedEpoch, Field::Updated])?,
+            stale_after: self.day(Field::StaleAfter)?,
+            kept_despite: None,
+            repaired: fields.repaired,
+        };
+        memory.repaired.dedup();
+        set_headings(&mut memory);
+        Ok(memory)
+    }
 }
 
-/// Decodes a row without its effective status.
-pub(super) fn content(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Memory> {
-    let mut fields = FieldReader {
-        row,
-        repaired: Vec::new(),
-    };
-    let mut memory = Memory {
-        id: id(row)?,
-        project: fields.line(Field::Project, "project", 200)?,
-        project_alias: fields.line(Field::ProjectAlias, "project", 200)?,
-        session: fields.line(Field::Session, "session", 200)?,
-        session_id: fields.line(Field::SessionId, "session_id", 200)?,
-        date: fields.line(Field::Date, "date", 40)?,
-        kind: fields
-            .line(Field::Kind, "type", 100)?
-            .or_else(|| source.kind.map(str::to_owned)),
-        title: fields.line(Field::Title, "title", 300)?.unwrap_or_default(),
-        subtitle: fields.line(Field::Subtitle, "subtitle", 600)?,
-        reviewed_by: fields.line(Field::ReviewedBy, "reviewed_by", 200)?,
-        superseded_by: fields
-            .line(Field::SupersededBy, "superseded_by", usize::MAX)?
-            .map(|successor| text::id(&successor)),
-        withdrawn: fields
-            .line(Field::AuthorStatus, "author_status", 40)?
-            .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn)),
-        facts: fields.list(Field::Facts, "facts", ListKind::Facts)?,
-        concepts: fields.list(Field::Concepts, "concepts", ListKind::Concepts)?,
-        files: fields.files()?,
-        narrative: fields.narrative(source)?,
-        status: Status::Staging,
-        unknown_status: stored_status(row, source)?.err(),
-        confidence: values::share_value(row.get_ref(Field::Confidence.position())?),
-        reviewed_at: values::time_value(row.get_ref(Field::ReviewedAt.position())?),
-        created_at: fields.created_at()?,
-        updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
-        stale_after: day_field(row, Field::StaleAfter)?,
-        kept_despite: None,
-        repaired: fields.repaired,
-    };
-    memory.repaired.dedup();
-    set_headings(&mut memory);
-    Ok(memory)
-}
-
-/// Reads the fields of a row.
 struct FieldReader<'a> {
-    row: &'a Row<'a>,
+    row: &'a StoredRow<'a>,
     /// The names of the fields that could not be read as they are stored.
     repaired: Vec<&'static str>,
 }
@@ -232,7 +371,7 @@ impl FieldReader<'_> {
         name: &'static str,
         cap: usize,
     ) -> rusqlite::Result<Option<String>> {
-        let (value, is_lossy) = values::text_value(self.row.get_ref(field.position())?);
+        let (value, is_lossy) = values::text_value(self.row.value(field)?);
         if is_lossy {
             self.repaired.push(name);
         }
@@ -246,7 +385,7 @@ impl FieldReader<'_> {
         name: &'static str,
         kind: ListKind,
     ) -> rusqlite::Result<Vec<String>> {
-        let (raw, is_lossy) = values::text_value(self.row.get_ref(field.position())?);
+        let (raw, is_lossy) = values::text_value(self.row.value(field)?);
         let (entries, is_guessed) = values::parse_list(&raw.unwrap_or_default(), kind);
         if is_lossy || is_guessed {
             self.repaired.push(name);
@@ -265,11 +404,11 @@ impl FieldReader<'_> {
         Ok(files)
     }
 
-    fn narrative(&mut self, source: &MemorySource) -> rusqlite::Result<Option<String>> {
+    fn narrative(&mut self) -> rusqlite::Result<Option<String>> {
         let mut text = String::new();
-        for (offset, (label, _)) in source.narrative.iter().enumerate() {
+        for (offset, (label, _)) in self.row.source.narrative.iter().enumerate() {
             let column = 2 + Field::ALL.len() + offset;
-            let (value, is_lossy) = values::text_value(self.row.get_ref(column)?);
+            let (value, is_lossy) = values::text_value(self.row.row.get_ref(column)?);
             let value = value.unwrap_or_default();
             let (prefix, is_cut) = text::cut(&value, NARRATIVE_CAP);
             if is_lossy || is_cut {
@@ -292,13 +431,13 @@ impl FieldReader<'_> {
         Ok((!text.is_empty()).then_some(text))
     }
 
-    fn created_at(&mut self) -> rusqlite::Result<Option<jiff::Timestamp>> {
-        let written = self.row.get_ref(Field::Created.position())?;
+    fn created_at(&mut self) -> rusqlite::Result<Option<Timestamp>> {
+        let written = self.row.value(Field::Created)?;
         let is_written = matches!(written, ValueRef::Text(text) if !text.is_empty());
         if is_written && values::time_value(written).is_none() {
             self.repaired.push("created_at");
         }
-        first_instant(self.row, &CREATED)
+        self.row.first_instant(&CREATED)
     }
 }
 
@@ -345,35 +484,6 @@ fn headings_by_hand(
     let subtitle = subtitle.filter(is_own).or(sentence);
     let subtitle = subtitle.filter(|subtitle| Some(subtitle) != title.as_ref());
     (title, subtitle)
-}
-
-/// A calendar day: a date, or the day of a point in time.
-fn day_field(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
-    let value = row.get_ref(field.position())?;
-    let date = match value {
-        ValueRef::Text(text) => str::from_utf8(text).ok().and_then(|text| {
-            let date = text.trim().get(..10)?;
-            date.parse().ok()
-        }),
-        _ => None,
-    };
-    let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
-    Ok(date.or_else(instant))
-}
-
-/// The id of the memory that replaces a row: by the decision about it, or else by the row itself.
-pub fn successor(row: &Row<'_>, decision: Option<&Decision>) -> rusqlite::Result<Option<String>> {
-    let successor = match decision.and_then(|decision| decision.into.as_deref()) {
-        Some(into) => text::id(into),
-        None => stored_successor(row)?,
-    };
-    Ok(Some(successor).filter(|successor| !successor.is_empty()))
-}
-
-/// The id that a row itself names as its successor, empty if it names none.
-pub fn stored_successor(row: &Row<'_>) -> rusqlite::Result<String> {
-    let (id, _) = values::text_value(row.get_ref(Field::SupersededBy.position())?);
-    Ok(text::id(&id.unwrap_or_default()))
 }
 
 /// Applies what a decision says besides the status.
@@ -429,67 +539,4 @@ fn apply(decision: &Decision, memory: &mut Memory) {
             *list = entries(edited);
         }
     }
-}
-
-/// A 64-bit hash of every value of a selected row, and of a decision's changes to it other than the
-/// status. A different hash means that the memory changed.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn fingerprint(
-    row: &Row<'_>,
-    source: &MemorySource,
-    decision: Option<&Decision>,
-    bytes: &mut Vec<u8>,
-) -> rusqlite::Result<u64> {
-    bytes.clear();
-    for position in 0..2 + Field::ALL.len() + source.narrative.len() {
-        // Fields without a column are skipped: each value costs several calls into SQLite.
-        let field = position
-            .checked_sub(2)
-            .and_then(|index| source.columns.get(index));
-        if field.is_some_and(Option::is_none) {
-            // Fields that were added later must not change the hash of stores without them.
-            if position < Field::StaleAfter.position() {
-                bytes.push(0);
-            }
-            continue;
-        }
-        match row.get_ref(position)? {
-            ValueRef::Null => bytes.push(0),
-            ValueRef::Integer(number) => {
-                bytes.push(1);
-                bytes.extend_from_slice(&number.to_ne_bytes());
-            }
-            ValueRef::Real(number) => {
-                bytes.push(2);
-                bytes.extend_from_slice(&number.to_bits().to_ne_bytes());
-            }
-            ValueRef::Text(text) | ValueRef::Blob(text) => {
-                bytes.push(3);
-                bytes.extend_from_slice(&text.len().to_ne_bytes());
-                bytes.extend_from_slice(text);
-            }
-        }
-    }
-    if let Some(decision) = decision
-        && (decision.edit.is_some() || decision.into.is_some())
-    {
-        bytes.extend_from_slice(decision.to_line().as_bytes());
-    }
-    // Hashing everything at once is several times faster than piece by piece.
-    Ok(xxh3_64(bytes))
-}
-
-/// The time in the first of some fields that has one.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
-    for field in fields {
-        if let Some(instant) = values::time_value(row.get_ref(field.position())?) {
-            return Ok(Some(instant));
-        }
-    }
-    Ok(None)
 }

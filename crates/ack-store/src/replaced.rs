@@ -3,16 +3,67 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use ack_api::memory::{Memory, Status, Successor};
+use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
 
-use super::decisions::Decisions;
-use super::layout::{Field, MemorySource};
-use super::{Snapshot, record};
-use crate::StoreError;
+use crate::decisions::Decisions;
+use crate::layout::Field;
+use crate::record::{self, MemoryTable, StoredRow};
+use crate::{Snapshot, StoreError};
+
+/// What decides whether a newer memory replaces one.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    pub id: String,
+    pub status: Status,
+    /// The id of the memory that it names as its successor.
+    pub newer: Option<Box<str>>,
+}
+
+impl Standing {
+    pub fn of(row: &StoredRow<'_>) -> Result<Self, StoreError> {
+        let id = row.id()?;
+        Ok(Self {
+            status: row.joined.status,
+            newer: row.successor(&id)?,
+            id,
+        })
+    }
+
+    pub fn of_memory(memory: &Memory) -> Self {
+        let newer = memory.superseded_by.as_deref();
+        let newer = newer.filter(|newer| !newer.is_empty() && *newer != memory.id);
+        Self {
+            id: memory.id.clone(),
+            status: memory.status,
+            newer: newer.map(Box::from),
+        }
+    }
+
+    /// Whether a newer memory replaces it. A served memory is replaced only by one that is served,
+    /// a waiting one also by one that waits.
+    pub fn is_replaced<'a>(&self, find: impl Fn(&str) -> Option<&'a Self>) -> bool {
+        match self.status {
+            Status::Rejected => false,
+            Status::Staging => self.is_replaced_within(StatusFilter::All, find),
+            _ => self.is_replaced_within(StatusFilter::Approved, find),
+        }
+    }
+
+    /// Whether a memory that the filter allows replaces it.
+    pub fn is_replaced_within<'a>(
+        &self,
+        filter: StatusFilter,
+        find: impl Fn(&str) -> Option<&'a Self>,
+    ) -> bool {
+        is_superseded(&self.id, self.newer.as_deref(), filter, |id| {
+            successor_of(find(id).map(|other| (other.status, other.newer.as_deref())))
+        })
+    }
+}
 
 /// What a store knows about a memory that another one names as its successor: its status, and the
 /// memory that replaces it in turn.
-pub(super) fn successor_of(known: Option<(Status, Option<&str>)>) -> Successor<'_> {
+pub(crate) fn successor_of(known: Option<(Status, Option<&str>)>) -> Successor<'_> {
     match known {
         None => Successor::Missing,
         Some((Status::Rejected, _)) => Successor::Rejected,
@@ -23,58 +74,40 @@ pub(super) fn successor_of(known: Option<(Status, Option<&str>)>) -> Successor<'
 impl Snapshot<'_> {
     /// The memories that name one of `newer` as their successor, by a decision or in the store, in
     /// the order of their ids. Of several rows with an id, only the one that owns it counts.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn replaced_by(&self, newer: &HashSet<&str>) -> Result<Vec<Memory>, StoreError> {
         let mut older = BTreeSet::new();
         for newer in newer {
             older.extend(self.decisions.replaced_by(newer).iter().cloned());
         }
-        for (_, source) in self.sources() {
-            self.stored_successors(source, newer, &mut older)?;
+        for table in self.tables().map(MemoryTable::quick) {
+            let Some(column) = table.source.column(Field::SupersededBy) else {
+                continue;
+            };
+            let named = format!(" WHERE {column} <> ''");
+            let sql = table.query(&[Field::SupersededBy], &named);
+            table.find(self.connection, &sql, [], |row| {
+                if newer.contains(row.stored_successor()?.as_str()) {
+                    older.insert(row.id()?);
+                }
+                Ok(None::<()>)
+            })?;
         }
         let mut found = Vec::new();
         for id in &older {
-            let names_one = |memory: &Memory| {
-                let successor = memory.superseded_by.as_deref();
-                successor.is_some_and(|id| id != memory.id && newer.contains(id))
-            };
-            found.extend(self.by_id(id)?.filter(names_one));
+            let memory = self.by_id(id)?;
+            found.extend(memory.filter(|memory| {
+                let successor = Standing::of_memory(memory).newer;
+                successor.is_some_and(|id| newer.contains(&*id))
+            }));
         }
         Ok(found)
     }
 
-    /// Adds the ids of rows that name one of `newer`.
-    fn stored_successors(
-        &self,
-        source: &MemorySource,
-        newer: &HashSet<&str>,
-        older: &mut BTreeSet<String>,
-    ) -> Result<(), StoreError> {
-        let Some(column) = source.column(Field::SupersededBy) else {
-            return Ok(());
-        };
-        let columns = source.select_only(&[Field::SupersededBy]);
-        let table = &source.table;
-        let sql = format!("SELECT {columns} FROM {table} WHERE {column} <> ''");
-        let ids = self.read_rows(&sql, [], |row| {
-            let is_wanted = newer.contains(record::stored_successor(row)?.as_str());
-            is_wanted.then(|| record::id(row)).transpose()
-        })?;
-        older.extend(ids.into_iter().flatten());
-        Ok(())
-    }
-
     /// The ids of all rows, in no particular order.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn ids(&self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
-        for (_, source) in self.sources() {
-            let sql = format!("SELECT {} FROM {}", source.select_only(&[]), source.table);
-            ids.extend(self.read_rows(&sql, [], record::id)?);
+        for source in &self.layout.sources {
+            ids.extend(self.read_rows(&source.query_fields(&[], ""), [], record::id)?);
         }
         Ok(ids)
     }
@@ -83,18 +116,14 @@ impl Snapshot<'_> {
     #[must_use]
     pub fn with_decisions(&self, decisions: Decisions) -> Snapshot<'_> {
         Snapshot {
+            store: self.store,
             connection: self.connection,
             layout: Arc::clone(&self.layout),
             file_state: self.file_state.clone(),
             opening: self.opening,
-            unreviewed: self.unreviewed,
             decisions: Arc::new(decisions),
-            overviews: self.overviews,
             overviews_shown: self.overviews_shown.clone(),
-            flags: self.flags,
             against_approved: self.against_approved.clone(),
-            path: self.path,
-            scanned: self.scanned.clone(),
             second_connection: Default::default(),
         }
     }

@@ -1,13 +1,12 @@
 //! Whether anything in a store is approved, and how much waits for review.
 
-use super::layout::Field;
-use super::{Snapshot, record};
-use crate::StoreError;
+use crate::layout::Field;
+use crate::record::MemoryTable;
+use crate::{Snapshot, StoreError};
 use ack_api::memory::{Status, StatusFilter};
 use ack_api::queue::{Flow, pace_start};
 use jiff::Timestamp;
 
-/// How many rows are examined.
 const MAX_ROWS: usize = 20_000;
 
 /// The columns that the pace of the queue needs.
@@ -24,7 +23,6 @@ const DATES: [Field; 5] = [
 pub struct ReviewCounts {
     /// Whether a memory may be served. Rows after it were not examined.
     pub has_approved: bool,
-    /// How many memories wait for review.
     pub waiting: u64,
     /// Whether some rows were not examined.
     pub is_partial: bool,
@@ -33,22 +31,18 @@ pub struct ReviewCounts {
 impl Snapshot<'_> {
     /// Looks for an approved memory and counts those that wait for review until it finds one. It
     /// reads only the status, of a bounded number of rows.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn review_counts(&self) -> Result<ReviewCounts, StoreError> {
         let mut counts = ReviewCounts::default();
         let mut rest = MAX_ROWS;
-        for source in &self.layout.sources {
-            let limit = format!(" LIMIT {}", rest + 1);
-            let sql = self.rule().query(source, &[Field::Status], &limit);
-            let is_decided = self.find_in_rows(&sql, [], |row| {
+        for table in self.tables() {
+            let sql = table.query(&[Field::Status], &format!(" LIMIT {}", rest + 1));
+            let is_decided = table.find(self.connection, &sql, [], |row| {
                 if rest == 0 {
                     counts.is_partial = true;
                     return Ok(Some(()));
                 }
                 rest -= 1;
-                let status = record::status(row, source, self.rule())?;
+                let status = row.joined.status;
                 counts.has_approved = StatusFilter::Approved.allows(status);
                 counts.waiting += u64::from(status == Status::Staging);
                 Ok(counts.has_approved.then_some(()))
@@ -61,19 +55,14 @@ impl Snapshot<'_> {
     }
 
     /// What entered the review queue and left it in the days before `now`.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn flow(&self, now: Timestamp) -> Result<Flow, StoreError> {
         let began = pace_start(now);
         let mut flow = Flow::default();
-        for source in &self.layout.sources {
-            let sql = self.quick_rule().query(source, &DATES, "");
-            self.visit_rows(&sql, [], |row| {
-                let joined = record::joined(row, source, self.quick_rule())?;
-                let dated = record::review_dates(row, &joined)?;
+        for table in self.tables().map(MemoryTable::quick) {
+            table.find(self.connection, &table.query(&DATES, ""), [], |row| {
+                let dated = row.review_dates()?;
                 flow.count(dated.status, dated.created, dated.reviewed, began);
-                Ok(())
+                Ok(None::<()>)
             })?;
         }
         Ok(flow)

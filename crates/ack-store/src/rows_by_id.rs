@@ -5,6 +5,8 @@ use std::collections::hash_map::Entry;
 use ack_api::source::Claim;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use crate::StoreError;
+
 /// The chosen rows, in stored order of the first row of each id.
 #[derive(Debug)]
 pub(super) struct RowsById<T> {
@@ -24,17 +26,14 @@ impl<T> Default for RowsById<T> {
 }
 
 impl<T> RowsById<T> {
-    /// Adds a row, if it has the strongest claim so far. Rows without an id cannot be requested and
-    /// are ignored.
-    ///
-    /// # Errors
-    /// The error of `read`, which is called only for a row with the strongest claim so far.
-    pub(super) fn add<E>(
+    /// Adds a row, if it has the strongest claim so far: only then it is read. Rows without an id
+    /// cannot be requested and are ignored.
+    pub(super) fn add(
         &mut self,
         id: String,
         claim: Claim,
-        read: impl FnOnce() -> Result<T, E>,
-    ) -> Result<(), E> {
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<(), StoreError> {
         if id.is_empty() {
             return Ok(());
         }
@@ -55,13 +54,11 @@ impl<T> RowsById<T> {
         Ok(())
     }
 
-    /// The chosen row with an id.
     pub(super) fn get(&self, id: &str) -> Option<&T> {
         let row = self.rows.get(*self.positions.get(id)?)?;
         Some(&row.1)
     }
 
-    /// The chosen rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.rows.iter().map(|(_, row)| row)
     }
@@ -74,7 +71,6 @@ impl<T> RowsById<T> {
         )
     }
 
-    /// The chosen rows.
     pub(super) fn into_rows(self) -> impl Iterator<Item = T> {
         self.into_parts().0
     }

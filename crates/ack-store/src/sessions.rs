@@ -13,11 +13,11 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use rusqlite::Row;
 
-use self::overviews::{Overview, content};
-use super::layout::{SessionSource, exact};
-use super::{Snapshot, record, values};
-use crate::StoreError;
+use self::overviews::{Overview, SessionRef};
+use crate::layout::{SessionSource, exact};
+use crate::{Snapshot, StoreError, record, values};
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::text;
@@ -26,7 +26,6 @@ use ack_api::{SessionContext, SessionEntry};
 
 /// How many sessions of the wanted projects are considered, newest first.
 const MAX_PROJECT_SESSIONS: usize = 500;
-/// How many sessions of all projects are read, newest first.
 const MAX_SESSIONS: usize = 20_000;
 /// How many memories of a session are kept: one that may be shown, and a few that can provide its
 /// title.
@@ -35,16 +34,13 @@ pub const MAX_MEMBERS: usize = 8;
 /// Memories by the name or the id of their session, at most [`MAX_MEMBERS`] each, in stored order.
 pub type Members = HashMap<String, Vec<(RowKey, String)>>;
 
-/// Which sessions to find.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionQuery<'a> {
     /// The folded names of the projects.
     pub projects: &'a [String],
     /// Whether sessions without a project are included.
     pub unnamed: bool,
-    /// Which memories are allowed.
     pub filter: StatusFilter,
-    /// The largest number of sessions.
     pub limit: usize,
 }
 
@@ -61,7 +57,6 @@ pub struct RecentSession {
     pub withholds_overview: bool,
 }
 
-/// A row of a table of sessions.
 struct SessionRow {
     /// Every value by which a memory may name it.
     names: Vec<String>,
@@ -88,7 +83,6 @@ impl RecentSession {
         entry
     }
 
-    /// Orders sessions by start time, newest first.
     pub fn newest_first(&self, other: &Self) -> Ordering {
         let began = other.entry.started_at.cmp(&self.entry.started_at);
         began.then_with(|| self.entry.id.cmp(&other.entry.id))
@@ -97,26 +91,22 @@ impl RecentSession {
 
 impl Snapshot<'_> {
     /// The context of a memory's session. The caller has checked that the memory may be shown.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn session_context(
         &self,
         memory: &Memory,
         filter: StatusFilter,
     ) -> Result<Option<SessionContext>, StoreError> {
-        let names: Vec<String> = sessions_of(memory).cloned().collect();
-        if names.is_empty() {
-            return Ok(None);
-        }
+        let names = sessions_of(memory);
         let title = self.session_title(&names)?;
-        let overview = self.overview(&names, memory.project.as_deref(), filter)?;
+        let overview = self.overview(SessionRef {
+            names: &names,
+            project: memory.project.as_deref(),
+            filter,
+        })?;
         // If the overview is the memory itself, it is not repeated.
         let overview = overview.filter(|overview| {
-            overview
-                .memory
-                .as_ref()
-                .is_none_or(|summary| summary.id != memory.id)
+            let summary = overview.memory.as_ref();
+            summary.is_none_or(|summary| summary.id != memory.id)
         });
         let context = SessionContext {
             unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
@@ -128,46 +118,31 @@ impl Snapshot<'_> {
 
     /// Whether the session of a memory has an overview that is not shown, because the owner has not
     /// decided about overviews and some row of the store is not approved.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn withholds_overview(
         &self,
         memory: &Memory,
         filter: StatusFilter,
     ) -> Result<bool, StoreError> {
-        let names: Vec<String> = sessions_of(memory).cloned().collect();
-        self.has_withheld_overview(&names, memory.project.as_deref(), filter)
+        self.has_withheld_overview(SessionRef {
+            names: &sessions_of(memory),
+            project: memory.project.as_deref(),
+            filter,
+        })
     }
 
-    /// The title of a memory's session, for a reviewer.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
-        self.session_title(&sessions_of(memory).cloned().collect::<Vec<_>>())
+        self.session_title(&sessions_of(memory))
     }
 
     fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
+            let keys = source.keys.iter().map(|key| format!("{} = ?1", exact(key)));
+            let condition = keys.collect::<Vec<_>>().join(" OR ");
+            let table = &source.table;
+            let sql = format!("SELECT {title} FROM {table} WHERE {condition} LIMIT 1");
             for name in names {
-                let condition: Vec<String> = source
-                    .keys
-                    .iter()
-                    .map(|key| format!("{} = ?1", exact(key)))
-                    .collect();
-                let sql = format!(
-                    "SELECT {title} FROM {} WHERE {} LIMIT 1",
-                    source.table,
-                    condition.join(" OR ")
-                );
-                let title = self.find_in_rows(&sql, [name], |row| {
-                    let (title, _) = values::text_value(row.get_ref(0)?);
-                    Ok(title
-                        .as_deref()
-                        .and_then(|title| self.readable_title(title)))
-                })?;
+                let title = self.find_in_rows(&sql, [name], |row| self.readable_title(row, 0))?;
                 if title.is_some() {
                     return Ok(title);
                 }
@@ -178,28 +153,23 @@ impl Snapshot<'_> {
 
     /// The newest sessions that may be shown. `members` returns the memories of the named sessions;
     /// their status is read from the store again.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn recent_sessions(
         &self,
         wanted: SessionQuery<'_>,
         members: impl FnOnce(&HashSet<&str>) -> Members,
     ) -> Result<Vec<RecentSession>, StoreError> {
-        let mut tables = Vec::with_capacity(self.layout.sessions.len());
-        for source in &self.layout.sessions {
-            tables.push(self.session_rows(source, wanted)?);
-        }
-        let names: HashSet<&str> = tables
-            .iter()
-            .flatten()
-            .flat_map(|row| row.names.iter().map(String::as_str))
+        let sources = self.layout.sessions.iter();
+        let tables = sources.map(|source| self.session_rows(source, wanted));
+        let tables: Vec<Vec<SessionRow>> = tables.collect::<Result<_, _>>()?;
+        let rows = tables.iter().flatten();
+        let names: HashSet<&str> = rows
+            .flat_map(|row| &row.names)
+            .map(String::as_str)
             .collect();
-        let members = if names.is_empty() {
-            Members::new()
-        } else {
-            members(&names)
-        };
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let members = members(&names);
         let mut found = Vec::new();
         for rows in tables {
             let before = found.len();
@@ -233,26 +203,18 @@ impl Snapshot<'_> {
         );
         let mut sessions = Vec::new();
         self.find_in_rows(&sql, [], |row| {
-            let string = |position| -> rusqlite::Result<Option<String>> {
-                Ok(values::text_value(row.get_ref(position)?).0)
-            };
-            let project = string(1)?;
-            let parent = string(3)?;
-            let mine = project.as_deref().map_or(wanted.unnamed, |project| {
+            let (project, _) = values::text_value(row.get_ref(1)?);
+            let (parent, _) = values::text_value(row.get_ref(3)?);
+            let is_wanted = project.as_deref().map_or(wanted.unnamed, |project| {
                 let mut names = [Some(project), parent.as_deref()].into_iter().flatten();
                 names.any(|name| wanted.projects.contains(&fold_name(name)))
             });
-            if !mine {
+            if !is_wanted {
                 return Ok(None);
             }
-            let mut names = names_of_session(row, 4)?;
-            let mut known = HashSet::new();
-            names.retain(|name| known.insert(name.clone()));
             sessions.push(SessionRow {
-                names,
-                title: string(0)?
-                    .as_deref()
-                    .and_then(|title| self.readable_title(title)),
+                names: names_of_session(row, 4)?,
+                title: self.readable_title(row, 0)?,
                 project,
                 started: values::time_value(row.get_ref(2)?),
             });
@@ -268,49 +230,32 @@ impl Snapshot<'_> {
         members: &Members,
         filter: StatusFilter,
     ) -> Result<Option<RecentSession>, StoreError> {
-        let known = row
-            .names
-            .iter()
-            .filter_map(|name| members.get(name))
-            .flatten();
-        let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
-        let (Some(id), false) = (row.names.first(), wanted.is_empty()) else {
+        let memories = self.members_of(&row, members, filter)?;
+        let (Some(id), false) = (row.names.first().cloned(), memories.is_empty()) else {
             return Ok(None);
         };
-        let mut memories = self.memories(&wanted, filter)?;
-        let memories: Vec<Memory> = wanted
-            .iter()
-            .filter_map(|(_, id)| memories.remove(*id))
-            .collect();
-        // In the meantime, a row number may have been reused, or a memory may have moved to another
-        // session.
-        let here = |memory: &Memory| sessions_of(memory).any(|name| row.names.contains(name));
-        let memories: Vec<&Memory> = memories.iter().filter(|memory| here(memory)).collect();
-        if memories.is_empty() {
-            return Ok(None);
-        }
-        let overview = self.overview(&row.names, row.project.as_deref(), filter)?;
-        let withholds_overview = overview.is_none()
-            && self.has_withheld_overview(&row.names, row.project.as_deref(), filter)?;
+        let session = SessionRef {
+            names: &row.names,
+            project: row.project.as_deref(),
+            filter,
+        };
+        let overview = self.overview(session)?;
+        let withholds_overview = overview.is_none() && self.has_withheld_overview(session)?;
         let unreviewed =
             row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
-        let started = row
-            .started
-            .or_else(|| memories.iter().filter_map(|memory| memory.created_at).min());
+        let oldest = || memories.iter().filter_map(|memory| memory.created_at).min();
+        let started = row.started.or_else(oldest);
         let (overview, summary) = overview.map_or((None, None), |overview| {
             (Some(overview.text), overview.memory)
         });
-        let headings = summary
-            .iter()
-            .chain(memories)
-            .filter(|memory| is_heading(memory));
-        let headings = headings
-            .map(|memory| (memory.id.clone(), text::line(&memory.title, 200)))
-            .collect();
+        let headings = summary.iter().chain(&memories);
+        let headings = headings.filter(|memory| is_heading(memory));
+        let headings = headings.map(|it| (it.id.clone(), text::line(&it.title, 200)));
         Ok(Some(RecentSession {
-            names: row.names.clone(),
+            headings: headings.collect(),
+            names: row.names,
             entry: SessionEntry {
-                id: id.clone(),
+                id,
                 date: started.map(time::to_date),
                 title: row.title,
                 overview: overview.map(|overview| text::line(&overview, 500)),
@@ -318,112 +263,93 @@ impl Snapshot<'_> {
                 started_at: started.map(time::to_rfc3339),
                 unreviewed,
             },
-            headings,
             withholds_overview,
         }))
     }
 
-    /// The title of a session, if it can be shown.
-    fn readable_title(&self, title: &str) -> Option<String> {
-        let line = text::line(title, 200);
-        (!line.is_empty() && !self.holds_back_text(title)).then_some(line)
+    /// The memories of a session that the filter allows now.
+    fn members_of(
+        &self,
+        row: &SessionRow,
+        members: &Members,
+        filter: StatusFilter,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let known = row.names.iter().filter_map(|name| members.get(name));
+        let wanted = known.flatten().map(|(key, id)| (*key, id.as_str()));
+        let wanted: Vec<(RowKey, &str)> = wanted.collect();
+        let mut memories = self.memories(&wanted, filter)?;
+        let memories = wanted.iter().filter_map(|(_, id)| memories.remove(*id));
+        // In the meantime, a row number may have been reused, or a memory may have moved to another
+        // session.
+        let is_here = |memory: &Memory| sessions_of(memory).iter().any(|it| row.names.contains(it));
+        Ok(memories.filter(is_here).collect())
+    }
+
+    /// The title in a column, if it can be shown.
+    fn readable_title(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+        let (title, _) = values::text_value(row.get_ref(column)?);
+        let title = title.filter(|title| !self.holds_back_text(title));
+        let title = title.map(|title| text::line(&title, 200));
+        Ok(title.filter(|title| !title.is_empty()))
     }
 
     /// Whether the text of a session is flagged, in a store whose memories nobody reviewed one by
     /// one.
-    pub(super) fn holds_back_text(&self, text: &str) -> bool {
+    fn holds_back_text(&self, text: &str) -> bool {
         self.holds_back() && (record::hides(text) || ack_flags::is_flagged(text))
     }
 
     /// Visits the texts of all sessions: each title, and each overview that may be shown and is not
     /// a memory, with the names of its session. The caller decides by the session's memories
     /// whether it may be shown.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn session_texts(&self, mut visit: impl FnMut(&[String], &str)) -> Result<(), StoreError> {
         for source in &self.layout.sessions {
             let Some(title) = &source.title else { continue };
-            let sql = format!(
-                "SELECT {title}, {} FROM {}",
-                source.keys.join(", "),
-                source.table
-            );
-            self.visit_texts(
-                &sql,
-                1,
-                &mut |row| Ok(values::text_value(row.get_ref(0)?).0),
-                &mut visit,
-            )?;
+            let keys = source.keys.join(", ");
+            let sql = format!("SELECT {title}, {keys} FROM {}", source.table);
+            self.find_in_rows(&sql, [], |row| {
+                if let (Some(title), _) = values::text_value(row.get_ref(0)?)
+                    && !self.holds_back_text(&title)
+                {
+                    visit(&names_of_session(row, 1)?, &title);
+                }
+                Ok(None::<()>)
+            })?;
         }
-        for source in self
-            .layout
-            .overviews
-            .iter()
-            .filter(|source| source.memories.is_none())
-        {
-            if source.content.is_empty() || !self.may_show_overviews()? {
+        let sources = self.layout.overviews.iter();
+        for source in sources.filter(|source| source.memories.is_none()) {
+            let Some(columns) = source.columns() else {
+                continue;
+            };
+            if !self.may_show_overviews()? {
                 continue;
             }
-            let columns: Vec<&str> = source
-                .content
-                .iter()
-                .map(|(_, column)| column.as_str())
-                .collect();
-            let status = source.status.as_deref();
-            let sql = format!(
-                "SELECT {}, {}, {} FROM {}",
-                status.unwrap_or("NULL"),
-                columns.join(", "),
-                source.session,
-                source.table
-            );
-            let mut text = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Option<String>> {
-                let is_withheld = status.is_some()
-                    && !values::parse_status(row.get_ref(0)?)
-                        .is_ok_and(|status| StatusFilter::Approved.allows(status));
-                if is_withheld {
-                    Ok(None)
-                } else {
-                    content(row, source, 1)
+            let sql = source.query(&format!("{columns}, {}", source.session), "");
+            self.find_in_rows(&sql, [], |row| {
+                if let Some(text) = self.recorded(row, source, StatusFilter::Approved)? {
+                    visit(&names_of_session(row, 1 + source.content.len())?, &text);
                 }
-            };
-            self.visit_texts(&sql, 1 + columns.len(), &mut text, &mut visit)?;
+                Ok(None::<()>)
+            })?;
         }
         Ok(())
     }
-
-    /// Visits the texts of some rows. The names of the session start at column `first`.
-    fn visit_texts(
-        &self,
-        sql: &str,
-        first: usize,
-        text: &mut dyn FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<Option<String>>,
-        visit: &mut dyn FnMut(&[String], &str),
-    ) -> Result<(), StoreError> {
-        self.visit_rows(sql, [], |row| {
-            if let Some(text) = text(row)?.filter(|text| !self.holds_back_text(text)) {
-                visit(&names_of_session(row, first)?, &text);
-            }
-            Ok(())
-        })
-    }
 }
 
-/// The names of a session in the columns from `first` on, read as a memory's session is.
-fn names_of_session(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Vec<String>> {
+/// The names of a session in the columns from `first` on, each once, read as a memory's session is.
+fn names_of_session(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<String>> {
     let mut names = Vec::new();
     for column in first..row.as_ref().column_count() {
         let (name, _) = values::text_value(row.get_ref(column)?);
         let name = name.map(|name| text::line(&name, 200));
-        names.extend(name.filter(|name| !name.is_empty()));
+        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
     }
     Ok(names)
 }
 
-/// The names of a memory's session.
-fn sessions_of(memory: &Memory) -> impl Iterator<Item = &String> {
-    [&memory.session, &memory.session_id].into_iter().flatten()
+fn sessions_of(memory: &Memory) -> Vec<String> {
+    let names = [&memory.session, &memory.session_id].into_iter();
+    names.flatten().cloned().collect()
 }
 
 /// Whether a memory has its own title, not a placeholder or the start of its text.

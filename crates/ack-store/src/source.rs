@@ -7,28 +7,28 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::Connection;
+
 use crate::StoreError;
 use crate::database::Database;
 use crate::folder::{Notes, SAME_REQUEST_WINDOW};
+use crate::layout::Profile;
 use crate::open::{FileState, Opening};
-use crate::origin::{Access, Origin, ReadResult};
 
 /// What a store reads from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Database(&'a Database),
-    /// Notes, and the path of their folder or file.
     Notes(&'a Notes, &'a Path),
 }
 
 impl Source<'_> {
-    /// The current state of the files.
     pub fn state(self) -> Result<FileState, StoreError> {
         match self {
             Self::Database(database) => database.state(),
             Self::Notes(notes, path) => {
                 notes.read(&Notes::real_path(path), Duration::ZERO, |notes| {
-                    Ok(FileState::of_notes(notes.version, notes.bytes))
+                    Ok(notes.state.clone())
                 })
             }
         }
@@ -40,23 +40,51 @@ impl Source<'_> {
         self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
             Self::Database(database) => database.read(timeout, access, read),
             Self::Notes(notes, path) => {
                 notes.read(&Notes::real_path(path), SAME_REQUEST_WINDOW, |notes| {
-                    let state = FileState::of_notes(notes.version, notes.bytes);
                     let result = read(Origin {
                         profile: Some(notes.profile),
-                        ..Origin::of(notes.connection, Opening::Parsed, &state)
+                        ..Origin::of(notes.connection, Opening::Parsed, &notes.state)
                     });
                     let ended = notes.connection.execute_batch("COMMIT");
-                    let value = result?.value;
-                    ended.map_err(|error| StoreError::sqlite(path, error))?;
+                    let value = result?;
+                    ended?;
                     Ok(value)
                 })
             }
+        }
+    }
+}
+
+/// How much of a source is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Rows,
+    FullScan,
+}
+
+pub(crate) struct Origin<'a> {
+    pub connection: &'a Connection,
+    /// Another connection that may read half of a large table.
+    pub second_connection: Option<Connection>,
+    pub opening: Opening,
+    /// The program that wrote it, if its tables do not show it.
+    pub profile: Option<Profile>,
+    pub state: &'a FileState,
+}
+
+impl<'a> Origin<'a> {
+    pub const fn of(connection: &'a Connection, opening: Opening, state: &'a FileState) -> Self {
+        Self {
+            connection,
+            second_connection: None,
+            opening,
+            profile: None,
+            state,
         }
     }
 }

@@ -22,11 +22,11 @@ use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport};
 use crate::layout::{self, Layout, Profile};
 use crate::mutex::lock;
-use crate::open::{FileState, Opening};
-use crate::origin::{Access, Origin, ReadResult};
+use crate::open::FileState;
+use crate::parallel_scan::DataVersionGuard;
 use crate::profiles;
-use crate::source::Source;
-use crate::{NamedBy, Snapshot, StoreError, StoreProblem, parallel_scan};
+use crate::source::{Access, Origin, Source};
+use crate::{NamedBy, Snapshot, StoreError, StoreProblem};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
@@ -35,21 +35,18 @@ const MAX_VALUE_BYTES: i32 = 8 << 20;
 /// The largest value that SQLite itself allows.
 const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 
-/// One memory store.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    /// How it was named, for hints.
     named: NamedBy,
     unreviewed: Unreviewed,
-    flags: Flags,
-    overviews: Option<Overviews>,
+    pub(crate) flags: Flags,
+    pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
     /// Whether a list of signers, which may be in another folder, determines which decisions count.
     has_signers: bool,
     /// The folder of the database and the log, if it is watched.
     watch: Option<Arc<FolderWatch>>,
-    /// The state of the files at a generation of the watch.
     watched: Mutex<Option<(u64, FileState)>>,
     /// Both kinds of source: each read determines which of them the path names.
     database: Database,
@@ -114,9 +111,6 @@ impl Store {
     }
 
     /// Who may decide, if that is limited.
-    ///
-    /// # Errors
-    /// The list cannot be read.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.decisions
             .as_ref()
@@ -139,21 +133,16 @@ impl Store {
     }
 
     /// People's decisions about its memories.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
         self.decisions
             .as_ref()
             .map_or_else(|| Ok(Arc::default()), DecisionLog::read)
     }
 
-    /// The path of the decision log, whether or not it exists.
     pub fn decision_log(&self) -> Option<&Path> {
         self.decisions.as_ref().map(DecisionLog::path)
     }
 
-    /// The current source of the records.
     fn source(&self) -> Source<'_> {
         if self.notes.are_at(&self.path) {
             Source::Notes(&self.notes, &self.path)
@@ -200,7 +189,7 @@ impl Store {
         *watched = None;
         let version = self.decisions()?.version();
         let state = self.source().state();
-        let state = state.map_err(|error| error.named_by(&self.named))?;
+        let state = state.map_err(|error| error.of_store(&self.path, &self.named))?;
         let state = state.with_decisions(version);
         let log = self.decision_log().unwrap_or(&self.path);
         let is_in_folder = |file: &Path| is_only_name(file) || !file.exists();
@@ -217,13 +206,8 @@ impl Store {
     }
 
     /// What is wrong with the files of notes, as of the last read.
-    pub fn notes_report(&self) -> NotesReport {
+    pub fn notes_report(&self) -> Arc<NotesReport> {
         self.notes.report()
-    }
-
-    /// How many existing notes could not be read, and why it is not known which are approved.
-    pub fn unread_notes(&self) -> (usize, Option<&'static str>) {
-        self.notes.unread()
     }
 
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
@@ -236,9 +220,6 @@ impl Store {
 
     /// Reads one consistent state. If the database changes during a read without locks, `read` runs
     /// again; only the result of an undisturbed run is returned.
-    ///
-    /// # Errors
-    /// The store cannot be read, or `read` failed.
     pub fn snapshot<T>(
         &self,
         read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
@@ -247,9 +228,6 @@ impl Store {
     }
 
     /// Like [`Store::snapshot`], with a time limit for retries.
-    ///
-    /// # Errors
-    /// The store cannot be read, or `read` failed.
     pub fn snapshot_with_timeout<T>(
         &self,
         timeout: Duration,
@@ -260,9 +238,6 @@ impl Store {
 
     /// Like [`Store::snapshot_with_timeout`], for reading every row. Large tables are read on two
     /// threads.
-    ///
-    /// # Errors
-    /// The store cannot be read, or `read` failed.
     pub fn full_scan<T>(
         &self,
         timeout: Duration,
@@ -286,72 +261,49 @@ impl Store {
             }
             result => result,
         };
-        result.map_err(|error| error.named_by(&self.named))
+        result.map_err(|error| error.of_store(&self.path, &self.named))
     }
 
-    fn snapshot_at<'a>(
-        &'a self,
-        connection: &'a Connection,
-        layout: Arc<Layout>,
-        state: FileState,
-    ) -> Result<Snapshot<'a>, StoreError> {
-        let decisions = self.decisions()?;
-        Ok(Snapshot {
-            connection,
-            layout,
-            file_state: state.with_decisions(decisions.version()),
-            opening: Opening::Live,
-            unreviewed: self.unreviewed,
-            flags: &self.flags,
-            against_approved: FxHashSet::default(),
-            decisions,
-            overviews: self.overviews,
-            overviews_shown: Cell::new(None),
-            path: &self.path,
-            scanned: Cell::new(false),
-            second_connection: RefCell::default(),
-        })
-    }
-
-    /// Returns what `read` returned, and whether it scanned the whole store.
     fn read_from<T>(
         &self,
         origin: Origin<'_>,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<ReadResult<T>, StoreError> {
+    ) -> Result<T, StoreError> {
         let Origin {
             connection,
-            second_connection: second,
+            second_connection,
             opening,
             profile,
             state,
         } = origin;
-        let sqlite = |error| StoreError::sqlite(&self.path, error);
         let max_length = if self.truncate_values.load(Ordering::Relaxed) {
             SQLITE_MAX_VALUE_BYTES
         } else {
             MAX_VALUE_BYTES
         };
-        for connection in second.iter().chain([connection]) {
-            connection
-                .set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)
-                .map_err(sqlite)?;
+        for connection in second_connection.iter().chain([connection]) {
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)?;
         }
-        let second = second.and_then(parallel_scan::DataVersionGuard::begin);
-        connection.execute_batch("BEGIN").map_err(sqlite)?;
+        let second = second_connection.and_then(DataVersionGuard::begin);
+        connection.execute_batch("BEGIN")?;
         // This first read fixes the state that the transaction sees.
         let layout = self.layout(connection, state, profile)?;
-        let mut snapshot = self.snapshot_at(connection, layout, state.clone())?;
-        snapshot.opening = opening;
+        let decisions = self.decisions()?;
+        let mut snapshot = Snapshot {
+            store: self,
+            connection,
+            layout,
+            file_state: state.clone().with_decisions(decisions.version()),
+            opening,
+            decisions,
+            overviews_shown: Cell::new(None),
+            against_approved: FxHashSet::default(),
+            second_connection: RefCell::new(second.and_then(DataVersionGuard::into_unchanged)),
+        };
         if snapshot.holds_back() {
             snapshot.against_approved = snapshot.against_approved()?;
         }
-        snapshot.second_connection =
-            RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged));
-        Ok(ReadResult {
-            value: read(&snapshot)?,
-            has_scanned: snapshot.scanned.get(),
-        })
+        read(&snapshot)
     }
 
     fn layout(
@@ -360,11 +312,8 @@ impl Store {
         state: &FileState,
         profile: Option<Profile>,
     ) -> Result<Arc<Layout>, StoreError> {
-        let sqlite = |error| StoreError::sqlite(&self.path, error);
-        let cookie: i64 = connection
-            .prepare_cached("PRAGMA schema_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(sqlite)?;
+        let mut cookie = connection.prepare_cached("PRAGMA schema_version")?;
+        let cookie: i64 = cookie.query_row([], |row| row.get(0))?;
         let truncate = self.truncate_values.load(Ordering::Relaxed);
         let key = (state.identity(), cookie, truncate);
         let mut cached = lock(&self.layout);
@@ -381,11 +330,13 @@ impl Store {
         connection: &Connection,
         profile: Option<Profile>,
     ) -> Result<Layout, StoreError> {
-        let sqlite = |error| StoreError::sqlite(&self.path, error);
-        let tables = layout::tables(connection).map_err(sqlite)?;
+        let tables = layout::tables(connection)?;
         let mut layout = profiles::recognise(&tables).ok_or_else(|| {
-            let names = tables.into_iter().map(|table| table.name).collect();
-            StoreProblem::Foreign(names).at(&self.path)
+            let names = tables.into_iter().map(|table| match table.row_number {
+                Some(_) => table.name,
+                None => format!("{} WITHOUT ROWID", table.name),
+            });
+            StoreProblem::Foreign(names.collect()).at(&self.path)
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
         Ok(if self.truncate_values.load(Ordering::Relaxed) {

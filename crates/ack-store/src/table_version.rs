@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// The table's name in its folder.
 pub const TABLE: &str = "memories";
 /// The tag of the version that readers may use.
 pub const PUBLISHED: &str = "published";
@@ -12,7 +11,6 @@ pub const PUBLISHED: &str = "published";
 pub struct TableVersion(Option<(u64, std::time::SystemTime)>);
 
 impl TableVersion {
-    /// Reads the version of the table in a folder.
     pub fn of(folder: &Path) -> Self {
         let metadata = std::fs::metadata(tag_file(folder)).ok();
         Self(metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?))))
@@ -23,19 +21,16 @@ impl TableVersion {
         Self(None)
     }
 
-    /// When the version was published.
     pub fn published_at(&self) -> Option<jiff::Timestamp> {
         let (_, modified) = self.0?;
         jiff::Timestamp::try_from(modified).ok()
     }
 
-    /// Whether there is a published table.
     pub const fn is_some(&self) -> bool {
         self.0.is_some()
     }
 }
 
-/// The path of the tag file.
 pub fn tag_file(folder: &Path) -> PathBuf {
     folder.join(format!("{TABLE}.lance/_refs/tags/{PUBLISHED}.json"))
 }

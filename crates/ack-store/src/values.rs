@@ -10,7 +10,6 @@ use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::time;
 
-/// The largest number of entries that are read from one list.
 const MAX_LIST_ENTRIES: usize = 200;
 
 /// A value as text. Numbers are formatted; NULL and binary data that is not UTF-8 are `None`. The
@@ -112,12 +111,7 @@ pub fn parse_list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
             (values.iter().filter_map(list_entry).collect(), odd)
         }
         Ok(Value::Null) => (Vec::new(), false),
-        Ok(Value::Object(map)) => (
-            map.iter()
-                .filter_map(|(key, value)| list_entry(value).map(|text| format!("{key}: {text}")))
-                .collect(),
-            true,
-        ),
+        Ok(object @ Value::Object(_)) => (members(&object), true),
         Ok(Value::String(text)) => (split_list(&text, kind), false),
         Ok(other) => (list_entry(&other).into_iter().collect(), true),
         Err(_) if trimmed.starts_with('[') => (parse_truncated_array(trimmed), true),
@@ -137,20 +131,19 @@ fn list_entry(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-        Value::Array(values) => Some(
-            values
-                .iter()
-                .filter_map(list_entry)
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
-        Value::Object(map) => Some(
-            map.iter()
-                .filter_map(|(key, value)| list_entry(value).map(|text| format!("{key}: {text}")))
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
+        Value::Array(values) => {
+            let entries: Vec<String> = values.iter().filter_map(list_entry).collect();
+            Some(entries.join(", "))
+        }
+        Value::Object(_) => Some(members(value).join(", ")),
     }
+}
+
+/// The members of an object, each as `key: value`.
+fn members(value: &Value) -> Vec<String> {
+    let members = value.as_object().into_iter().flatten();
+    let texts = members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?)));
+    texts.collect()
 }
 
 /// The entries of a truncated JSON array: every complete string, and the start of the last one.
@@ -172,46 +165,34 @@ fn parse_truncated_array(raw: &str) -> Vec<String> {
 }
 
 fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
-    let lines = || {
-        raw.lines().map(|line| {
-            line.trim()
-                .trim_start_matches(['-', '*', '•'])
-                .trim()
-                .to_owned()
-        })
-    };
-    let split = |separators: &[char]| {
-        raw.split(separators)
-            .map(|part| part.trim().to_owned())
-            .collect::<Vec<_>>()
-    };
-    match kind {
-        ListKind::Facts if raw.contains('\n') => lines().collect(),
-        ListKind::Facts if raw.contains(" | ") => raw
-            .split(" | ")
-            .map(|part| part.trim().to_owned())
-            .collect(),
-        ListKind::Facts => lines().collect(),
-        ListKind::Concepts => split(&['\n', '|', ',', ';'])
-            .iter()
-            .map(|tag| tag.trim_start_matches("- ").to_owned())
-            .collect(),
-        ListKind::Files if raw.contains(['\n', '|']) => split(&['\n', '|'])
-            .iter()
-            .map(|path| path.trim_start_matches("- ").to_owned())
-            .collect(),
-        ListKind::Files => {
-            let parts = split(&[',']);
-            let paths = parts
-                .iter()
-                .all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '));
-            if parts.len() > 1 && paths {
-                parts
-            } else {
-                vec![raw.trim().to_owned()]
-            }
+    let separators: &[char] = match kind {
+        ListKind::Facts if !raw.contains('\n') && raw.contains(" | ") => {
+            return raw
+                .split(" | ")
+                .map(|part| part.trim().to_owned())
+                .collect();
         }
+        ListKind::Facts => &['\n'],
+        ListKind::Concepts => &['\n', '|', ',', ';'],
+        ListKind::Files if raw.contains(['\n', '|']) => &['\n', '|'],
+        ListKind::Files if are_paths(raw) => &[','],
+        ListKind::Files => &[],
+    };
+    let parts = raw.split(separators).map(str::trim);
+    match kind {
+        ListKind::Facts => parts
+            .map(|line| line.trim_start_matches(['-', '*', '•']).trim().to_owned())
+            .collect(),
+        _ => parts
+            .map(|part| part.trim_start_matches("- ").to_owned())
+            .collect(),
     }
+}
+
+/// Whether every part between commas looks like a path.
+fn are_paths(raw: &str) -> bool {
+    let is_path = |part: &str| part.contains(['/', '.', '\\']) && !part.contains(' ');
+    raw.split(',').all(|part| is_path(part.trim()))
 }
 
 #[cfg(test)]
@@ -220,38 +201,36 @@ mod tests {
 
     #[test]
     fn only_the_text_of_a_known_word_is_a_status() {
-        for (word, expected) in [
-            ("approved", Status::Approved),
-            (" Approved\r\n", Status::Approved),
-            ("PROMOTED", Status::Promoted),
-            ("Staging", Status::Staging),
-            (" \t", Status::Staging),
-            ("REJECTED", Status::Rejected),
+        let text = |word: &'static str| ValueRef::Text(word.as_bytes());
+        for (value, expected) in [
+            (text("approved"), Status::Approved),
+            (text(" Approved\r\n"), Status::Approved),
+            (text("PROMOTED"), Status::Promoted),
+            (text("Staging"), Status::Staging),
+            (text(" \t"), Status::Staging),
+            (ValueRef::Null, Status::Staging),
+            (text("REJECTED"), Status::Rejected),
         ] {
-            assert_eq!(
-                parse_status(ValueRef::Text(word.as_bytes())),
-                Ok(expected),
-                "{word:?}"
-            );
+            assert_eq!(parse_status(value), Ok(expected), "{value:?}");
         }
-        assert_eq!(parse_status(ValueRef::Null), Ok(Status::Staging));
         let unknown = [
             ValueRef::Blob(b"approved"),
             ValueRef::Blob(b""),
-            ValueRef::Blob(b"\xff\xfe"),
             ValueRef::Integer(1),
             ValueRef::Real(0.0),
-            ValueRef::Text(b"approved\0"),
-            ValueRef::Text(b"\0"),
-            ValueRef::Text("approved\u{a0}".as_bytes()),
-            ValueRef::Text("\u{a0}".as_bytes()),
-            ValueRef::Text("approved\u{200b}".as_bytes()),
-            ValueRef::Text("\u{ff41}pproved".as_bytes()),
-            ValueRef::Text("аpproved".as_bytes()),
             ValueRef::Text(b"approved\xff"),
-            ValueRef::Text(b"approved,promoted"),
         ];
-        for value in unknown {
+        let words = [
+            "approved\0",
+            "\0",
+            "approved\u{a0}",
+            "\u{a0}",
+            "approved\u{200b}",
+            "\u{ff41}pproved",
+            "аpproved",
+            "approved,promoted",
+        ];
+        for value in unknown.into_iter().chain(words.map(text)) {
             let word = parse_status(value).unwrap_err();
             assert!(
                 !word.trim().is_empty() && Status::parse(&word).is_none(),

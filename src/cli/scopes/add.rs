@@ -179,7 +179,7 @@ pub fn describe(
         counts.rest_in_words()
     );
     // Files that were left out are reported when the store is added.
-    for problem in opened.notes_report().problems {
+    for problem in &opened.notes_report().problems {
         report += &format!("note: {problem}\n");
     }
     if !has_status && unreviewed == Unreviewed::Staging {

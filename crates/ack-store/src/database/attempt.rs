@@ -6,31 +6,35 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ack_sys::heap;
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::mutex::lock;
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::origin::{Access, Origin, ReadResult};
-use crate::{StoreError, StoreProblem, idle_connections, image};
+use crate::source::{Access, Origin};
+use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
 /// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same
 /// writer would disturb it again.
 const SLOW_READ: Duration = Duration::from_millis(250);
-/// How many times to read an image that a writer invalidates.
-const MAX_IMAGE_ATTEMPTS: u32 = 3;
+/// The largest database with a log that is copied into memory before it is scanned: a reader of a log
+/// holds back checkpoints for as long as it reads, and the log of many readers may never be merged.
+const MAX_IMAGE_BYTES: u64 = 32 << 20;
 /// Scanning a smaller database takes less time than opening it a second time.
 const MIN_PARALLEL_BYTES: u64 = 1 << 20;
 
 impl Database {
-    /// Reads until a read was not disturbed.
-    pub(super) fn retry<T>(
+    /// Passes one consistent state to `read`. If the database changes during a read without locks,
+    /// `read` runs again; only the result of an undisturbed run is returned.
+    pub fn read<T>(
         &self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
@@ -95,6 +99,7 @@ impl Database {
                     let copy = self.private_copy(&path, &state, sidecars)?;
                     drop(gate);
                     if let Some(copy) = copy {
+                        self.note_unlocked_read(None);
                         return self.read_copy(&copy, &state, read);
                     }
                 }
@@ -108,19 +113,16 @@ impl Database {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
-        let open = || {
-            open::connect(path, Opening::AtRest)
-                .map_err(|error| StoreError::sqlite(&self.path, error))
-        };
-        let (result, connection) = match idle_connections::take(path, state).map_or_else(open, Ok) {
+        let idle = idle_connections::take(path, state);
+        let opened = idle.map_or_else(|| open::connect(path, Opening::AtRest), Ok);
+        let (result, connection) = match opened {
             Ok(connection) => match read(Origin::of(&connection, Opening::AtRest, state)) {
-                Ok(reading) if reading.has_scanned => (Ok(reading.value), None),
-                Ok(reading) => (Ok(reading.value), Some(connection)),
+                Ok(value) => (Ok(value), Some(connection)),
                 Err(error) => (Err(error), None),
             },
-            Err(error) => (Err(error), None),
+            Err(error) => (Err(error.into()), None),
         };
         let gate = lock(&self.gate);
         let after = open::inspect(path);
@@ -147,23 +149,19 @@ impl Database {
         access: Access,
         state: &FileState,
         gate: MutexGuard<'_, ()>,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let sqlite = |error| StoreError::sqlite(&self.path, error);
-        if access == Access::FullScan
-            && state.bytes() <= image::MAX_IMAGE_BYTES
-            && let Some(image) = (0..MAX_IMAGE_ATTEMPTS).find_map(|_| image::read(path))
-        {
+        if access == Access::FullScan && state.bytes() <= MAX_IMAGE_BYTES {
+            let image = image_of(path)?;
             drop(gate);
-            open::harden(&image).map_err(sqlite)?;
             let result = read(Origin::of(&image, Opening::Live, state));
             drop(image);
             if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
                 heap::release();
             }
-            return Ok(result?.value);
+            return result;
         }
-        let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
+        let connection = open::connect(path, Opening::Live)?;
         let second = if access == Access::FullScan && state.bytes() > MIN_PARALLEL_BYTES {
             open::connect(path, Opening::Live).ok()
         } else {
@@ -175,30 +173,16 @@ impl Database {
         });
         drop(connection);
         drop(gate);
-        Ok(result?.value)
+        result
     }
 
-    /// Reads a private copy. No lock was in the way.
-    fn read_copy<T>(
+    pub(super) fn read_copy<T>(
         &self,
         copy: &PrivateCopy,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.note_unlocked_read(None);
-        self.read_copy_despite_lock(copy, state, read)
-    }
-
-    /// Reads a private copy of a database whose writer holds its lock.
-    pub(super) fn read_copy_despite_lock<T>(
-        &self,
-        copy: &PrivateCopy,
-        state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
-    ) -> Result<T, StoreError> {
-        let read = copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)));
-        let reading = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
-        Ok(reading.value)
+        copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)))?
     }
 
     /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
@@ -222,13 +206,24 @@ impl Database {
         if !is_unchanged {
             return Ok(None);
         }
-        let copy = files
-            .open()
-            .map_err(|error| StoreError::sqlite(&self.path, error))?;
-        let copy = Arc::new(copy);
-        *cached = Some((state.clone(), Arc::clone(&copy)));
+        let copy = Arc::new(files.open()?);
+        let kept = PrivateCopy::may_be_kept().then(|| (state.clone(), Arc::clone(&copy)));
+        *cached = kept;
         Ok(Some(copy))
     }
+}
+
+/// A copy of a database in memory, in its last committed state.
+fn image_of(path: &Path) -> Result<Connection, StoreError> {
+    let source = open::connect(path, Opening::Live)?;
+    #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]
+    let mut image = Connection::open_in_memory()?;
+    let copied = Backup::new(&source, &mut image)?.step(-1)?;
+    if copied != StepResult::Done {
+        return Err(StoreProblem::Locked.at(path));
+    }
+    open::harden(&image)?;
+    Ok(image)
 }
 
 /// Whether an error is due to a writer that is opening, closing or recovering the database.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::mutex::lock;
 use crate::open::{FileState, Opening, Sidecars};
-use crate::origin::{Origin, ReadResult};
+use crate::source::Origin;
 use crate::{StoreError, StoreProblem};
 
 /// How long to wait for a lock while the files under it do not change.
@@ -66,7 +66,7 @@ impl Database {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
         let mut lock_state = lock(&self.lock);
         let now = Instant::now();
@@ -99,7 +99,7 @@ impl Database {
             let gate = lock(&self.gate);
             let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
             drop(gate);
-            copy.map(|copy| self.read_copy_despite_lock(&copy, state, read))
+            copy.map(|copy| self.read_copy(&copy, state, read))
         } else if since.elapsed() < MAX_LOCK_TIMEOUT {
             None
         } else {

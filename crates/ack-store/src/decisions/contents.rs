@@ -22,31 +22,14 @@ pub struct Contents {
     by_digest: HashMap<String, Vec<ExcludedContent>>,
 }
 
-/// Why content is not served under another id.
+/// Why content is not served under another id: the newest decision about a memory that had it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exclusion<'a> {
-    /// The newest decision about another memory with the content.
-    Decision(&'a Decision),
-    /// A decision about the memory with this id, which had the content, cannot be read.
-    Unreadable(&'a str),
+pub struct Exclusion<'a> {
+    /// The id of that memory.
+    pub id: &'a str,
+    pub is_rejection: bool,
 }
 
-impl Exclusion<'_> {
-    /// The id of the memory that was decided on.
-    pub fn id(&self) -> &str {
-        match self {
-            Self::Decision(decision) => &decision.id,
-            Self::Unreadable(id) => id,
-        }
-    }
-
-    /// Whether the content was rejected.
-    pub fn is_rejection(&self) -> bool {
-        matches!(self, Self::Decision(decision) if decision.verdict == Verdict::Reject)
-    }
-}
-
-/// How strictly content is withheld, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strictness {
     Rejected,
@@ -56,20 +39,14 @@ enum Strictness {
     Unreadable,
 }
 
-/// Where a decision is in the log.
+/// A decision that withholds content. The strictest is the least, and then the newest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ExcludedContent {
     strictness: Strictness,
-    /// The newest first.
     line: Reverse<usize>,
     id: String,
-    /// The position in the list of decisions about this id.
-    position: usize,
-}
-
-/// The digest that identifies content, whatever the name of its file.
-fn content_of(decision: &Decision) -> &str {
-    decision.text.as_deref().unwrap_or(&decision.digest)
+    /// The memory that took its place.
+    successor: Option<String>,
 }
 
 impl Contents {
@@ -77,10 +54,8 @@ impl Contents {
     pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
         let mut contents = Self::default();
         for (id, decided) in by_id {
-            for (content, (line, position)) in newest_of(decided) {
-                let decision = decided.lines.get(position);
-                let verdict = decision.map(|decision| decision.verdict);
-                let strictness = match verdict.and_then(strictness) {
+            for (content, (line, decision)) in newest_of(decided) {
+                let strictness = match strictness(decision.verdict) {
                     Some(strictness) => strictness,
                     None if decided.is_unreadable => Strictness::Unreadable,
                     None => continue,
@@ -90,7 +65,7 @@ impl Contents {
                     strictness,
                     line: Reverse(line),
                     id: id.clone(),
-                    position,
+                    successor: decision.into.as_deref().map(text::id),
                 });
             }
         }
@@ -104,25 +79,16 @@ impl Contents {
     }
 
     /// What keeps content from being served under this id; `None` if nothing does.
-    pub(super) fn exclusion<'a>(
-        &'a self,
-        id: &str,
-        digest: &str,
-        by_id: &'a HashMap<String, LoggedDecisions>,
-    ) -> Option<Exclusion<'a>> {
-        let excluded = self.by_digest.get(digest)?.iter();
-        let mut others = excluded.filter(|it| it.id != id);
-        others.find_map(|other| {
-            if other.strictness == Strictness::Unreadable {
-                return Some(Exclusion::Unreadable(&other.id));
-            }
-            let decision = by_id.get(&other.id)?.lines.get(other.position)?;
-            // It is the memory that took the other one's place.
-            let is_successor = decision
-                .into
-                .as_deref()
-                .is_some_and(|into| text::id(into) == id);
-            (!is_successor).then_some(Exclusion::Decision(decision))
+    pub(super) fn exclusion(&self, id: &str, digest: &str) -> Option<Exclusion<'_>> {
+        let mut excluded = self.by_digest.get(digest)?.iter();
+        let other = excluded.find(|other| {
+            let is_successor = other.strictness != Strictness::Unreadable
+                && other.successor.as_deref() == Some(id);
+            other.id != id && !is_successor
+        })?;
+        Some(Exclusion {
+            id: &other.id,
+            is_rejection: other.strictness == Strictness::Rejected,
         })
     }
 }
@@ -136,16 +102,17 @@ const fn strictness(verdict: Verdict) -> Option<Strictness> {
     }
 }
 
-/// The newest decision about each content that a memory had: its line in the log, and its position
-/// among the decisions about the memory. A `withdraw` cancels all earlier ones.
-fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, usize)> {
+/// The newest decision about each content that a memory had, with its line in the log. A `withdraw`
+/// cancels all earlier ones.
+fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, &Decision)> {
     let mut newest = HashMap::new();
-    let lines = decided.lines.iter().zip(&decided.numbers);
-    for (position, (decision, line)) in lines.enumerate() {
+    for (decision, line) in decided.lines.iter().zip(&decided.numbers) {
         if decision.verdict == Verdict::Withdraw {
             newest.clear();
         } else {
-            newest.insert(content_of(decision), (*line, position));
+            // The digest that identifies content, whatever the name of its file.
+            let content = decision.text.as_deref().unwrap_or(&decision.digest);
+            newest.insert(content, (*line, decision));
         }
     }
     newest

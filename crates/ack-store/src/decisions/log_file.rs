@@ -16,13 +16,10 @@ use crate::mutex::lock;
 use crate::quick_state::QuickState;
 use crate::{StoreError, StoreProblem};
 
-/// The largest log that is read.
 pub const MAX_LOG_BYTES: u64 = 256 << 20;
 
-/// The largest list of signers that is read.
 const MAX_SIGNERS_BYTES: u64 = 4 << 20;
 
-/// A log on disk.
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
@@ -43,7 +40,6 @@ struct SignersFile {
 #[derive(Debug)]
 struct LoadedLog {
     states: Option<[FileState; 3]>,
-    /// Hashes of what was read.
     version: u64,
     seal_version: Option<u64>,
     signers: Option<Arc<Signers>>,
@@ -103,7 +99,6 @@ impl DecisionLog {
         self
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -15,7 +15,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::lines_of;
 
-/// The largest seal that is read.
 const MAX_SEAL_BYTES: u64 = 64 << 20;
 /// The length of a hash in hexadecimal.
 const HASH_DIGITS: usize = 16;
@@ -26,13 +25,11 @@ const FOREIGN: &str = " ?";
 /// What marks a line that may not be in the log yet.
 const PENDING: &str = " +";
 
-/// The seal of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seal {
     lines: Vec<SealedLine>,
 }
 
-/// A line that was in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SealedLine {
     hash: u64,
@@ -50,11 +47,9 @@ pub enum LineOrigin {
     Pending,
 }
 
-/// The seal's text is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DamagedSeal;
 
-/// The seal of a log at this path.
 pub fn seal_path(log: &Path) -> PathBuf {
     log.with_extension("seal")
 }
@@ -71,9 +66,6 @@ impl Seal {
     }
 
     /// The text of a seal; `None` if there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(super) fn text(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         match files::read(path, MAX_SEAL_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -136,7 +128,6 @@ impl Seal {
         }
     }
 
-    /// The text of the file.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}\n");
         for line in &self.lines {

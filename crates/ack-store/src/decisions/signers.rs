@@ -30,8 +30,8 @@ const SK_TRAILER_BYTES: usize = 5;
 /// The flag that says that somebody touched the key.
 const SK_TOUCHED: u8 = 1;
 
-/// A SHA-256.
-type LineDigest = [u8; 32];
+/// A SHA-256 in hexadecimal digits.
+type LineDigest = String;
 
 /// The people who may decide about a scope.
 #[derive(Debug)]
@@ -105,7 +105,6 @@ impl Signers {
         keys.any(|allowed| allowed.key.key_data() == key.key_data() && allowed.is_valid_at(time))
     }
 
-    /// What is signed for the lines of a batch.
     pub fn message(&self, lines: &str) -> String {
         self.message_about(&digests_of(lines))
     }
@@ -146,7 +145,6 @@ impl Signers {
         })
     }
 
-    /// The lines of a log that are signed.
     pub(super) fn signed_lines(&self, log: &[u8]) -> SignedLines<'_> {
         let mut by_digest = HashMap::<LineDigest, Vec<usize>>::new();
         for (_, text) in lines_of(log) {
@@ -161,7 +159,7 @@ impl Signers {
                 signer
             });
             let Some(signer) = signer else { continue };
-            for digest in line.lines.iter().filter_map(|digest| from_hex(digest)) {
+            for digest in line.lines {
                 by_digest.entry(digest).or_default().push(signer);
             }
         }
@@ -172,7 +170,6 @@ impl Signers {
     }
 }
 
-/// The lines of a log that are signed.
 #[derive(Debug)]
 pub(super) struct SignedLines<'a> {
     signers: &'a Signers,
@@ -194,7 +191,6 @@ impl SignedLines<'_> {
     }
 }
 
-/// The signature that a line of a log is, if it is one.
 pub(super) fn signature_line(line: &[u8]) -> Option<SignatureLine> {
     // Decisions begin with the id.
     if !line.starts_with(b"{\"signature\":") {
@@ -257,7 +253,6 @@ fn allowed_key(line: &str) -> Result<Option<AllowedKey>, String> {
     Ok(Some(allowed))
 }
 
-/// Whether signatures with a key can be checked.
 fn is_supported(key: &PublicKey) -> bool {
     matches!(
         key.algorithm(),
@@ -298,29 +293,16 @@ fn split_quoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
 }
 
 fn sha256(line: &[u8]) -> LineDigest {
-    Sha256::digest(line).into()
+    hex(&Sha256::digest(line))
 }
 
 fn digests_of(lines: &str) -> Vec<String> {
     let lines = lines_of(lines.as_bytes());
-    lines.map(|(_, line)| hex(&sha256(line))).collect()
+    lines.map(|(_, line)| sha256(line)).collect()
 }
 
-/// Bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Option<LineDigest> {
-    let mut digest = LineDigest::default();
-    let is_hex = text.bytes().all(|digit| digit.is_ascii_hexdigit());
-    if text.len() != digest.len() * 2 || !is_hex {
-        return None;
-    }
-    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(digest)
 }
 
 #[cfg(test)]
@@ -376,7 +358,11 @@ mod tests {
         let key = KeyData::SkEd25519(SkEd25519::from(pair.public));
         let signed = SshSig::signed_data(NAMESPACE, HashAlg::Sha512, message.as_bytes()).unwrap();
         let flags_and_counter = [flags, 0, 0, 0, 1];
-        let data = [&sha256(b"ssh:")[..], &flags_and_counter, &sha256(&signed)];
+        let data = [
+            &Sha256::digest(b"ssh:")[..],
+            &flags_and_counter,
+            &Sha256::digest(&signed),
+        ];
         let mut signature = sign(&PrivateKey::from(pair), &data.concat());
         signature.extend(flags_and_counter);
         let signature = Signature::new(Algorithm::SkEd25519, signature).unwrap();

@@ -10,13 +10,11 @@ const MAX_CONTEXT_CHARS: usize = 200;
 /// A paragraph or an item of a list, with the code that belongs to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
-    /// The headings above it, the highest first.
     pub headings: Vec<String>,
     /// The paragraph that introduces the list, ending with a colon.
     pub lead: Option<String>,
     /// Its text, without the mark of the list.
     pub text: String,
-    /// Whether it is an item of a list.
     pub is_item: bool,
 }
 
@@ -42,7 +40,6 @@ struct Splitter {
     blank_lines: usize,
 }
 
-/// A block that may go on.
 #[derive(Default)]
 struct OpenBlock {
     text: String,
@@ -68,10 +65,6 @@ impl Splitter {
             self.close();
             self.lead = None;
             self.open_section(level, title);
-        } else if let Some(level) = underline(trimmed).filter(|_| self.may_be_underlined()) {
-            let title = self.open.take().map(|open| open.text).unwrap_or_default();
-            self.lead = None;
-            self.open_section(level, title.trim());
         } else if is_rule(trimmed) {
             self.close();
             self.lead = None;
@@ -126,7 +119,6 @@ impl Splitter {
         self.append_or_open(line);
     }
 
-    /// Adds a line to the open block, or opens a paragraph with it.
     fn append_or_open(&mut self, line: &str) {
         let open = self.open.get_or_insert_default();
         if !open.text.is_empty() {
@@ -137,13 +129,6 @@ impl Splitter {
         let indent = line.floor_char_boundary(indent.min(open.indent));
         open.text
             .push_str(line.get(indent..).unwrap_or(line).trim_end());
-    }
-
-    /// Whether the line above is a paragraph of one line.
-    fn may_be_underlined(&self) -> bool {
-        let open = self.open.as_ref();
-        self.blank_lines == 0
-            && open.is_some_and(|open| open.item.is_none() && !open.text.contains('\n'))
     }
 
     fn open_section(&mut self, level: usize, title: &str) {
@@ -172,23 +157,12 @@ impl Splitter {
     }
 }
 
-/// The level and the text of a heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
     let is_heading =
         (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
     is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
-}
-
-/// The level of the heading that a line underlines.
-fn underline(line: &str) -> Option<usize> {
-    let is_all = |mark: char| line.len() >= 2 && line.chars().all(|c| c == mark);
-    match () {
-        () if is_all('=') => Some(1),
-        () if is_all('-') => Some(2),
-        () => None,
-    }
 }
 
 /// Whether a line is a rule between sections: `---`, `* * *`.
@@ -206,16 +180,12 @@ fn is_lead(text: &str) -> bool {
     text.ends_with([':', '：']) && !text.contains("\n\n")
 }
 
-/// An item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'t> {
     /// How far its mark is indented.
     pub indent: usize,
-    /// How far its text is indented.
     text_indent: usize,
-    /// Whether it is a step of a numbered list.
     pub is_numbered: bool,
-    /// Its text.
     pub text: &'t str,
 }
 
@@ -257,7 +227,7 @@ mod tests {
     fn a_text_is_split_into_paragraphs_and_items() {
         let found = texts(
             "# Top\nFirst line\nsecond line.\n\n## List\nRules:\n\n- one\n  more\n  - inner\n\n  ```\n  code\n  ```\n- two\nlazy\n\nAfter.\n\n    indented\n\n\
-             Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other\n***\nUnder\n---\nlast\n```sh\nrun\n\nit\n```\n",
+             Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other\n***\n# Under\nlast\n```sh\nrun\n\nit\n```\n",
         );
         let expected = [
             ("Top", "First line\nsecond line."),
@@ -271,7 +241,7 @@ mod tests {
                 "Top > List",
                 "Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other",
             ),
-            ("Top > Under", "last\n```sh\nrun\n\nit\n```"),
+            ("Under", "last\n```sh\nrun\n\nit\n```"),
         ];
         let expected = expected.map(|(context, text)| (context.to_owned(), text.to_owned()));
         assert_eq!(found, expected);

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{instructions, knowledge, listing, note};
+use ack_sys::files;
+
+use super::front_matter::split;
+use super::{instructions, listing, note};
 use crate::layout::Profile;
 
 /// Names of files that are not notes.
@@ -28,7 +31,6 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The dialect of a folder or a file.
     pub fn of(path: &Path) -> Self {
         let has = |name: &str| path.join(name).exists();
         if path.is_file() {
@@ -40,7 +42,7 @@ impl Dialect {
             Self::Codex
         } else if has(note::INDEX) {
             Self::AutoMemory
-        } else if knowledge::is_declared(path) {
+        } else if is_knowledge(path) {
             Self::Knowledge
         } else {
             Self::Markdown
@@ -52,7 +54,6 @@ impl Dialect {
         matches!(self, Self::Knowledge | Self::Markdown)
     }
 
-    /// How its records are read.
     pub(super) const fn profile(self) -> Profile {
         match self {
             Self::AutoMemory => Profile::AutoMemory,
@@ -62,7 +63,6 @@ impl Dialect {
         }
     }
 
-    /// Whether a file contains memories, by its path in the folder.
     pub(super) fn holds_memories(self, relative: &Path) -> bool {
         let name = relative.to_string_lossy();
         let is_markdown =
@@ -86,4 +86,15 @@ impl Dialect {
             Self::ServerMemory => true,
         }
     }
+}
+
+/// Whether the index of a folder names a version of the Open Knowledge Format.
+fn is_knowledge(folder: &Path) -> bool {
+    const HEAD_BYTES: u64 = 8 << 10;
+    let head = files::read_head(&folder.join("index.md"), HEAD_BYTES);
+    head.is_ok_and(|head| {
+        let text = String::from_utf8_lossy(&head);
+        let (header, _) = split(text.trim_start_matches('\u{feff}'));
+        header.text(&["okf_version"]).is_some()
+    })
 }

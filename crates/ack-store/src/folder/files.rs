@@ -16,22 +16,16 @@ use super::parse;
 use super::rows::Content;
 use crate::{StoreError, StoreProblem};
 
-/// The largest note that is read.
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The largest file of JSON lines that is read.
 const MAX_LINES_BYTES: u64 = 64 << 20;
-/// The most bytes of a folder that are read.
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
-/// How many threads read files.
 const MAX_THREADS: usize = 4;
 /// How much of a file of JSON lines is read to find out what it holds, or of a session to find the
 /// folder in which it ran.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A file that was read.
 #[derive(Debug, Clone)]
 pub struct ReadFile {
-    /// The file.
     pub entry: FileEntry,
     /// Whether the file may have changed after the read without a change of its metadata.
     pub is_fresh: bool,
@@ -39,15 +33,66 @@ pub struct ReadFile {
     pub hash: u64,
     /// Git's object names for its content, if they are needed.
     pub object_names: Option<ObjectNames>,
-    /// Why it was left out.
     pub problem: Option<String>,
-    /// What is wrong with a part of it.
     pub partial_problem: Option<String>,
-    /// It could not be read.
     pub is_unreadable: bool,
 }
 
 impl ReadFile {
+    fn new(entry: &FileEntry) -> Self {
+        Self {
+            entry: entry.clone(),
+            is_fresh: false,
+            hash: 0,
+            object_names: None,
+            problem: None,
+            partial_problem: None,
+            is_unreadable: false,
+        }
+    }
+
+    /// Reads the notes in the file. `fits` tells whether it may be read besides the others.
+    ///
+    /// # Errors
+    /// Why it is left out.
+    fn read(
+        &mut self,
+        dialect: Dialect,
+        root: &Path,
+        fits: bool,
+        names: Option<HashKind>,
+    ) -> Result<Vec<Note>, String> {
+        let entry = &self.entry;
+        let max_bytes = max_bytes(&entry.relative);
+        if entry.length > max_bytes {
+            let max = max_bytes >> 20;
+            return Err(format!("is larger than {max} MB and was left out"));
+        }
+        if !fits {
+            let max = MAX_FOLDER_BYTES >> 20;
+            return Err(format!("was left out: the folder holds more than {max} MB"));
+        }
+        let path = match dialect {
+            Dialect::ServerMemory => root.to_owned(),
+            _ => root.join(&entry.relative),
+        };
+        let begun = SystemTime::now();
+        // It may be being replaced at this moment, so it is read again next time.
+        (self.is_fresh, self.is_unreadable) = (true, true);
+        let content = files::read(&path, max_bytes);
+        let content = content.map_err(|error| format!("cannot be read: {error}"))?;
+        self.is_unreadable = false;
+        self.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
+        self.hash = xxh3_64(&content).max(1);
+        if let Some(problem) = note::unreadable_reason(&content) {
+            return Err(problem.to_owned());
+        }
+        self.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
+        let (notes, problem) = parse::memories(dialect, &entry.relative, &content, entry.modified);
+        self.partial_problem = problem;
+        Ok(notes)
+    }
+
     /// Identifies its content; `None` if it was left out.
     pub fn content(&self) -> Option<Content> {
         if self.problem.is_some() {
@@ -95,7 +140,6 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     Err(problem.at(path))
 }
 
-/// How large a file may be, by its name.
 pub fn max_bytes(path: &Path) -> u64 {
     if note::is_json_lines(path) {
         MAX_LINES_BYTES
@@ -133,9 +177,15 @@ pub fn read_files(
             .chunks(share)
             .map(|part| {
                 scope.spawn(move || {
-                    let read = part
-                        .iter()
-                        .map(|(entry, fits)| read_file(dialect, root, entry, *fits, names));
+                    let read = part.iter().map(|(entry, fits)| {
+                        let mut file = ReadFile::new(entry);
+                        let read = file.read(dialect, root, *fits, names);
+                        let notes = read.unwrap_or_else(|problem| {
+                            file.problem = Some(problem);
+                            Vec::new()
+                        });
+                        (file, notes)
+                    });
                     read.collect::<Vec<_>>()
                 })
             })
@@ -149,65 +199,6 @@ pub fn read_files(
         }
         read
     })
-}
-
-fn read_file(
-    dialect: Dialect,
-    root: &Path,
-    entry: &FileEntry,
-    fits: bool,
-    names: Option<HashKind>,
-) -> (ReadFile, Vec<Note>) {
-    let begun = SystemTime::now();
-    let mut file = ReadFile {
-        entry: entry.clone(),
-        is_fresh: false,
-        hash: 0,
-        object_names: None,
-        problem: None,
-        partial_problem: None,
-        is_unreadable: false,
-    };
-    let max_bytes = max_bytes(&entry.relative);
-    if entry.length > max_bytes {
-        file.problem = Some(format!(
-            "is larger than {} MB and was left out",
-            max_bytes >> 20
-        ));
-        return (file, Vec::new());
-    }
-    if !fits {
-        file.problem = Some(format!(
-            "was left out: the folder holds more than {} MB",
-            MAX_FOLDER_BYTES >> 20
-        ));
-        return (file, Vec::new());
-    }
-    let path = match dialect {
-        Dialect::ServerMemory => root.to_owned(),
-        _ => root.join(&entry.relative),
-    };
-    let content = match files::read(&path, max_bytes) {
-        Ok(content) => content,
-        Err(error) => {
-            // It may be being replaced at this moment, so it is read again next time.
-            file.is_fresh = true;
-            file.is_unreadable = true;
-            file.problem = Some(format!("cannot be read: {error}"));
-            return (file, Vec::new());
-        }
-    };
-    file.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
-    file.hash = xxh3_64(&content).max(1);
-    if let Some(problem) = note::unreadable_reason(&content) {
-        file.problem = Some(problem.to_owned());
-        return (file, Vec::new());
-    }
-    file.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
-    let (notes, partial_problem) =
-        parse::memories(dialect, &entry.relative, &content, entry.modified);
-    file.partial_problem = partial_problem;
-    (file, notes)
 }
 
 /// The project of Claude Code's auto-memory: the name of the folder in which its sessions ran.

@@ -1,10 +1,15 @@
-//! Reads the header of a Markdown note: the part of YAML that programs write there.
+//! Reads the header of a Markdown note: YAML, as far as it is YAML.
 //!
-//! People edit these headers, so nothing in them is an error. Unknown lines are skipped, and of two
-//! equal keys the last one wins. There are no aliases, so a header cannot expand. A nested key is
-//! written with a dot, as in `metadata.type`.
+//! People edit these headers, so nothing in them is an error. In a header that is not YAML, each key
+//! is read by itself, and the value of one that is not YAML is its text. Of two equal keys the last
+//! one wins. Aliases are not followed, so a header cannot expand. A nested key is written with a
+//! dot, as in `metadata.type`.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
+
+const MAX_HEADER_BYTES: usize = 256 << 10;
 
 /// The values of a header, by key in lower case.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,14 +18,13 @@ pub struct Header {
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
-    /// Whether a part of it could not be read.
-    has_odd_lines: bool,
+    is_not_yaml: bool,
 }
 
 impl Header {
     /// Whether it is not what its author meant: it is never closed, or a part of it is not YAML.
     pub const fn is_broken(&self) -> bool {
-        self.is_never_closed || self.has_odd_lines
+        self.is_never_closed || self.is_not_yaml
     }
 
     /// Whether no line `---` ends it.
@@ -30,10 +34,8 @@ impl Header {
 
     /// What the value of a key is, if it is not one text: `a list` or `a map`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
-        let has_value = self
-            .values
-            .get(key)
-            .is_some_and(|values| !values.is_empty());
+        let values = self.values.get(key);
+        let has_value = values.is_some_and(|values| !values.is_empty());
         let is_inner = |known: &String| {
             let rest = known.strip_prefix(key);
             rest.is_some_and(|rest| rest.starts_with('.'))
@@ -47,12 +49,10 @@ impl Header {
         }
     }
 
-    /// The first value of the first key that has one.
     pub fn text(&self, keys: &[&str]) -> Option<String> {
         self.list(keys).into_iter().next()
     }
 
-    /// Every value of the first key that has one.
     pub fn list(&self, keys: &[&str]) -> Vec<String> {
         let found = keys.iter().filter_map(|key| self.values.get(*key));
         found
@@ -63,54 +63,83 @@ impl Header {
             .find(|values| !values.is_empty())
             .unwrap_or_default()
     }
+
+    fn parse(text: &str) -> Self {
+        if let Some(header) = Self::parse_yaml(text) {
+            return header;
+        }
+        let mut header = Self {
+            is_not_yaml: true,
+            ..Self::default()
+        };
+        for (key, lines) in keys_with_lines(text) {
+            if let Some(read) = Self::parse_yaml(&lines) {
+                header.values.extend(read.values);
+                header.lists.extend(read.lists);
+            } else {
+                header.values.insert(key, broken_values(&lines));
+            }
+        }
+        header
+    }
+
+    /// `None` if it is not YAML.
+    fn parse_yaml(text: &str) -> Option<Self> {
+        let mut reader = YamlReader::default();
+        for event in Parser::new_from_str(text.get(..MAX_HEADER_BYTES).unwrap_or(text)) {
+            reader.read(event.ok()?.0);
+        }
+        // What no key names.
+        reader.header.values.remove("");
+        reader.header.lists.remove("");
+        Some(reader.header)
+    }
 }
 
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
-    let Some(rest) = after_opening_rule(note) else {
-        return (Header::default(), note);
-    };
-    let mut end = None;
-    let mut first_blank = None;
-    let mut position = 0;
-    let mut is_header = true;
-    for line in rest.split_inclusive('\n') {
-        let next = position + line.len();
-        match line.trim_end() {
-            "---" | "..." => {
-                end = Some((position, next));
-                break;
-            }
-            "" if first_blank.is_none() => first_blank = Some((position, next)),
-            line if first_blank.is_none() => is_header &= may_be_header(line),
-            _ => {}
-        }
-        position = next;
-    }
-    let first_line = rest.lines().next().unwrap_or_default();
-    let begins_like_one = split_key(first_line).is_some_and(|(key, _)| {
-        let is_used = first_blank.is_some() && is_header;
-        is_used || USUAL_KEYS.contains(&key.to_lowercase().as_str())
+    let rest = note.strip_prefix("---").and_then(|rest| {
+        let rest = rest.strip_prefix('\r').unwrap_or(rest);
+        rest.strip_prefix('\n')
     });
-    let is_never_closed = end.is_none() && begins_like_one;
-    let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
-        let header = Header {
-            is_never_closed,
-            ..Header::default()
-        };
-        return (header, note);
+    let Some(rest) = rest else {
+        return (Header::default(), note);
     };
-    let written = rest.get(..header).unwrap_or_default();
-    let header = Header {
-        is_never_closed,
-        ..parse(written)
-    };
-    if header.values.is_empty() && written.lines().any(is_prose) {
+    if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
+        let header = Header::parse(written);
+        if header.values.is_empty() && written.lines().any(is_prose) {
+            return (Header::default(), note);
+        }
+        return (header, text);
+    }
+    let open = split_at_line(rest, str::is_empty);
+    let open = open.filter(|(written, _)| written.lines().all(may_be_header));
+    let first = rest.lines().next().and_then(key_of);
+    let begins_like_one =
+        first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str()));
+    if !begins_like_one {
         return (Header::default(), note);
     }
-    let text = rest.get(text..).unwrap_or_default();
+    let (written, text) = open.unwrap_or(("", note));
+    let header = Header {
+        is_never_closed: true,
+        ..Header::parse(written)
+    };
     (header, text)
+}
+
+/// The text before and after the first line that `ends` it.
+fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let mut position = 0;
+    for line in text.split_inclusive('\n') {
+        if ends(line.trim_end()) {
+            let (before, rest) = text.split_at_checked(position)?;
+            return Some((before, rest.get(line.len()..)?));
+        }
+        position += line.len();
+    }
+    None
 }
 
 /// Keys with which a header often begins.
@@ -129,8 +158,7 @@ const USUAL_KEYS: [&str; 10] = [
 
 /// Whether a line can be part of a header that is never closed. A sentence with a colon cannot.
 fn may_be_header(line: &str) -> bool {
-    line.starts_with([' ', '\t', '-', '#'])
-        || split_key(line).is_some_and(|(key, _)| !key.contains(' '))
+    line.starts_with([' ', '\t', '-', '#']) || key_of(line).is_some_and(|key| !key.contains(' '))
 }
 
 /// Whether a line is neither empty nor a comment.
@@ -139,227 +167,139 @@ fn is_prose(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// What follows the `---` that opens a header.
-fn after_opening_rule(note: &str) -> Option<&str> {
-    let rest = note.strip_prefix("---")?;
-    rest.strip_prefix('\n')
-        .or_else(|| rest.strip_prefix("\r\n"))
-}
-
-/// An open key that may get further values.
-struct OpenKey {
-    key: String,
-    indent: usize,
-}
-
-fn parse(header: &str) -> Header {
-    let mut parser = HeaderParser::default();
-    let mut lines = header.lines().peekable();
-    while let Some(line) = lines.next() {
-        parser.header.has_odd_lines |= line.starts_with('\t');
-        let text = line.trim();
-        let indent = indent_of(line);
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        if let Some(entry) = text.strip_prefix("- ").or((text == "-").then_some("")) {
-            parser.read_entry(indent, entry.trim());
-        } else if let Some((key, value)) = split_key(text) {
-            let mut block = Vec::new();
-            if value.starts_with(['|', '>']) {
-                let is_inside = |next: &&str| next.trim().is_empty() || indent_of(next) > indent;
-                block.extend(std::iter::from_fn(|| lines.next_if(is_inside)).map(str::trim));
-            }
-            parser.read_key(indent, &key, value, &block);
-        } else {
-            parser.read_continuation(indent, text);
-        }
-    }
-    parser.header
-}
-
-fn indent_of(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
-/// A header that is read line by line.
-#[derive(Default)]
-struct HeaderParser {
-    header: Header,
-    /// The keys that may get further values, from the outermost on.
-    open: Vec<OpenKey>,
-}
-
-impl HeaderParser {
-    /// An entry of a list. It may have the same indentation as its key.
-    fn read_entry(&mut self, indent: usize, entry: &str) {
-        self.open.retain(|open| open.indent <= indent);
-        let Some(key) = self.open.last().map(|open| open.key.clone()) else {
-            return;
-        };
-        let values = &mut self.header.values;
-        // A text may go on in a line that begins like an entry.
-        if values.get(&key).is_none_or(Vec::is_empty) {
-            self.header.lists.insert(key.clone());
-        }
-        match split_key(entry) {
-            // `- {by: human:ana}`.
-            None if entry.starts_with('{') => inline_table(&key, entry, values),
-            // A list of tables: `- by: human:ana`.
-            Some((inner, value)) if !inner.contains(' ') && !is_quoted(entry) => {
-                let key = format!("{key}.{inner}");
-                values.entry(key).or_default().push(scalar(value));
-            }
-            _ => values.entry(key).or_default().push(scalar(entry)),
-        }
-    }
-
-    /// A key with the rest of its line, and with the lines of its block if it has one.
-    fn read_key(&mut self, indent: usize, key: &str, value: &str, block: &[&str]) {
-        self.header.has_odd_lines |= is_odd(value);
-        self.open.retain(|open| open.indent < indent);
-        let key = match self.open.last() {
-            Some(parent) => format!("{}.{key}", parent.key),
-            None => key.to_owned(),
-        };
-        self.open.push(OpenKey {
-            key: key.clone(),
-            indent,
-        });
-        let Header { values, lists, .. } = &mut self.header;
-        lists.remove(&key);
-        if value.starts_with('[') {
-            lists.insert(key.clone());
-        }
-        let found = match value.chars().next() {
-            None => Vec::new(),
-            Some('{') => return inline_table(&key, value, values),
-            Some('[') if value.trim_start_matches(['[', ' ']).starts_with('{') => {
-                let inner = value.trim_start_matches('[').trim_end_matches(']');
-                for table in inner.split_inclusive('}') {
-                    inline_table(&key, table.trim_start_matches([',', ' ']), values);
-                }
-                return;
-            }
-            Some('[') => inline_list(value),
-            Some('|') => vec![block.join("\n").trim().to_owned()],
-            Some('>') => vec![block.join(" ").trim().to_owned()],
-            Some(_) => vec![scalar(value)],
-        };
-        values.insert(key, found);
-    }
-
-    /// A value may continue on the next line.
-    fn read_continuation(&mut self, indent: usize, text: &str) {
-        let open = self.open.last().filter(|open| indent > open.indent);
-        let values = open.and_then(|open| self.header.values.get_mut(&open.key));
-        if let Some(last) = values.and_then(|values| values.last_mut()) {
-            last.push(' ');
-            last.push_str(text);
-        } else {
-            self.header.has_odd_lines = true;
-        }
-    }
-}
-
-/// Whether a value is not the text that its author meant: YAML reads a colon in it as another key,
-/// and a quote is not closed.
-fn is_odd(value: &str) -> bool {
-    match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => {
-            value.len() < 2 || !value.ends_with(quote) && !value.contains(" #")
-        }
-        Some('[' | '{') => false,
-        _ => value.contains(": "),
-    }
-}
-
-/// A key and its value, if a line has the form `key: value`.
-fn split_key(line: &str) -> Option<(String, &str)> {
+/// The key of a line `key: value` that is not indented, in lower case.
+fn key_of(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = !key.is_empty()
         && key.len() <= 60
+        && !key.starts_with([' ', '-'])
         && key
             .chars()
             .all(|c| c.is_alphanumeric() || "_-. \"'".contains(c))
-        && (value.is_empty() || value.starts_with([' ', '\t']));
-    is_key.then(|| {
-        let key = key.trim().trim_matches(['"', '\'']);
-        (key.to_lowercase(), value.trim())
-    })
+        && (value.is_empty() || value.starts_with(char::is_whitespace));
+    is_key.then(|| key.trim().trim_matches(['"', '\'']).to_lowercase())
 }
 
-/// `[a, "b, c"]`.
-fn inline_list(value: &str) -> Vec<String> {
-    let inner = value.trim_start_matches('[').trim_end_matches(']');
-    let entries = split_unquoted(inner);
-    entries.iter().map(|entry| scalar(entry.trim())).collect()
+fn keys_with_lines(header: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in header.split_inclusive('\n') {
+        match (key_of(line), found.last_mut()) {
+            (Some(key), _) => found.push((key, line.to_owned())),
+            (None, Some((_, lines))) => lines.push_str(line),
+            (None, None) => {}
+        }
+    }
+    found
 }
 
-/// The parts between commas that are not in quotes.
-fn split_unquoted(inner: &str) -> Vec<String> {
-    let (mut entries, mut entry, mut quote) = (Vec::new(), String::new(), None);
-    let mut is_escaped = false;
-    for c in inner.chars() {
-        let was_escaped = std::mem::take(&mut is_escaped);
-        match quote {
-            None if c == ',' => {
-                entries.push(std::mem::take(&mut entry));
-                continue;
+/// The values in the lines of a key that are not YAML: what follows the colon, or the entries of a
+/// list.
+fn broken_values(lines: &str) -> Vec<String> {
+    let (first, below) = lines.split_once('\n').unwrap_or((lines, ""));
+    let value = first.split_once(':').map_or("", |(_, value)| value.trim());
+    if let Some(list) = value.strip_prefix('[') {
+        let entries = list.trim_end_matches(']').split(',');
+        return entries.map(|entry| unquoted(entry.trim())).collect();
+    }
+    if !value.is_empty() {
+        return vec![unquoted(value)];
+    }
+    let entries = below
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "));
+    entries.map(|entry| unquoted(entry.trim())).collect()
+}
+
+fn unquoted(value: &str) -> String {
+    let quote = value.chars().next().filter(|c| "\"'".contains(*c));
+    let inner = quote.and_then(|quote| {
+        let inner = value.strip_prefix(quote)?;
+        Some(inner.strip_suffix(quote).unwrap_or(inner))
+    });
+    inner.unwrap_or(value).to_owned()
+}
+
+/// A map or a list that is being read.
+struct Open {
+    /// The key whose value it is; empty for the whole header.
+    key: String,
+    /// Whether it is a list, or a map in one: then its values are added to those of others.
+    is_in_list: bool,
+    is_map: bool,
+    /// The key in a map whose value comes next.
+    next: Option<String>,
+}
+
+/// Collects the values of a header.
+#[derive(Default)]
+struct YamlReader {
+    header: Header,
+    open: Vec<Open>,
+}
+
+impl YamlReader {
+    fn read(&mut self, event: Event<'_>) {
+        match event {
+            Event::Scalar(text, style, ..) => {
+                let is_null = style == ScalarStyle::Plain && matches!(&*text, "null" | "~");
+                self.read_text(if is_null { "" } else { text.trim() });
             }
-            None if c == '"' || c == '\'' => quote = Some(c),
-            Some('"') if c == '\\' && !was_escaped => is_escaped = true,
-            Some(open) if c == open && !was_escaped => quote = None,
+            Event::Alias(_) | Event::UnresolvedAlias(_) => self.read_text(""),
+            Event::SequenceStart(..) => self.open(false),
+            Event::MappingStart(..) => self.open(true),
+            Event::SequenceEnd | Event::MappingEnd => drop(self.open.pop()),
             _ => {}
         }
-        entry.push(c);
     }
-    entries.push(entry);
-    entries
-}
 
-/// `{by: human:ana, at: 2026-01-01}`.
-fn inline_table(key: &str, value: &str, values: &mut BTreeMap<String, Vec<String>>) {
-    let inner = value.trim_start_matches('{').trim_end_matches('}');
-    for entry in split_unquoted(inner) {
-        if let Some((inner, value)) = split_key(entry.trim()) {
-            let values = values.entry(format!("{key}.{inner}")).or_default();
-            values.push(scalar(value));
+    /// The key of the value that comes next, and whether it is one of several. `None` if a key of a
+    /// map comes next.
+    fn place(&mut self) -> Option<(String, bool)> {
+        match self.open.last_mut() {
+            None => Some((String::new(), false)),
+            Some(open) if open.is_map => Some((open.next.take()?, open.is_in_list)),
+            Some(open) => Some((open.key.clone(), true)),
         }
     }
-}
 
-fn is_quoted(value: &str) -> bool {
-    value.starts_with(['"', '\''])
-}
+    fn read_text(&mut self, text: &str) {
+        if let Some((key, is_in_list)) = self.place() {
+            let values = self.header.values.entry(key.clone()).or_default();
+            if !is_in_list {
+                values.clear();
+                self.header.lists.remove(&key);
+            }
+            values.push(text.to_owned());
+        } else if let Some(map) = self.open.last_mut() {
+            let key = text.to_lowercase();
+            map.next = Some(match map.key.as_str() {
+                "" => key,
+                outer => format!("{outer}.{key}"),
+            });
+        }
+    }
 
-/// A value without its quotes and without a comment after it.
-fn scalar(value: &str) -> String {
-    if let Some(rest) = value.strip_prefix('"')
-        && let Some(end) = rest.rfind('"')
-    {
-        let inner = rest.get(..end).unwrap_or_default();
-        return unescape(inner);
+    fn open(&mut self, is_map: bool) {
+        // A key that is a map or a list names nothing.
+        let Some((key, is_in_list)) = self.place().or_else(|| {
+            self.open.last_mut()?.next = Some(String::new());
+            Some((String::new(), false))
+        }) else {
+            return;
+        };
+        if !is_in_list && !key.is_empty() {
+            self.header.values.insert(key.clone(), Vec::new());
+        }
+        if !is_map {
+            self.header.lists.insert(key.clone());
+        }
+        self.open.push(Open {
+            key,
+            is_in_list: is_in_list || !is_map,
+            is_map,
+            next: None,
+        });
     }
-    if let Some(rest) = value.strip_prefix('\'')
-        && let Some(end) = rest.rfind('\'')
-    {
-        return rest.get(..end).unwrap_or_default().replace("''", "'");
-    }
-    let value = value.split(" #").next().unwrap_or_default().trim();
-    match value {
-        "null" | "~" => String::new(),
-        value => value.to_owned(),
-    }
-}
-
-/// A text in double quotes with YAML's escapes resolved. If it has one that YAML does not know, it
-/// is kept as written.
-fn unescape(inner: &str) -> String {
-    if !inner.contains('\\') {
-        return inner.to_owned();
-    }
-    serde_saphyr::from_str(&format!("\"{inner}\"")).unwrap_or_else(|_| inner.to_owned())
 }
 
 #[cfg(test)]
@@ -416,7 +356,12 @@ mod tests {
             ),
             (r#""\é \""#, "\\é \\"),
         ] {
-            assert_eq!(scalar(written), meant, "{written}");
+            let note = format!("---\nx: {written}\n---\n");
+            assert_eq!(
+                split(&note).0.text(&["x"]).as_deref(),
+                Some(meant),
+                "{written}"
+            );
         }
     }
 

@@ -7,10 +7,8 @@ use serde_json::Value;
 use super::lines::read_lines;
 use super::note::Note;
 
-/// A relation: from, to, kind.
 type Relation = (String, String, String);
 
-/// What a line holds.
 enum Line {
     Entity(Box<Note>),
     Relation(Relation),

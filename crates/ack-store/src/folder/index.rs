@@ -19,10 +19,9 @@ use super::note::Note;
 use super::statements::statements;
 
 /// The beginning of the ids of memories in an index.
-pub const ID_PREFIX: &str = "MEMORY#";
+const ID_PREFIX: &str = "MEMORY#";
 /// The longest part of an id that comes from a title.
 const MAX_SLUG_CHARS: usize = 80;
-/// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 160;
 /// How much of a block is read for its title, in bytes.
 const TITLE_BYTES: usize = 4 << 10;
@@ -33,7 +32,6 @@ const MAX_DEPTH: usize = 4;
 /// Words that name the whole index in its first heading.
 const INDEX_WORDS: [&str; 4] = ["memory", "memories", "index", "notes"];
 
-/// The memories in an index.
 pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
     let mut found = Vec::new();
     add_blocks(blocks(text), MAX_DEPTH, &mut found);
@@ -205,11 +203,9 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The ids of the memories in an index.
 #[derive(Default)]
-struct Ids {
+pub struct Ids {
     taken: FxHashSet<String>,
-    /// The hashes of the texts.
     texts: FxHashSet<u64>,
 }
 
@@ -217,7 +213,7 @@ impl Ids {
     /// The id of a memory: its title in plain letters. If an earlier one has it, a hash of the text
     /// follows, so that it does not depend on the memories in between. `None` if an earlier memory
     /// has the same text.
-    fn free(&mut self, title: &str, text: &str) -> Option<String> {
+    pub fn free(&mut self, title: &str, text: &str) -> Option<String> {
         let hash = xxh3_64(text.as_bytes());
         if !self.texts.insert(hash) {
             return None;
@@ -232,8 +228,7 @@ impl Ids {
     }
 }
 
-/// A title in plain letters.
-pub fn slug(title: &str) -> String {
+fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let words: Vec<&str> = words(&lower).collect();
     words.join("-").chars().take(MAX_SLUG_CHARS).collect()

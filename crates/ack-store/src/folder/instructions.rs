@@ -33,7 +33,6 @@ pub fn is_instructions(path: &Path) -> bool {
         .any(|instructions| name == *instructions)
 }
 
-/// Whether a folder is one with rules, or is in one.
 pub fn is_rule_folder(path: &Path) -> bool {
     let path = path.canonicalize();
     path.is_ok_and(|path| {
@@ -46,36 +45,11 @@ pub fn is_rule_folder(path: &Path) -> bool {
 pub fn left_out(files: &[String]) -> Option<String> {
     let (are, they) = match files.len() {
         0 => return None,
-        1 => ("is", "it is no memory"),
-        _ => ("are", "they are no memories"),
+        1 => ("is", "it is not a memory"),
+        _ => ("are", "they are not memories"),
     };
     Some(format!(
         "{} {are} left out: hosts load such instructions for agents themselves, so {they}",
         ack_api::text::list(files)
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instructions_are_recognised_by_their_name_in_any_folder() {
-        for name in [
-            "CLAUDE.md",
-            "docs/AGENTS.md",
-            "a/b/CLAUDE.local.md",
-            "GEMINI.md",
-        ] {
-            assert!(is_instructions(Path::new(name)), "{name}");
-        }
-        for name in [
-            "agents.md",
-            "about-CLAUDE.md",
-            "CLAUDE.md/note.md",
-            "MEMORY.md",
-        ] {
-            assert!(!is_instructions(Path::new(name)), "{name}");
-        }
-    }
 }

@@ -14,13 +14,10 @@ pub const MAX_NAME_BYTES: usize = 200;
 /// A link and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownLink {
-    /// The target of the link.
     pub target: Target,
-    /// Its line in the text.
     pub line: usize,
 }
 
-/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// `[text](path)`.
@@ -50,7 +47,6 @@ pub fn note_names(line: &str) -> impl Iterator<Item = String> {
     links.filter_map(|rest| note_name(rest.split_once("]]")?.0))
 }
 
-/// The name of the note that a link names, with the part of it if it names one.
 pub fn note_name(link: &str) -> Option<String> {
     // In a table, `\` stands before the `|`.
     let name = link.split('|').next().unwrap_or_default();
@@ -112,7 +108,6 @@ pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
     is_note.then(|| format!("/{}", parts.join("/")))
 }
 
-/// The notes that a text links to by their files.
 pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
     let targets = links(text)
         .into_iter()

@@ -13,7 +13,6 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::instructions::{is_instructions, left_out};
 
-/// How many files are read.
 const MAX_FILES: usize = 100_000;
 /// How many files and folders are visited. A folder with more is not one of notes.
 pub const MAX_ENTRIES: usize = 200_000;
@@ -31,14 +30,12 @@ pub fn is_skipped(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
 }
 
-/// A file with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
     /// Its path in the folder, or the name of a single file.
     pub relative: PathBuf,
     /// Its length in bytes.
     pub length: u64,
-    /// When its content changed.
     pub modified: SystemTime,
     inode: u64,
     /// Seconds and nanoseconds since 1970 when its metadata changed.
@@ -86,7 +83,6 @@ pub struct Listing {
     pub watch: Watch,
 }
 
-/// Whether a path names a Markdown file.
 pub fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| {
         let is = |name: &str| extension.eq_ignore_ascii_case(name);
@@ -94,69 +90,31 @@ pub fn is_markdown(path: &Path) -> bool {
     })
 }
 
-/// Counts the files that may be notes and are not read, by their extensions.
-#[derive(Default)]
-struct Unread(BTreeMap<&'static str, usize>);
-
-impl Unread {
-    fn add(&mut self, path: &Path) {
-        let extension = path.extension().unwrap_or_default();
-        let known = UNREAD_EXTENSIONS.iter();
-        if let Some(known) = known
-            .into_iter()
-            .find(|it| extension.eq_ignore_ascii_case(it))
-        {
-            *self.0.entry(known).or_default() += 1;
-        }
-    }
-
-    /// `3 files are not read: 2 .txt, 1 .org`.
-    fn problem(&self) -> Option<String> {
-        let mut counts: Vec<(&str, usize)> = self.0.iter().map(|(name, it)| (*name, *it)).collect();
-        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let total: usize = counts.iter().map(|(_, count)| count).sum();
-        let files = match total {
-            0 => return None,
-            1 => "1 file is".to_owned(),
-            total => format!("{total} files are"),
-        };
-        let listed: Vec<String> = counts
-            .iter()
-            .map(|(extension, count)| format!("{count} .{extension}"))
-            .collect();
-        Some(format!(
-            "{files} not read: {}; notes are .md or .markdown files",
-            listed.join(", ")
-        ))
-    }
+/// `3 files are not read: 2 .txt, 1 .org`, by how many files have each extension.
+fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
+    let mut counts: Vec<(&str, usize)> = unread.iter().map(|(name, it)| (*name, *it)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let files = match unread.values().sum() {
+        0 => return None,
+        1 => "1 file is".to_owned(),
+        total => format!("{total} files are"),
+    };
+    let listed = counts
+        .iter()
+        .map(|(extension, it)| format!("{it} .{extension}"));
+    let listed = listed.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "{files} not read: {listed}; notes are .md or .markdown files"
+    ))
 }
 
-/// The problem message for a subfolder that cannot be opened.
-fn unreadable_folder_problem(top: &Path, error: &walkdir::Error) -> String {
-    let path = error.path().unwrap_or(top);
-    let shown = path.strip_prefix(top).unwrap_or(path).display().to_string();
-    let reason = error.io_error().map(io::Error::to_string);
-    format!(
-        "`{}` cannot be opened: {}; its notes are left out",
-        ack_api::text::line(&shown, 100),
-        reason.unwrap_or_else(|| "it contains itself through a link".to_owned())
-    )
-}
-
-/// The problem message for a folder whose files are not searched.
-fn too_deep_problem(top: &Path, folder: &Path) -> String {
-    let shown = folder.strip_prefix(top).unwrap_or(folder).display();
-    format!(
-        "`{}` is deeper than {MAX_DEPTH} folders; its notes are left out",
-        ack_api::text::line(&shown.to_string(), 100)
-    )
+/// A path in a folder for a message.
+fn shown(path: &Path) -> String {
+    ack_api::text::line(&path.display().to_string(), 100)
 }
 
 /// Lists the files in a folder that `wanted` lets through, or the one file that the path names.
 /// Hidden folders and links are skipped.
-///
-/// # Errors
-/// The path cannot be read.
 pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
@@ -175,7 +133,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         wanted,
         listing: Listing::default(),
         instructions: Vec::new(),
-        unread: Unread::default(),
+        unread: BTreeMap::new(),
     };
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
@@ -187,7 +145,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             return Ok(visit.listing);
         }
         match entry {
-            Err(error) => visit.hide(unreadable_folder_problem(path, &error)),
+            Err(error) => visit.unreadable(&error),
             Ok(entry) if entry.file_type().is_dir() => visit.folder(&entry),
             Ok(entry) => visit.file(&entry),
         }
@@ -203,38 +161,50 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     } = visit;
     instructions.sort();
     listing.problems.extend(left_out(&instructions));
-    listing.problems.extend(unread.problem());
+    listing.problems.extend(unread_problem(&unread));
     Ok(listing)
 }
 
-/// The entries of a folder, one after the other.
 struct FolderVisit<'a> {
     top: &'a Path,
     wanted: &'a dyn Fn(&Path) -> bool,
     listing: Listing,
     instructions: Vec<String>,
-    unread: Unread,
+    /// How many files may be notes and are not read, by their extensions.
+    unread: BTreeMap<&'static str, usize>,
 }
 
 impl FolderVisit<'_> {
-    /// Adds a problem that may hide notes.
     fn hide(&mut self, problem: String) {
         self.listing.hidden.push(problem.clone());
         self.listing.problems.push(problem);
     }
 
+    fn relative<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(self.top).unwrap_or(path)
+    }
+
+    fn unreadable(&mut self, error: &walkdir::Error) {
+        let folder = shown(self.relative(error.path().unwrap_or(self.top)));
+        let reason = error.io_error().map(io::Error::to_string);
+        let reason = reason.unwrap_or_else(|| "it contains itself through a link".to_owned());
+        self.hide(format!(
+            "`{folder}` cannot be opened: {reason}; its notes are left out"
+        ));
+    }
+
     fn folder(&mut self, entry: &DirEntry) {
         self.listing.watch.add(entry.path());
         if entry.depth() == MAX_DEPTH {
-            let problem = too_deep_problem(self.top, entry.path());
-            self.listing.problems.push(problem);
+            let folder = shown(self.relative(entry.path()));
+            self.listing.problems.push(format!(
+                "`{folder}` is deeper than {MAX_DEPTH} folders; its notes are left out"
+            ));
         }
     }
 
     fn file(&mut self, entry: &DirEntry) {
-        let Ok(relative) = entry.path().strip_prefix(self.top) else {
-            return;
-        };
+        let relative = self.relative(entry.path());
         let is_file = entry.file_type().is_file();
         if is_file && is_instructions(relative) {
             self.instructions.push(relative.display().to_string());
@@ -243,17 +213,17 @@ impl FolderVisit<'_> {
             return;
         }
         if !(self.wanted)(relative) {
-            if is_file {
-                self.unread.add(relative);
-            }
+            let extension = relative.extension().unwrap_or_default();
+            let mut known = UNREAD_EXTENSIONS.into_iter();
+            let known = known.find(|it| is_file && extension.eq_ignore_ascii_case(it));
+            known
+                .into_iter()
+                .for_each(|it| *self.unread.entry(it).or_default() += 1);
             return;
         }
         if !is_file {
             if let Err(error) = files::check(entry.path()) {
-                self.hide(format!(
-                    "`{}` is left out: {error}",
-                    ack_api::text::line(&relative.display().to_string(), 100)
-                ));
+                self.hide(format!("`{}` is left out: {error}", shown(relative)));
             }
             return;
         }

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// A line of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'t> {
     /// Its number, from 1.
@@ -18,7 +17,6 @@ pub struct Line<'t> {
     pub is_code: bool,
 }
 
-/// The lines of a text.
 pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut fence = Fence::default();
     (1..).zip(text.lines()).map(move |(number, text)| Line {
@@ -94,7 +92,6 @@ fn runs(text: &str, mark: u8, from: usize) -> impl Iterator<Item = Range<usize>>
     })
 }
 
-/// A line without the code in it.
 pub fn without_code(line: &str) -> Cow<'_, str> {
     if !line.contains('`') {
         return Cow::Borrowed(line);
@@ -189,7 +186,6 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whose comment it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommentKind {
     /// `<!-- … -->`.
@@ -198,7 +194,6 @@ enum CommentKind {
     Obsidian,
 }
 
-/// A mark that may open a comment.
 struct CommentStart {
     kind: CommentKind,
     start: usize,

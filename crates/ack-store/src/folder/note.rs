@@ -5,7 +5,6 @@ use std::path::Path;
 /// The suffix of the id of a note whose local text differs from the committed one.
 pub const EDITED_SUFFIX: &str = "@edited";
 
-/// The status that a note declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NoteStatus {
     /// None, or one that does not count.
@@ -53,11 +52,8 @@ impl NoteStatus {
 /// A memory as read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
-    /// The id that comes from its path.
     pub id: String,
-    /// The id in its header.
     pub declared_id: Option<String>,
-    /// The status in its header.
     pub status: NoteStatus,
     /// The word for that status, if it says that the note is no longer valid.
     pub withdrawn: Option<String>,
@@ -65,9 +61,7 @@ pub struct Note {
     pub doubt: Option<String>,
     /// Who approved it, according to the header.
     pub reviewed_by: Option<String>,
-    /// When it was approved.
     pub reviewed_at: Option<String>,
-    /// Its title.
     pub title: String,
     /// Whether it has no title of its own, no text and no facts.
     pub says_nothing: bool,
@@ -75,25 +69,16 @@ pub struct Note {
     pub says_little: bool,
     /// Whether the title comes from the file's name.
     pub is_named_by_file: bool,
-    /// One line of context.
     pub subtitle: Option<String>,
-    /// Its type.
     pub kind: Option<String>,
-    /// The project that it names.
     pub project: Option<String>,
-    /// The session that it names.
     pub session: Option<String>,
-    /// Short statements.
     pub facts: Vec<String>,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// The files that it names.
     pub files: Vec<String>,
-    /// Its text.
     pub text: String,
     /// When it was written, according to the header.
     pub created: Option<String>,
-    /// When it was changed.
     pub updated: Option<String>,
     /// When its file was changed, for notes without dates of their own that are in no commit.
     pub modified: Option<String>,
@@ -102,7 +87,6 @@ pub struct Note {
     /// The notes that it links to: the kind of each link, and the name, or `/` and the path of the
     /// file.
     pub links: Vec<(String, String)>,
-    /// The names by which other notes link to it.
     pub names: Vec<String>,
 }
 
@@ -144,7 +128,6 @@ pub fn holds_several(relative: &Path) -> bool {
     is_json_lines(relative) || relative.as_os_str() == INDEX
 }
 
-/// Whether a path names a file of JSON lines.
 pub fn is_json_lines(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "jsonl")
@@ -168,18 +151,5 @@ mod tests {
         ] {
             assert_eq!(NoteStatus::parse(status), expected, "{status}");
         }
-    }
-
-    #[test]
-    fn what_git_lfs_or_another_encoding_put_there_is_no_note() {
-        let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
-        assert!(unreadable_reason(pointer).unwrap().contains("git lfs pull"));
-        let about = b"version https://git-lfs.github.com/spec/v1 is what a pointer begins with";
-        assert_eq!(unreadable_reason(about), None);
-        for text in [b"\xFF\xFE#\0 \0".as_slice(), b"\xFE\xFF\0#\0 "] {
-            assert!(unreadable_reason(text).unwrap().contains("UTF-16"));
-        }
-        assert!(unreadable_reason(b"a\0b").unwrap().contains("not text"));
-        assert_eq!(unreadable_reason(b"# Text\n"), None);
     }
 }

@@ -40,7 +40,7 @@ pub fn memories(
     notes.retain(|note| !note.says_nothing);
     let is_empty = notes.len() < count;
     let problem =
-        problem.or_else(|| is_empty.then(|| "has no text, so it is no memory".to_owned()));
+        problem.or_else(|| is_empty.then(|| "has no text, so it is not a memory".to_owned()));
     (notes, problem)
 }
 
@@ -170,7 +170,6 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     (note, header_problem(&header))
 }
 
-/// What a note is called.
 struct Headings {
     title: String,
     subtitle: Option<String>,
@@ -295,7 +294,6 @@ fn aliases(header: &Header) -> Vec<String> {
     aliases
 }
 
-/// The notes that a header says this one replaces, and those that replace it.
 fn replacements(header: &Header, note: &Path) -> Vec<(String, String)> {
     let keys = [["supersedes", "replaces"], ["superseded_by", "replaced_by"]];
     let kinds = [SUPERSEDES, SUPERSEDED_BY].into_iter().zip(keys);
@@ -314,7 +312,6 @@ fn replacements(header: &Header, note: &Path) -> Vec<(String, String)> {
 /// The problem with a header without an end.
 const NEVER_CLOSED: &str = "has front matter that is never closed; end it with a line `---`";
 
-/// What is wrong with an id that is not text.
 pub const UNUSED_ID: &str =
     "it is not used, so the id is the file's path; write one text, or leave `id` out";
 
@@ -339,7 +336,6 @@ fn findings(header: &Header) -> Vec<String> {
     facts
 }
 
-/// A file name as a title.
 fn title_from_stem(stem: &str) -> String {
     stem.replace(['_', '-'], " ").trim().to_owned()
 }

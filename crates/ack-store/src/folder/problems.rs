@@ -8,7 +8,6 @@ use super::reference::Reference;
 use super::rows::display_path;
 use super::{Dialect, LoadedNotes, MAX_PROBLEMS, NotesReport, note};
 
-/// What is wrong with a file, as a sentence.
 fn sentence(file: &ReadFile, problem: &str) -> String {
     format!(
         "`{}` {problem}",
@@ -25,7 +24,7 @@ impl LoadedNotes {
             problems: self.problems(listing, rows),
             unserved: self.unserved_notes(listing, &hidden),
             hidden,
-            unknown_reference: reference.and_then(Reference::short_unknown_reason),
+            unknown_reference: reference.and_then(|it| Some(it.unknown()?.reason)),
         }
     }
 
@@ -41,12 +40,12 @@ impl LoadedNotes {
                 of_files.push(sentence(file, problem));
             }
         }
-        for (relative, problem) in self.rows.problems_in_git() {
+        for (relative, row) in self.rows.files() {
             let name = display_path(relative);
-            of_files.push(format!("`{name}`, as it is committed: {problem}"));
-        }
-        for (relative, doubt) in self.rows.doubts() {
-            of_files.push(format!("`{}` {doubt}", display_path(relative)));
+            let problem = row.problem.as_ref().filter(|_| row.is_from_git);
+            of_files.extend(problem.map(|it| format!("`{name}`, as it is committed: {it}")));
+            let doubt = row.doubt.as_ref().filter(|_| row.is_committed);
+            of_files.extend(doubt.map(|doubt| format!("`{name}` {doubt}")));
         }
         of_files.sort();
         of_files.dedup();
@@ -65,7 +64,7 @@ impl LoadedNotes {
     fn hidden_notes(&self, listing: &Listing) -> Vec<String> {
         if let Some(reference) = &self.reference {
             // Committed notes are read from git, so only problems with git can hide them.
-            let unknown = reference.unknown_reason().map(str::to_owned);
+            let unknown = reference.unknown().map(|problem| problem.text.clone());
             return unknown.into_iter().chain(self.missing.clone()).collect();
         }
         let unread = self.files.values().filter(|file| file.is_unreadable);
@@ -93,14 +92,15 @@ impl LoadedNotes {
 
     /// The committed files of which lines could not be read.
     pub(super) fn broken_lines(&self) -> Vec<String> {
-        let committed = self.rows.committed_problems();
-        let committed = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
-        committed
-            .map(|(relative, problem)| format!("`{}`: {problem}", display_path(relative)))
-            .collect()
+        let committed = self.rows.files().filter(|(_, row)| row.is_committed);
+        let lines = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
+        let broken = lines.filter_map(|(relative, row)| {
+            let problem = row.problem.as_ref()?;
+            Some(format!("`{}`: {problem}", display_path(relative)))
+        });
+        broken.collect()
     }
 
-    /// Whether each line of a file is a memory of its own.
     fn has_lines(&self, relative: &Path) -> bool {
         self.dialect == Dialect::ServerMemory || note::is_json_lines(relative)
     }

@@ -24,7 +24,6 @@ use super::rows::{Content, NoteRow, RowKey, TextOrigin};
 /// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// The reference, and what was read from it.
 #[derive(Debug)]
 pub struct Reference {
     name: String,
@@ -32,13 +31,12 @@ pub struct Reference {
     problem: Option<Problem>,
 }
 
-/// Why the reference is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Problem {
+pub struct Problem {
     /// For the owner: what is wrong with which name, and what to do.
-    text: String,
+    pub text: String,
     /// The cause in a few words, without names, for agents.
-    reason: &'static str,
+    pub reason: &'static str,
 }
 
 impl Problem {
@@ -50,7 +48,6 @@ impl Problem {
         }
     }
 
-    /// Why a reference does not resolve.
     fn of(name: &str, why: &ResolveError) -> Self {
         let several;
         let (why, reason) = match why {
@@ -98,7 +95,6 @@ impl Problem {
 #[derive(Debug)]
 struct ResolvedReference {
     repository: Repository,
-    /// The folder in the repository.
     folder: String,
     tips: Tips,
     committed: CommittedFolder,
@@ -182,7 +178,6 @@ impl Reference {
         }))
     }
 
-    /// The hash function of the repository.
     pub fn hash_kind(&self) -> Option<HashKind> {
         self.resolved
             .as_ref()
@@ -208,21 +203,10 @@ impl Reference {
         }
     }
 
-    /// Why it is not known what is committed there.
-    pub fn unknown_reason(&self) -> Option<&str> {
-        self.unknown().map(|problem| problem.text.as_str())
-    }
-
-    /// The same in a few words, without names, for agents.
-    pub fn short_unknown_reason(&self) -> Option<&'static str> {
-        self.unknown().map(|problem| problem.reason)
-    }
-
-    fn unknown(&self) -> Option<&Problem> {
+    pub fn unknown(&self) -> Option<&Problem> {
         self.problem.as_ref().filter(|_| self.resolved.is_none())
     }
 
-    /// The notes to serve.
     pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<NoteRow> {
         let empty = CommittedFolder::default();
         let committed = self
@@ -273,7 +257,6 @@ impl Reference {
         plan
     }
 
-    /// The time of the reference's commit, and its objects.
     pub fn objects(&self) -> Option<(std::time::SystemTime, Result<Objects<'_>, Unknown>)> {
         let resolved = self.resolved.as_ref()?;
         let since = Duration::from_secs(u64::try_from(resolved.committed.time).unwrap_or_default());
@@ -285,7 +268,6 @@ impl Reference {
     }
 }
 
-/// A note with its committed content.
 fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
     NoteRow {
         key: RowKey {

@@ -1,12 +1,13 @@
 //! The rows of the in-memory database: which note is in which row, and under which id.
 
 use std::ffi::{OsStr, OsString};
-use std::hash::BuildHasher as _;
+use std::hash::Hash as _;
 use std::path::Path;
 
 use ack_worktree::committed::ObjectName;
 use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::note::{EDITED_SUFFIX, Note, holds_several};
 
@@ -58,12 +59,9 @@ UPDATE memories SET superseded_by = (SELECT n.id FROM memory_links l JOIN memori
     ORDER BY coalesce(n.created_at, n.updated_at), n.id LIMIT 1)
   WHERE id IN (SELECT to_id FROM memory_links WHERE kind = 'supersedes');
 ";
-/// Identifies content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// A hash.
     Hash(u64),
-    /// Git's object name.
     Object(ObjectName),
 }
 
@@ -77,23 +75,27 @@ pub struct RowKey {
     pub is_edited: bool,
 }
 
-/// Where the text of a note is.
+impl RowKey {
+    /// The committed note that this one is, or an edited version of it.
+    fn as_committed(&self) -> Self {
+        Self {
+            is_edited: false,
+            ..self.clone()
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOrigin {
-    /// In its file.
     File,
     /// In git's objects.
     Object(ObjectName),
 }
 
-/// A note to serve.
 #[derive(Debug, Clone)]
 pub struct NoteRow {
-    /// The note.
     pub key: RowKey,
-    /// Where its text is.
     pub source: TextOrigin,
-    /// Identifies its text.
     pub content: Content,
     /// Whether it has its committed content, if there is a reference.
     pub is_committed: bool,
@@ -103,33 +105,29 @@ pub struct NoteRow {
 
 /// The notes of a file that are served.
 #[derive(Debug, Clone)]
-struct StoredFile {
+pub struct StoredFile {
     slot: i64,
     content: Content,
-    is_committed: bool,
+    pub is_committed: bool,
     committed_as: Option<ObjectName>,
     /// A hash of each note's content, by the id that it has in its file.
     content_hashes: FxHashMap<String, u64>,
     /// Why a reference does not approve its only note.
-    doubt: Option<String>,
-    /// The id that its file gives it.
+    pub doubt: Option<String>,
     declared_id: Option<String>,
-    /// The id that comes from its path.
     path_id: String,
-    /// Its effective id.
     id: String,
     /// Whether its file holds one note.
     is_single: bool,
     /// Whether its text comes from git's objects.
-    is_from_git: bool,
+    pub is_from_git: bool,
     /// What is wrong with a part of its text.
-    problem: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// The notes of a file, and what is wrong with a part of it.
 #[derive(Debug)]
 pub struct FileNotes {
-    /// The notes.
     pub notes: Vec<Note>,
     /// As the end of a sentence about the file.
     pub problem: Option<String>,
@@ -138,7 +136,6 @@ pub struct FileNotes {
 /// The rows, and the database that holds them.
 #[derive(Debug)]
 pub struct Rows {
-    /// The database.
     pub connection: Connection,
     rows: FxHashMap<RowKey, StoredFile>,
     next_slot: i64,
@@ -147,9 +144,6 @@ pub struct Rows {
 
 impl Rows {
     /// No rows. With `has_status`, each row has its own status.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     #[expect(
         clippy::disallowed_methods,
         reason = "the notes are files, and this database only holds what was read from them"
@@ -184,9 +178,6 @@ impl Rows {
     /// Replaces the rows with the wanted ones. `notes` returns the memories of each note for which
     /// [`Self::is_stored`] is false; a note without any is left out. Returns which files could not
     /// get the id that they declare.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn update(
         &mut self,
         rows: &[NoteRow],
@@ -224,7 +215,6 @@ impl Rows {
         Ok(problems)
     }
 
-    /// The note with an id, and the identity of its text.
     pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
         let found = self
             .rows
@@ -233,33 +223,25 @@ impl Rows {
         found.map(|(key, row)| (key, row.content))
     }
 
-    /// The rows, in an order that does not depend on their history.
-    pub fn state(&self) -> Vec<(&RowKey, Content, bool, &str)> {
-        let mut state: Vec<_> = self
-            .rows
-            .iter()
-            .map(|(key, row)| (key, row.content, row.is_committed, row.id.as_str()))
-            .collect();
-        state.sort_unstable_by(|a, b| a.0.cmp(b.0));
-        state
+    pub fn hash(&self) -> u64 {
+        let mut rows: Vec<(&RowKey, &StoredFile)> = self.rows.iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        let mut hash = Xxh3::new();
+        for (key, row) in rows {
+            hash.update(key.relative.as_encoded_bytes());
+            hash.update(&[0, u8::from(key.is_edited), u8::from(row.is_committed)]);
+            match row.content {
+                Content::Hash(content) => hash.update(&content.to_ne_bytes()),
+                Content::Object(name) => hash.update(name.as_slice()),
+            }
+            hash.update(row.id.as_bytes());
+        }
+        hash.digest().max(1)
     }
 
-    /// The committed files that the reference does not approve all the same, and why.
-    pub fn doubts(&self) -> impl Iterator<Item = (&OsStr, &str)> {
-        let committed = self.rows.iter().filter(|(_, row)| row.is_committed);
-        committed.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.doubt.as_deref()?)))
-    }
-
-    /// What is wrong with a part of the texts that were read from git's objects, by file.
-    pub fn problems_in_git(&self) -> impl Iterator<Item = (&OsStr, &str)> {
-        let from_git = self.rows.iter().filter(|(_, row)| row.is_from_git);
-        from_git.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.problem.as_deref()?)))
-    }
-
-    /// What is wrong with a part of the texts that the reference has, by file.
-    pub fn committed_problems(&self) -> impl Iterator<Item = (&OsStr, &str)> {
-        let committed = self.rows.iter().filter(|(_, row)| row.is_committed);
-        committed.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.problem.as_deref()?)))
+    pub fn files(&self) -> impl Iterator<Item = (&OsStr, &StoredFile)> {
+        let rows = self.rows.iter();
+        rows.map(|(key, row)| (key.relative.as_os_str(), row))
     }
 
     fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
@@ -290,18 +272,13 @@ impl Rows {
         for note in &notes {
             add(&self.connection, slot, note_row, note, project)?;
             if self.has_status {
+                let status = note.status.status(note_row.is_committed);
+                let sql = "UPDATE memories SET status = ?3, reviewed_at = ?4, reviewed_by = ?5
+                           WHERE slot = ?1 AND id = ?2";
+                let reviewed = (&note.reviewed_at, &note.reviewed_by);
                 self.connection
-                    .prepare_cached(
-                        "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4
-                         WHERE slot = ?1 AND id = ?5",
-                    )?
-                    .execute(params![
-                        slot,
-                        note.status.status(note_row.is_committed),
-                        note.reviewed_at,
-                        note.reviewed_by,
-                        note.id,
-                    ])?;
+                    .prepare_cached(sql)?
+                    .execute(params![slot, note.id, status, reviewed.0, reviewed.1])?;
             }
         }
         let single = match notes.as_slice() {
@@ -313,14 +290,11 @@ impl Rows {
             content: note_row.content,
             is_committed: note_row.is_committed,
             committed_as: note_row.committed_as,
-            content_hashes: if has_lines {
-                let hashes = notes
-                    .iter()
-                    .map(|note| (note.id.clone(), content_hash(note)));
-                hashes.collect()
-            } else {
-                FxHashMap::default()
-            },
+            content_hashes: notes
+                .iter()
+                .filter(|_| has_lines)
+                .map(|note| (note.id.clone(), content_hash(note)))
+                .collect(),
             doubt: single.and_then(|note| note.doubt.clone()),
             declared_id: single.and_then(|note| note.declared_id.clone()),
             path_id: single.map(|note| note.id.clone()).unwrap_or_default(),
@@ -336,25 +310,18 @@ impl Rows {
     /// The lines of an edited file that the reference lacks or has with other content. The latter
     /// get an id of their own.
     fn edited_lines(&self, note_row: &NoteRow, notes: Vec<Note>) -> Vec<Note> {
-        let committed = self.rows.get(&RowKey {
-            is_edited: false,
-            ..note_row.key.clone()
-        });
-        let Some(committed) = committed else {
+        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else {
             return notes;
         };
-        let edited =
-            notes
-                .into_iter()
-                .filter_map(|note| match committed.content_hashes.get(&note.id) {
-                    Some(hash) if *hash == content_hash(&note) => None,
-                    Some(_) => Some(Note {
-                        id: format!("{}{EDITED_SUFFIX}", note.id),
-                        ..note
-                    }),
-                    None => Some(note),
-                });
-        edited.collect()
+        let hash_of = |note: &Note| committed.content_hashes.get(&note.id);
+        let mut edited = notes;
+        edited.retain(|note| hash_of(note) != Some(&content_hash(note)));
+        for note in &mut edited {
+            if hash_of(note).is_some() {
+                note.id.push_str(EDITED_SUFFIX);
+            }
+        }
+        edited
     }
 
     /// Gives each note the id that its file declares, if no other note has it, or else the one that
@@ -387,24 +354,17 @@ impl Rows {
             let Some(row) = self.rows.get(&key) else {
                 continue;
             };
-            let mut preferred_ids: Vec<String> = Vec::new();
-            if key.is_edited {
-                let main = RowKey {
-                    is_edited: false,
-                    ..key.clone()
-                };
-                let main = self.rows.get(&main).map_or(&row.path_id, |main| &main.id);
-                preferred_ids.push(format!("{main}{EDITED_SUFFIX}"));
-                preferred_ids.push(format!("{}{EDITED_SUFFIX}", row.path_id));
+            let (first, second) = if key.is_edited {
+                let main = self.rows.get(&key.as_committed());
+                let main = main.map_or(&row.path_id, |main| &main.id);
+                let edited = |id: &str| format!("{id}{EDITED_SUFFIX}");
+                (Some(edited(main)), edited(&row.path_id))
             } else {
-                preferred_ids.extend(row.declared_id.clone());
-                preferred_ids.push(row.path_id.clone());
-            }
-            let last = preferred_ids.last().cloned().unwrap_or_default();
-            let id = preferred_ids
-                .into_iter()
-                .chain((2..).map(|number| format!("{last}@{number}")))
-                .find(|id| !owners.contains_key(id));
+                (row.declared_id.clone(), row.path_id.clone())
+            };
+            let numbered = (2..).map(|number| format!("{second}@{number}"));
+            let mut ids = first.into_iter().chain([second.clone()]).chain(numbered);
+            let id = ids.find(|id| !owners.contains_key(id));
             let Some(id) = id else { continue };
             if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id)
                 && !key.is_edited
@@ -443,18 +403,17 @@ impl Rows {
     }
 }
 
-/// A path for display.
 pub fn display_path(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }
 
 /// A hash of what a memory says: two with the same hash are one memory.
 fn content_hash(note: &Note) -> u64 {
-    rustc_hash::FxBuildHasher.hash_one((
-        (&note.title, &note.subtitle, &note.text),
-        (&note.facts, &note.tags, &note.files),
-        (&note.kind, &note.session, &note.project),
-    ))
+    let mut hash = Xxh3::new();
+    (&note.title, &note.subtitle, &note.text).hash(&mut hash);
+    (&note.facts, &note.tags, &note.files).hash(&mut hash);
+    (&note.kind, &note.session, &note.project).hash(&mut hash);
+    hash.digest()
 }
 
 fn json_list(values: &[String]) -> String {

@@ -10,7 +10,6 @@ use super::links::{MAX_NAME_BYTES, MAX_NOTES, linked_notes, name_alone, note_nam
 use super::markdown::{lines, without_code};
 use crate::links::SUPERSEDES;
 
-/// How many statements of a note are read.
 const MAX_STATEMENTS: usize = 1_000;
 /// The longest kind of a relation, in bytes.
 const MAX_KIND_BYTES: usize = 40;
@@ -32,7 +31,6 @@ const REPLACEMENTS: [(&str, &str); 6] = [
 /// What may stand between such a phrase and its links.
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
-/// How much of a link is read, in bytes.
 const MAX_LINK_BYTES: usize = 1_000;
 
 /// The kind of a link and the name of its target, or `/` and the path of its file.

@@ -5,17 +5,15 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
-use super::{FindWords, Outline, OutlineRow, OutlineScan};
+use super::{FindWords, Outline, OutlineScan, ProjectNamePool, bytes_of, in_stored_files};
 use crate::layout::MemorySource;
-use crate::replaced::successor_of;
-use crate::values::{self, ListKind};
+use crate::record::MemoryTable;
+use crate::replaced::Standing;
 use crate::{Snapshot, StoreError};
-use ack_api::memory::{self, MAX_SUCCESSORS, Memory, Status, StatusFilter};
+use ack_api::memory::{MAX_SUCCESSORS, StatusFilter};
 use ack_api::source::Claim;
 
 /// How many rows one statement reads.
@@ -24,46 +22,36 @@ const ROWS_PER_STATEMENT: usize = 500;
 impl Snapshot<'_> {
     /// The memories that the filter allows and in whose files `find_words` finds something. A newer
     /// memory may replace some of them.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn outlines_by_files(
         &self,
         filter: StatusFilter,
         find_words: &dyn FindWords,
     ) -> Result<Vec<Outline>, StoreError> {
-        if self
-            .layout
-            .sources
-            .iter()
-            .any(|source| source.row_number.is_none())
-        {
-            let all = self.outlines(filter, find_words, Timestamp::UNIX_EPOCH)?;
-            return Ok(all.served);
-        }
+        let scan = OutlineScan {
+            filter,
+            find_words,
+            today: Date::MIN,
+        };
         let mut outlines = Vec::new();
-        for (number, source) in self.sources() {
-            let scan = OutlineScan {
-                number,
-                source,
-                rule: self.quick_rule(),
-                filter,
-                find_words,
-                today: Date::MIN,
-            };
-            let mut rows = self.rows_naming_files(source, find_words)?;
-            rows.extend(self.rows_with_edited_files(source)?);
+        let mut names = ProjectNamePool::default();
+        for table in self.tables().map(MemoryTable::quick) {
+            let mut rows = self.rows_naming_files(table.source, find_words)?;
+            rows.extend(self.rows_with_edited_files(table.source)?);
             rows.sort_unstable();
             rows.dedup();
+            let number = table.source.row_number;
             for rows in rows.chunks(ROWS_PER_STATEMENT) {
-                let numbers: Vec<String> = rows.iter().map(ToString::to_string).collect();
-                let row = source.row_number.unwrap_or_default();
-                let clauses = format!(" WHERE {row} IN ({}) ORDER BY {row}", numbers.join(", "));
-                let found = self.map_sqlite(scan.rows(self.connection, &clauses))?;
-                let found = found.into_iter().map(|OutlineRow { outline, .. }| outline);
-                outlines.extend(
-                    found.filter(|outline| filter.allows(outline.status) && !outline.id.is_empty()),
-                );
+                let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+                let rows = rows.join(", ");
+                let clauses = format!(" WHERE {number} IN ({rows}) ORDER BY {number}");
+                let sql = table.query(&super::COLUMNS, &clauses);
+                table.find(self.connection, &sql, [], |row| {
+                    let outline = scan.outline(row, &mut names)?.outline;
+                    if filter.allows(outline.status) && !outline.id.is_empty() {
+                        outlines.push(outline);
+                    }
+                    Ok(None::<()>)
+                })?;
             }
         }
         Ok(outlines)
@@ -75,25 +63,19 @@ impl Snapshot<'_> {
         source: &MemorySource,
         find_words: &dyn FindWords,
     ) -> Result<Vec<i64>, StoreError> {
-        let Some(columns) = source.select_files() else {
+        let Some(columns) = source.columns_of_files() else {
             return Ok(Vec::new());
         };
-        let names_file = |value: ValueRef<'_>| match value {
-            ValueRef::Text(list) | ValueRef::Blob(list) => {
-                let entries =
-                    || values::parse_list(&String::from_utf8_lossy(list), ListKind::Files).0;
-                find_words.in_files(list, &entries) != 0
-            }
-            _ => false,
-        };
-        self.scan_in_parallel(source, |connection: &Connection, clauses: &str| {
-            let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
-            let mut statement = connection.prepare(&sql)?;
+        self.split_scan(source, |connection: &Connection, clauses: &str| {
+            let mut statement = connection.prepare(&source.select(&columns, clauses))?;
+            let last = statement.column_count();
             let mut rows = statement.query([])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                if names_file(row.get_ref(1)?) || names_file(row.get_ref(2)?) {
-                    found.push(row.get(0)?);
+                for column in 1..last {
+                    if in_stored_files(find_words, bytes_of(row.get_ref(column)?)) != 0 {
+                        found.push(row.get(0)?);
+                    }
                 }
             }
             Ok(found)
@@ -111,8 +93,7 @@ impl Snapshot<'_> {
             let Some((condition, id)) = source.id.condition(&decision.id) else {
                 continue;
             };
-            let row = source.row_number.unwrap_or_default();
-            let sql = format!("SELECT {row} FROM {} WHERE {condition}", source.table);
+            let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
             found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
         }
         Ok(found)
@@ -120,37 +101,22 @@ impl Snapshot<'_> {
 
     /// Whether a row is the chosen one for its id, and no memory that the filter allows replaces
     /// it.
-    ///
-    /// # Errors
-    /// The error from SQLite.
     pub fn is_in_force(&self, outline: &Outline, filter: StatusFilter) -> Result<bool, StoreError> {
-        let mut known: HashMap<String, (Claim, Memory)> = HashMap::new();
+        let mut known: HashMap<String, (Claim, Standing)> = HashMap::new();
         let mut next = Some(outline.id.clone());
         while let Some(id) = next.take()
             && known.len() <= MAX_SUCCESSORS
             && !known.contains_key(&id)
-            && let Some(found) = self.claimed_by_id(&id)?
+            && let Some((claim, memory)) = self.claimed_by_id(&id)?
         {
-            if found.1.status != Status::Rejected {
-                next = newer_than(&found.1).map(str::to_owned);
-            }
-            known.insert(id, found);
+            let standing = Standing::of_memory(&memory);
+            next = standing.newer.as_deref().map(str::to_owned);
+            known.insert(id, (claim, standing));
         }
-        let own = known.get(&outline.id);
-        if own.is_some_and(|(claim, _)| *claim != Claim::new(outline.status, outline.key)) {
-            return Ok(false);
-        }
-        let first = own.and_then(|(_, memory)| newer_than(memory));
-        let find = |id: &str| {
-            let known = known.get(id);
-            successor_of(known.map(|(_, memory)| (memory.status, newer_than(memory))))
-        };
-        Ok(!memory::is_superseded(&outline.id, first, filter, find))
+        let find = |id: &str| known.get(id).map(|(_, standing)| standing);
+        Ok(known.get(&outline.id).is_none_or(|(claim, own)| {
+            *claim == Claim::new(outline.status, outline.key)
+                && !own.is_replaced_within(filter, find)
+        }))
     }
-}
-
-/// The memory that replaces this one.
-fn newer_than(memory: &Memory) -> Option<&str> {
-    let successor = memory.superseded_by.as_deref();
-    successor.filter(|successor| !successor.is_empty() && *successor != memory.id)
 }

@@ -18,7 +18,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     }
     let mut source = MemorySource::new(
         memories,
-        IdScheme::Column(id),
+        IdScheme::column(id),
         &[
             (Field::Project, &["project"]),
             (Field::Session, &["session"]),
@@ -42,21 +42,15 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::AuthorStatus, &["author_status"]),
             (Field::SaysLittle, &["says_little"]),
         ],
-    );
-    source.narrative = memories
-        .column(&["narrative"])
-        .map(|column| ("", column))
-        .into_iter()
-        .collect();
+    )?;
+    let narrative = memories.column(&["narrative"]).into_iter();
+    source.narrative = narrative.map(|column| ("", column)).collect();
     Some(Layout {
         sessions: ["sessions", "streaming_sessions"]
             .iter()
             .filter_map(|name| sessions(find(tables, name)?))
             .collect(),
-        overviews: find(tables, "overviews")
-            .and_then(overviews)
-            .into_iter()
-            .collect(),
+        overviews: Vec::from_iter(find(tables, "overviews").and_then(overviews)),
         links: find(tables, "memory_links").and_then(links),
         log: find(tables, "curation_log").and_then(log),
         ..Layout::new(Profile::Ack, vec![source])
@@ -93,32 +87,31 @@ pub(super) fn overviews(table: &Table) -> Option<OverviewSource> {
 }
 
 fn links(table: &Table) -> Option<LinkSource> {
-    let or_null = |names: &[&str]| table.column(names).unwrap_or_else(|| "NULL".to_owned());
     Some(LinkSource {
         table: table.quoted(),
         columns: [
             table.column(&["from_id"])?,
             table.column(&["to_id"])?,
-            or_null(&["kind", "type"]),
-            or_null(&["source"]),
-            or_null(&["confidence"]),
+            table.column_or_null(&["kind", "type"]),
+            table.column_or_null(&["source"]),
+            table.column_or_null(&["confidence"]),
         ],
     })
 }
 
 fn log(table: &Table) -> Option<LogSource> {
-    let or_null = |names: &[&str]| table.column(names).unwrap_or_else(|| "NULL".to_owned());
+    let columns = [
+        "action",
+        "previous_status",
+        "new_status",
+        "reason",
+        "actor",
+        "created_at",
+    ];
     Some(LogSource {
         table: table.quoted(),
         memory: table.column(&["memory_id"])?,
         order: table.row_number.unwrap_or("NULL"),
-        columns: [
-            or_null(&["action"]),
-            or_null(&["previous_status"]),
-            or_null(&["new_status"]),
-            or_null(&["reason"]),
-            or_null(&["actor"]),
-            or_null(&["created_at"]),
-        ],
+        columns: columns.map(|name| table.column_or_null(&[name])),
     })
 }

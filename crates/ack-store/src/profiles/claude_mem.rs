@@ -41,10 +41,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 }
 
 fn observations(table: &Table) -> Option<MemorySource> {
-    let id = IdScheme::Prefixed {
-        prefix: "obs-",
-        column: table.column(&["id"])?,
-    };
+    let id = numbered(None, "obs-", table)?;
     table.column(&["title", "text", "narrative"])?;
     let mut source = MemorySource::new(
         table,
@@ -63,19 +60,15 @@ fn observations(table: &Table) -> Option<MemorySource> {
             (Field::CreatedEpoch, &["created_at_epoch"]),
             (Field::Created, &["created_at"]),
         ],
-    );
+    )?;
     source.narrative = columns(table, &[("", "narrative"), ("", "text")]);
     source.add_parent_project(table);
-    source.leave_out_empty_rows(table);
+    source.leave_out_empty_rows();
     Some(source)
 }
 
-/// The summaries of sessions, which are memories and overviews.
 fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
-    let id = IdScheme::Prefixed {
-        prefix: "sum-",
-        column: table.column(&["id"])?,
-    };
+    let id = numbered(None, "sum-", table)?;
     let session = table.column(SESSION)?;
     let mut source = MemorySource::new(
         table,
@@ -90,11 +83,11 @@ fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
             (Field::CreatedEpoch, &["created_at_epoch"]),
             (Field::Created, &["created_at"]),
         ],
-    );
+    )?;
     source.kind = Some("session_summary");
     source.narrative = columns(table, &SUMMARY_PARTS);
     source.add_parent_project(table);
-    source.leave_out_empty_rows(table);
+    source.leave_out_empty_rows();
     let overview = OverviewSource {
         table: source.table.clone(),
         session,
@@ -105,14 +98,15 @@ fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
             .filter(|(label, _)| ["Learned", "Completed"].contains(label))
             .cloned()
             .collect(),
-        order: newest(table, source.row_number),
+        order: table
+            .column(&["created_at_epoch", "created_at"])
+            .unwrap_or_else(|| source.row_number.to_owned()),
         status: None,
         memories: None,
     };
     Some((source, overview))
 }
 
-/// The columns that exist, with their labels.
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let found = wanted
         .iter()
@@ -120,32 +114,23 @@ fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str,
     found.collect()
 }
 
-/// SQL that orders rows by their time.
-fn newest(table: &Table, row_number: Option<&str>) -> String {
-    let time = table.column(&["created_at_epoch", "created_at"]);
-    time.unwrap_or_else(|| row_number.unwrap_or("NULL").to_owned())
+/// Ids that have a prefix before the number of the row, unless `column` holds one.
+fn numbered(column: Option<String>, prefix: &'static str, table: &Table) -> Option<IdScheme> {
+    Some(IdScheme {
+        column,
+        numbered: Some((prefix, table.column(&["id"])?)),
+    })
 }
 
 /// Recognises claude-mem 3: `memories` has an integer id, a public id in `document_id`, and
 /// `files_touched`.
 pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
-    let id = memories.column(&["id"])?;
     memories.column(&["title", "text"])?;
-    let scheme = match memories.column(&["document_id"]) {
-        Some(public) => IdScheme::ColumnOr {
-            public,
-            prefix: "mem-",
-            column: id,
-        },
-        None => IdScheme::Prefixed {
-            prefix: "mem-",
-            column: id,
-        },
-    };
+    let id = numbered(memories.column(&["document_id"]), "mem-", memories)?;
     let mut source = MemorySource::new(
         memories,
-        scheme,
+        id,
         &[
             (Field::Project, &["project"]),
             (Field::SessionId, &["session_id"]),
@@ -159,9 +144,9 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
             (Field::CreatedEpoch, &["created_at_epoch"]),
             (Field::Created, &["created_at"]),
         ],
-    );
+    )?;
     source.narrative = columns(memories, &[("", "text"), ("", "narrative")]);
-    source.leave_out_empty_rows(memories);
+    source.leave_out_empty_rows();
     let overviews = find(tables, "overviews").and_then(ack::overviews);
     let sessions = find(tables, "sessions").and_then(|table| sessions(table, &["session_id"]));
     Some(Layout {
@@ -175,9 +160,6 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
 fn parent_project(project: &str) -> String {
     format!("nullif(substr({project}, 1, instr({project}, '/') - 1), '')")
 }
-
-/// The name of the row number in a query for the rows with a text.
-const ROW_NUMBER: &str = "ack_row_number";
 
 impl MemorySource {
     /// Adds the project to which a row also belongs: the one that its worktree was merged into, or
@@ -197,7 +179,7 @@ impl MemorySource {
     }
 
     /// Leaves out the rows without any text: their program wrote them before it had one.
-    fn leave_out_empty_rows(&mut self, table: &Table) {
+    fn leave_out_empty_rows(&mut self) {
         let fields = [Field::Title, Field::Subtitle, Field::Facts].into_iter();
         let texts = fields.filter_map(|field| self.column(field));
         let texts = texts.chain(self.narrative.iter().map(|(_, column)| column.as_str()));
@@ -207,15 +189,7 @@ impl MemorySource {
         let has_title = self.column(Field::Title);
         let has_title = has_title.map(|title| format!("{} >= '!'", exact(title)));
         let conditions: Vec<String> = has_title.into_iter().chain(texts.map(is_text)).collect();
-        let key = table
-            .row_number
-            .map_or_else(String::new, |row| format!("{row} AS {ROW_NUMBER}, "));
-        self.table = format!(
-            "(SELECT {key}* FROM {} WHERE {})",
-            table.quoted(),
-            conditions.join(" OR ")
-        );
-        self.row_number = table.row_number.map(|_| ROW_NUMBER);
+        self.keep_rows(&conditions.join(" OR "));
     }
 }
 

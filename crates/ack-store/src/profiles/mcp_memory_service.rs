@@ -3,19 +3,15 @@
 
 use crate::layout::{Field, IdScheme, Layout, MemorySource, Profile, Table, find};
 
-/// The name of the row number in the query for rows that are not deleted.
-const ROW_NUMBER: &str = "ack_row_number";
-
 /// Recognises the layout: memories have a content, a hash of it and a type.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
-    let hash = memories.column(&["content_hash"])?;
-    let content = memories.column(&["content"])?;
-    let kind = memories.column(&["memory_type"])?;
+    memories.column(&["memory_type"])?;
     let mut source = MemorySource::new(
         memories,
-        IdScheme::Column(hash),
+        IdScheme::column(memories.column(&["content_hash"])?),
         &[
+            (Field::Kind, &["memory_type"]),
             (Field::Concepts, &["tags"]),
             (Field::SupersededBy, &["superseded_by"]),
             (Field::CreatedEpoch, &["created_at"]),
@@ -24,26 +20,16 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Updated, &["updated_at_iso"]),
             (Field::Confidence, &["confidence"]),
         ],
-    );
-    if let Some(column) = source.columns.get_mut(Field::Kind as usize) {
-        *column = Some(kind);
-    }
-    source.narrative = vec![("", content)];
+    )?;
+    source.narrative = vec![("", memories.column(&["content"])?)];
     let deleted = memories.column(&["deleted_at"]);
-    if let (Some(deleted), Some(row)) = (&deleted, memories.row_number) {
-        source.table = format!(
-            "(SELECT {row} AS {ROW_NUMBER}, * FROM {} WHERE {deleted} IS NULL)",
-            memories.quoted()
-        );
-        source.row_number = Some(ROW_NUMBER);
+    if let Some(deleted) = &deleted {
+        source.keep_rows(&format!("{deleted} IS NULL"));
     }
+    let table = memories.quoted();
     Some(Layout {
-        deleted: deleted.map(|deleted| {
-            format!(
-                "SELECT count(*) FROM {} WHERE {deleted} IS NOT NULL",
-                memories.quoted()
-            )
-        }),
+        deleted: deleted
+            .map(|deleted| format!("SELECT count(*) FROM {table} WHERE {deleted} IS NOT NULL")),
         ..Layout::new(Profile::McpMemoryService, vec![source])
     })
 }

@@ -1,62 +1,46 @@
 //! Overviews of sessions: which of them may be shown, and their text.
 
-use super::super::layout::{Field, MemorySource, OverviewSource, exact};
-use super::super::{Snapshot, record, values};
-use crate::StoreError;
+use rusqlite::Row;
+
+use crate::layout::{Field, OverviewSource, exact};
+use crate::{Snapshot, StoreError, values};
 use ack_api::memory::{Memory, Overviews, StatusFilter};
 use ack_api::text;
 
 /// The largest overview in bytes.
 const OVERVIEW_CAP: usize = 1_500;
 
-/// A session to find overviews of.
 #[derive(Clone, Copy)]
-struct SessionRef<'a> {
-    /// One of its names.
-    name: &'a str,
+pub(super) struct SessionRef<'a> {
+    pub names: &'a [String],
     /// The project whose overviews come first.
-    project: Option<&'a str>,
+    pub project: Option<&'a str>,
+    pub filter: StatusFilter,
 }
 
-/// An overview that may be shown.
 pub(super) struct Overview {
-    pub(super) text: String,
-    /// The memory, if the overview is one.
-    pub(super) memory: Option<Memory>,
+    pub text: String,
+    pub memory: Option<Memory>,
+}
+
+impl Overview {
+    pub fn is_unreviewed(&self) -> bool {
+        let status = self.memory.as_ref().map(|memory| memory.status);
+        !status.is_some_and(|status| StatusFilter::Approved.allows(status))
+    }
 }
 
 impl Snapshot<'_> {
-    /// The overview of a session, if it may be shown.
-    pub(super) fn overview(
-        &self,
-        names: &[String],
-        project: Option<&str>,
-        filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
-        if self.overviews == Some(Overviews::Hide) {
+    pub(super) fn overview(&self, of: SessionRef<'_>) -> Result<Option<Overview>, StoreError> {
+        if self.store.overviews == Some(Overviews::Hide) {
             return Ok(None);
         }
-        for source in self
-            .layout
-            .overviews
-            .iter()
-            .filter(|source| !source.content.is_empty())
-        {
-            for name in names {
-                let session = SessionRef { name, project };
-                let found = match source
-                    .memories
-                    .and_then(|number| self.layout.sources.get(number))
-                {
-                    Some(memories) => self.summary_overview(source, memories, session, filter)?,
-                    None if self.may_show_overviews()? => self
-                        .recorded_overview(source, session, filter)?
-                        .map(|text| Overview { text, memory: None }),
-                    None => None,
-                };
-                if found.is_some() {
-                    return Ok(found);
-                }
+        for source in &self.layout.overviews {
+            if source.memories.is_none() && !self.may_show_overviews()? {
+                continue;
+            }
+            if let Some(found) = self.find_overview(source, of)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -64,69 +48,80 @@ impl Snapshot<'_> {
 
     /// Whether a session has an overview that is not shown, because the owner has not decided about
     /// overviews and some row is not approved.
-    pub(super) fn has_withheld_overview(
-        &self,
-        names: &[String],
-        project: Option<&str>,
-        filter: StatusFilter,
-    ) -> Result<bool, StoreError> {
-        if self.overviews.is_some() || self.may_show_overviews()? {
+    pub(super) fn has_withheld_overview(&self, of: SessionRef<'_>) -> Result<bool, StoreError> {
+        if self.store.overviews.is_some() || self.may_show_overviews()? {
             return Ok(false);
         }
         let sources = self.layout.overviews.iter();
-        for source in sources.filter(|it| !it.content.is_empty() && it.memories.is_none()) {
-            for name in names {
-                let session = SessionRef { name, project };
-                if self.recorded_overview(source, session, filter)?.is_some() {
-                    return Ok(true);
-                }
+        for source in sources.filter(|source| source.memories.is_none()) {
+            if self.find_overview(source, of)?.is_some() {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The text of an overview that is not a memory.
-    fn recorded_overview(
+    /// The overview of a session that a table has: those of its project first, then the newest.
+    fn find_overview(
         &self,
         source: &OverviewSource,
-        session: SessionRef<'_>,
-        filter: StatusFilter,
-    ) -> Result<Option<String>, StoreError> {
-        let status = source.status.as_deref();
-        let sql = select(source, status.unwrap_or("NULL"));
-        self.find_in_rows(&sql, (session.name, session.project), |row| {
-            let is_allowed = status.is_none()
-                || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
-            if !is_allowed {
-                return Ok(None);
+        SessionRef {
+            names,
+            project,
+            filter,
+        }: SessionRef<'_>,
+    ) -> Result<Option<Overview>, StoreError> {
+        let Some(columns) = source.columns() else {
+            return Ok(None);
+        };
+        let clauses = format!(
+            " WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
+            exact(&source.session),
+            exact(source.project.as_deref().unwrap_or("NULL")),
+            exact(&source.order)
+        );
+        let memories = source.memories.and_then(|number| self.tables().nth(number));
+        for name in names {
+            let found = if let Some(table) = memories {
+                let columns = format!("{}, {columns}", table.source.columns_of_whole_rows());
+                let sql = table.source.select(&columns, &clauses);
+                table.find(self.connection, &sql, (name, project), |row| {
+                    if !filter.allows(row.joined.status) {
+                        return Ok(None);
+                    }
+                    let first = 2 + Field::ALL.len() + table.source.narrative.len();
+                    let memory = Some(row.memory()?);
+                    let text = content(row.row, source, first)?;
+                    Ok(text.map(|text| Overview { text, memory }))
+                })?
+            } else {
+                let sql = source.query(&columns, &clauses);
+                self.find_in_rows(&sql, (name, project), |row| {
+                    let text = self.recorded(row, source, filter)?;
+                    Ok(text.map(|text| Overview { text, memory: None }))
+                })?
+            };
+            if found.is_some() {
+                return Ok(found);
             }
-            let text = content(row, source, 1)?;
-            Ok(text.filter(|text| !self.holds_back_text(text)))
-        })
+        }
+        Ok(None)
     }
 
-    /// An overview that is a memory, if its status is allowed.
-    fn summary_overview(
+    /// The text of an overview that is not a memory, if its status is allowed.
+    pub(super) fn recorded(
         &self,
+        row: &Row<'_>,
         source: &OverviewSource,
-        memories: &MemorySource,
-        session: SessionRef<'_>,
         filter: StatusFilter,
-    ) -> Result<Option<Overview>, StoreError> {
-        let sql = select(source, &memories.select_list());
-        self.find_in_rows(&sql, (session.name, session.project), |row| {
-            if !filter.allows(record::status(row, memories, self.rule())?) {
-                return Ok(None);
-            }
-            let first = 2 + Field::ALL.len() + memories.narrative.len();
-            let Some(text) = content(row, source, first)? else {
-                return Ok(None);
-            };
-            Ok(Some(Overview {
-                text,
-                memory: Some(record::memory(row, memories, self.rule())?),
-            }))
-        })
+    ) -> rusqlite::Result<Option<String>> {
+        let is_allowed = source.status.is_none()
+            || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
+        if !is_allowed {
+            return Ok(None);
+        }
+        let text = content(row, source, 1)?;
+        Ok(text.filter(|text| !self.holds_back_text(text)))
     }
 
     /// Whether overviews that are not memories may be shown: the owner allows it, or has not
@@ -135,7 +130,7 @@ impl Snapshot<'_> {
         if let Some(known) = self.overviews_shown.get() {
             return Ok(known);
         }
-        let overviews_shown = match self.overviews {
+        let overviews_shown = match self.store.overviews {
             Some(policy) => policy == Overviews::Show,
             None => self.is_all_approved()?,
         };
@@ -144,16 +139,16 @@ impl Snapshot<'_> {
     }
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {
-        for (_, source) in self.sources() {
-            let clauses = match source.column(Field::Status) {
+        for table in self.tables() {
+            let clauses = match table.source.column(Field::Status) {
                 _ if !self.decisions.is_empty() || self.holds_back() => String::new(),
                 None => " LIMIT 1".to_owned(),
                 Some(status) => format!(" GROUP BY {}", exact(status)),
             };
-            let sql = self.rule().query(source, &[Field::Status], &clauses);
-            let hidden = self.find_in_rows(&sql, [], |row| {
-                let status = record::status(row, source, self.rule())?;
-                Ok((!StatusFilter::Approved.allows(status)).then_some(()))
+            let sql = table.query(&[Field::Status], &clauses);
+            let hidden = table.find(self.connection, &sql, [], |row| {
+                let is_shown = StatusFilter::Approved.allows(row.joined.status);
+                Ok((!is_shown).then_some(()))
             })?;
             if hidden.is_some() {
                 return Ok(false);
@@ -163,35 +158,23 @@ impl Snapshot<'_> {
     }
 }
 
-impl Overview {
-    /// Whether the overview was never reviewed.
-    pub(super) fn is_unreviewed(&self) -> bool {
-        let status = self.memory.as_ref().map(|memory| memory.status);
-        !status.is_some_and(|status| StatusFilter::Approved.allows(status))
+impl OverviewSource {
+    /// The columns of the text; `None` if there are none.
+    pub(super) fn columns(&self) -> Option<String> {
+        let columns: Vec<&str> = self.content.iter().map(|(_, it)| it.as_str()).collect();
+        (!columns.is_empty()).then(|| columns.join(", "))
+    }
+
+    /// A query for the status and `columns`, for [`Snapshot::recorded`].
+    pub(super) fn query(&self, columns: &str, clauses: &str) -> String {
+        let status = self.status.as_deref().unwrap_or("NULL");
+        format!("SELECT {status}, {columns} FROM {}{clauses}", self.table)
     }
 }
 
-/// SQL that finds the overviews of a session (`?1`): those of a project (`?2`) first, then the
-/// newest. It selects `list`, followed by the columns of the text.
-fn select(source: &OverviewSource, list: &str) -> String {
-    let columns: Vec<&str> = source
-        .content
-        .iter()
-        .map(|(_, column)| column.as_str())
-        .collect();
-    format!(
-        "SELECT {list}, {} FROM {} WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
-        columns.join(", "),
-        source.table,
-        exact(&source.session),
-        exact(source.project.as_deref().unwrap_or("NULL")),
-        exact(&source.order)
-    )
-}
-
 /// The text of an overview whose columns start at `first`. `None` if all of them are empty.
-pub(super) fn content(
-    row: &rusqlite::Row<'_>,
+fn content(
+    row: &Row<'_>,
     source: &OverviewSource,
     first: usize,
 ) -> rusqlite::Result<Option<String>> {

@@ -54,7 +54,7 @@ pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String>
     let store = store.with_reference(manifest.reference.clone());
     // An error is reported when the scope is read.
     let _ = store.snapshot(|_| Ok(()));
-    let mut problems = store.notes_report().problems;
+    let mut problems = store.notes_report().problems.clone();
     problems.retain(|problem| problem.starts_with("`ref"));
     problems
 }
