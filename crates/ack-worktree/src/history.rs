@@ -51,18 +51,18 @@ pub fn branch_files(
 
 /// The tips of the default branch, remote and local.
 fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
-    let remotes = ["origin", "upstream"].into_iter();
-    let named = remotes
-        .flat_map(|remote| DEFAULT_BRANCHES.map(|name| format!("refs/remotes/{remote}/{name}")));
-    let remote = ["refs/remotes/origin/HEAD".to_owned()]
+    let remote_name =
+        |remote: &str| DEFAULT_BRANCHES.map(|name| format!("refs/remotes/{remote}/{name}"));
+    let mut remote = ["refs/remotes/origin/HEAD".to_owned()]
         .into_iter()
-        .chain(named);
-    let remote = remote.into_iter().find_map(|name| objects.reference(&name));
-    let mut local = DEFAULT_BRANCHES.into_iter();
-    let local = local
+        .chain(remote_name("origin"))
+        .chain(remote_name("upstream"));
+    let local = DEFAULT_BRANCHES
+        .into_iter()
         .find_map(|name| Some((name, objects.reference(&format!("refs/heads/{name}"))?)))
         // The default branch itself is compared with the remote's.
         .filter(|(name, _)| branch != Some(*name));
+    let remote = remote.find_map(|name| objects.reference(&name));
     let mut bases: Vec<ObjectId> = remote.into_iter().chain(local.map(|(_, id)| id)).collect();
     bases.dedup();
     bases

@@ -215,10 +215,10 @@ impl FolderVisit<'_> {
         if !(self.wanted)(relative) {
             let extension = relative.extension().unwrap_or_default();
             let mut known = UNREAD_EXTENSIONS.into_iter();
-            let known = known.find(|it| is_file && extension.eq_ignore_ascii_case(it));
-            known
-                .into_iter()
-                .for_each(|it| *self.unread.entry(it).or_default() += 1);
+            let known = known.find(|it| extension.eq_ignore_ascii_case(it));
+            if let Some(known) = known.filter(|_| is_file) {
+                *self.unread.entry(known).or_default() += 1;
+            }
             return;
         }
         if !is_file {
