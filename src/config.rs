@@ -207,17 +207,23 @@ pub struct Setting<T> {
 }
 
 impl<T> Setting<T> {
+    const fn of(value: T, source: Source) -> Self {
+        Self { value, source }
+    }
+
     pub const fn flag(name: &'static str, value: T) -> Self {
-        Self {
-            value,
-            source: Source::Flag(name),
-        }
+        Self::of(value, Source::Flag(name))
     }
 
     pub const fn variable(name: &'static str, value: T) -> Self {
-        Self {
-            value,
-            source: Source::Environment(name),
+        Self::of(value, Source::Environment(name))
+    }
+
+    /// The value in `config.toml`, or else the default.
+    fn from_file(value: Option<T>, default: T) -> Self {
+        match value {
+            Some(value) => Self::of(value, Source::File),
+            None => Self::of(default, Source::Default),
         }
     }
 }
@@ -341,9 +347,9 @@ impl Config {
     #[must_use]
     pub fn with_workspace(self, folders: impl IntoIterator<Item = String>) -> Self {
         let home = self.home.clone();
-        let folders = folders.into_iter().map(|folder| Setting {
-            value: absolute(folder.as_ref(), Path::new(""), home.as_deref()),
-            source: Source::Workspace,
+        let folders = folders.into_iter().map(|folder| {
+            let folder = absolute(folder.as_ref(), Path::new(""), home.as_deref());
+            Setting::of(folder, Source::Workspace)
         });
         self.in_workspace(folders)
     }
@@ -399,26 +405,20 @@ impl Config {
     ) -> Result<Self, SettingsError> {
         let home = inputs.home.as_deref();
         let folder = inputs.working_directory.as_path();
-        let absolute = |path: Setting<PathBuf>| Setting {
-            value: absolute(&path.value, folder, home),
-            source: path.source,
-        };
+        let absolute =
+            |path: Setting<PathBuf>| Setting::of(absolute(&path.value, folder, home), path.source);
         let root = match inputs.root {
             Some(root) => absolute(root),
-            None => Setting {
-                value: home.ok_or(SettingsError::NoHome)?.join(".ack-mem"),
-                source: Source::Default,
-            },
+            None => {
+                let home = home.ok_or(SettingsError::NoHome)?;
+                Setting::of(home.join(".ack-mem"), Source::Default)
+            }
         };
-        let project = inputs.project.map(absolute).unwrap_or_else(|| Setting {
-            value: inputs.working_directory.clone(),
-            source: Source::WorkingDirectory,
+        let project = inputs.project.map(absolute).unwrap_or_else(|| {
+            Setting::of(inputs.working_directory.clone(), Source::WorkingDirectory)
         });
         let workspace: Vec<_> = inputs.workspace.into_iter().map(absolute).collect();
-        let nothing = Setting {
-            value: 0,
-            source: Source::Default,
-        };
+        let nothing = Setting::of(0, Source::Default);
         let config = Self {
             root,
             db: inputs.db.map(absolute),
@@ -432,10 +432,7 @@ impl Config {
             index_bytes: INDEX_BYTES,
             resident: nothing.clone(),
             seconds: nothing,
-            max_status: Setting {
-                value: MaxStatus::default(),
-                source: Source::Default,
-            },
+            max_status: Setting::of(MaxStatus::default(), Source::Default),
             home: inputs.home,
             offline: false,
             file: None,
@@ -466,31 +463,14 @@ impl Config {
         } else {
             (None, CommonSettings::default())
         };
-        let number = |value: Option<u32>, default: u32| match value {
-            Some(value) => Setting {
-                value,
-                source: Source::File,
-            },
-            None => Setting {
-                value: default,
-                source: Source::Default,
-            },
-        };
         Ok(Self {
-            default_scope: settings.default_scope.map(|value| Setting {
-                value,
-                source: Source::File,
-            }),
-            tokens: number(settings.limits.tokens, DEFAULT_TOKENS),
-            resident: number(settings.limits.resident, DEFAULT_RESIDENT),
-            seconds: number(settings.limits.seconds, DEFAULT_SECONDS),
-            max_status: Setting {
-                value: settings.max_status.unwrap_or_default(),
-                source: match settings.max_status {
-                    Some(_) => Source::File,
-                    None => Source::Default,
-                },
-            },
+            default_scope: settings
+                .default_scope
+                .map(|value| Setting::of(value, Source::File)),
+            tokens: Setting::from_file(settings.limits.tokens, DEFAULT_TOKENS),
+            resident: Setting::from_file(settings.limits.resident, DEFAULT_RESIDENT),
+            seconds: Setting::from_file(settings.limits.seconds, DEFAULT_SECONDS),
+            max_status: Setting::from_file(settings.max_status, MaxStatus::default()),
             file,
             ..self
         })
