@@ -309,8 +309,10 @@ impl ScopeFinder {
         let scope = before.map_or_else(
             || {
                 let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
-                let mut contents = Contents::default();
-                contents.database = database.to_owned();
+                let contents = Contents {
+                    database: database.to_owned(),
+                    ..Contents::default()
+                };
                 let watch = Arc::new(FolderWatch::new(folder.clone()));
                 Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
             },

@@ -124,7 +124,7 @@ impl Argument<'_> {
                 None => Err(self.wrong_type("a list of strings", Some(example()))),
                 Some(entries) if entries.len() > MAX_ENTRIES => {
                     let allowed = format!("at most {MAX_ENTRIES} entries");
-                    Err(self.wrong(allowed, Vec::new(), example()))
+                    Err(self.wrong(allowed, Vec::new(), &example()))
                 }
                 Some(entries) => entries
                     .iter()
@@ -156,7 +156,7 @@ impl Argument<'_> {
                 Some(text) => check_length(self.name, text),
                 None if listed => {
                     let allowed = "a list of strings".to_owned();
-                    Err(self.wrong(allowed, Vec::new(), as_given(&shown())))
+                    Err(self.wrong(allowed, Vec::new(), &as_given(&shown())))
                 }
                 None => Err(self.wrong_type("a string", self.text_example())),
             };
@@ -169,7 +169,7 @@ impl Argument<'_> {
         let near = nearest(ack_api::text::cut(&text, 100).0.as_ref(), words, 2);
         let first = near.first().or(self.words.first());
         let example = as_given(first.map_or("", String::as_str));
-        Err(self.wrong(format!("one of {}", self.words.join(", ")), near, example))
+        Err(self.wrong(format!("one of {}", self.words.join(", ")), near, &example))
     }
 
     fn accepts(&self, kind: &str) -> bool {
@@ -180,7 +180,7 @@ impl Argument<'_> {
         }
     }
 
-    fn wrong(&self, allowed: String, nearest: Vec<String>, example: Value) -> Error {
+    fn wrong(&self, allowed: String, nearest: Vec<String>, example: &Value) -> Error {
         Error::InvalidArgument {
             argument: self.name.to_owned(),
             value: line(&self.value.to_string(), 120),
@@ -220,7 +220,7 @@ impl Argument<'_> {
         );
         if self.value.is_u64() {
             let allowed = "a smaller number".to_owned();
-            return self.wrong(allowed, vec![nearest.to_string()], json!(nearest));
+            return self.wrong(allowed, vec![nearest.to_string()], &json!(nearest));
         }
         self.wrong_type("an integer", Some(json!(nearest)))
     }
