@@ -141,12 +141,7 @@ impl Bm25Weights {
     /// What fusion divides lexical scores by: the best of them, or the weight of the query's
     /// unmatched words if that is more. Rounded up to the unit that a cursor carries.
     pub fn score_norm(&self, best: f32) -> f32 {
-        (best.max(self.unmatched_weight).max(
-            std::env::var("XF").map_or(0.0, |x| x.parse::<f32>().unwrap_or(0.0))
-                * self.unknown_weight,
-        ) / NORM_UNIT)
-            .ceil()
-            * NORM_UNIT
+        (best.max(self.unmatched_weight) / NORM_UNIT).ceil() * NORM_UNIT
     }
 
     /// What a term contributes to the score of a document.
