@@ -1,10 +1,10 @@
 """The multilingual table: words and pieces of words in other languages, with vectors in the English table's space.
 
-`words` counts and chooses the pieces; `read` turns the pairs into rows and the English vectors of the originals, and translates each
-row; `train` makes the table; `export` writes the artifact and the fixtures.
+`words` counts and chooses the pieces; `read` turns the pairs into rows and the English vectors of the originals; `train` makes the table; `export` writes the artifact and the fixtures.
 """
 import argparse
 import collections
+import hashlib
 import json
 import math
 import pathlib
@@ -15,7 +15,6 @@ import unicodedata
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy import sparse
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from export import pack, write
@@ -26,13 +25,10 @@ WORDS = {"de": 10000, "fr": 8000, "es": 8000, "pt": 8000, "it": 8000, "pl": 9500
 CHARACTERS, PAIRS = 5000, 21000
 # How many pieces of rarer words, by script.
 PIECES = {LATIN: 11000, CYRILLIC: 4500, HANGUL: 4500, KATAKANA: 1200}
-WHOLE_SOURCES = {"libreoffice-help"}
-LANGUAGES = tuple(WORDS)
+
 IN_LATIN_LETTERS = "de", "fr", "es", "pt", "it", "pl", "vi"
 JAPANESE_WEIGHT = 1.6
 TEXT_TOKENS, ENGLISH_TOKENS = 64, 256
-# Below this likeness, a row has no translation of its own.
-LEAST_CERTAINTY = 0.02
 
 
 def runs(text):
@@ -99,24 +95,19 @@ def encode(table, attention, ids, roots, starts):
     return bag(roots * torch.exp(meant.clamp(-3, 3)))
 
 
-def english_bags(static, texts, limit):
-    ids, counts, starts = [], [], [0]
-    for at in range(0, len(texts), 16384):
-        for tokens in static.ids([static.with_parts(text) for text in texts[at:at + 16384]]):
-            rows = static.row_of[np.array(tokens[:limit], np.int64)]
-            u, c = np.unique(rows[rows >= 0], return_counts=True)
-            ids.append(u)
-            counts.append(c)
-            starts.append(starts[-1] + len(u))
-    return np.concatenate(ids), np.sqrt(np.concatenate(counts)).astype(np.float32), np.array(starts)
-
-
-def english_vectors(static, ids, roots, starts):
+def english_vectors(static, texts):
     table, attention = (torch.from_numpy(x.astype(np.float32)) for x in (static.rows * static.scales[:, None], static.attention))
     out = []
-    for at in range(0, len(starts) - 1, 4096):
-        part = starts[at:at + 4097]
-        out.append(encode(table, attention, torch.from_numpy(ids[part[0]:part[-1]]), torch.from_numpy(roots[part[0]:part[-1]]), part - part[0]).half().numpy())
+    for at in range(0, len(texts), 4096):
+        ids, roots, starts = [], [], [0]
+        for tokens in static.ids([static.with_parts(text) for text in texts[at:at + 4096]]):
+            rows = static.row_of[np.array(tokens[:ENGLISH_TOKENS], np.int64)]
+            u, c = np.unique(rows[rows >= 0], return_counts=True)
+            ids.append(u)
+            roots.append(np.sqrt(c))
+            starts.append(starts[-1] + len(u))
+        ids, roots = (torch.from_numpy(np.concatenate(x)) for x in (ids, roots))
+        out.append(encode(table, attention, ids, roots.float(), np.array(starts)).half().numpy())
     return np.concatenate(out)
 
 
@@ -178,49 +169,17 @@ def words(o):
     print(len(pieces), "pieces")
 
 
-def first_rows(ids, starts, english_ids, english_starts, static, size):
-    """Each row starts at the English rows that it occurs with most, as far as chance does not explain it: `zweig` at `branch`."""
-    def occurrences(ids, starts, which, width):
-        at, _, counts = taken(ids, ids, starts, which)
-        return sparse.csr_matrix((np.ones(len(at), np.float32), at, np.concatenate([[0], np.cumsum(counts)])), shape=(len(which), width))
-    lengths, english_lengths = np.diff(starts), np.diff(english_starts)
-    short = np.flatnonzero((lengths > 0) & (lengths <= 30) & (english_lengths > 0) & (english_lengths <= 24))
-    english = static.rows * static.scales[:, None]
-    both, own, other = 0, 0, 0
-    for part in np.array_split(short, 12):
-        x = occurrences(ids, starts, part, size + len(english))[:, :size]
-        y = occurrences(english_ids, english_starts, part, len(english))
-        both, own, other = both + (x.T @ y).tocsr(), own + np.asarray(x.sum(0)).ravel(), other + np.asarray(y.sum(0)).ravel()
-    rows, certainty = np.zeros((size, english.shape[1]), np.float32), np.zeros(size)
-    for row in range(size):
-        columns, counts = (x[both.indptr[row]:both.indptr[row + 1]] for x in (both.indices, both.data))
-        more = np.maximum(counts - 0.5 - own[row] * other[columns] / len(short), 0)
-        likeness = len(LANGUAGES) * more * more / (own[row] * other[columns])
-        best = np.argsort(-likeness)[:5]
-        best = best[likeness[best] > 0.35 * likeness[best[0]]] if len(best) else best
-        if len(best):
-            share = likeness[best] / likeness[best[0]]
-            rows[row], certainty[row] = share @ english[columns[best]] / np.sqrt(share.sum()), likeness[best[0]]
-    return rows, certainty
-
-
 def read(o):
     static = Static(o.static)
-    pieces = np.load(o.work / "pieces.npz")["pieces"].tolist()
-    reader, rng = Reader(pieces, static), np.random.default_rng(o.seed)
-    originals, pairs = {}, collections.defaultdict(list)
+    reader = Reader(np.load(o.work / "pieces.npz")["pieces"].tolist(), static)
+    originals, original, texts = {}, [], []
     for line in lines(o.work / "pairs.tsv"):
-        language, source, english, text = line.rstrip("\n").split("\t")
-        # Many messages of a program are about it alone: at most so many of each.
-        pairs[source if source.startswith("mo/") else source.partition("/")[0]].append((originals.setdefault(english, len(originals)), text))
-    kept = [pair for source, found in sorted(pairs.items()) for pair in (found if source in WHOLE_SOURCES else [found[i] for i in rng.permutation(len(found))[:o.most]])]
-    original = np.array([number for number, _ in kept], np.int32)
-    ids, roots, starts = reader.bags([text for _, text in kept], TEXT_TOKENS)
-    english = english_bags(static, list(originals), ENGLISH_TOKENS)
-    english_ids, _, lengths = taken(*english, original)
-    rows, certainty = first_rows(ids, starts, english_ids, np.concatenate([[0], np.cumsum(lengths)]), static, len(pieces))
-    np.savez(o.work / "pairs.npz", ids=ids, roots=roots, starts=starts, original=original, vectors=english_vectors(static, *english), rows=rows, certainty=certainty)
-    print(len(kept), "pairs")
+        _, _, english, text = line.rstrip("\n").split("\t")
+        original.append(originals.setdefault(english, len(originals)))
+        texts.append(text)
+    ids, roots, starts = reader.bags(texts, TEXT_TOKENS)
+    np.savez(o.work / "pairs.npz", ids=ids, roots=roots, starts=starts, original=np.array(original, np.int32), vectors=english_vectors(static, list(originals)))
+    print(len(texts), "pairs")
 
 
 class Table:
@@ -267,7 +226,7 @@ def mean_rows(ids, roots, starts, original, vectors, usable, size):
         weights = (weights / np.sqrt(lengths)[text])[own].astype(np.float32)
         occurrences = torch.sparse_coo_tensor(torch.from_numpy(np.stack([at[own], text[own]])), torch.from_numpy(weights), (size, len(part)))
         sums += occurrences @ torch.from_numpy(vectors[original[part]].astype(np.float32))
-    return F.normalize(sums, dim=1, eps=1e-9).numpy()
+    return F.normalize(sums, dim=1, eps=1e-9)
 
 
 def schedule(rate, step, steps, warm):
@@ -285,12 +244,12 @@ def train(o):
     torch.set_num_threads(o.threads)
     rng, static = np.random.default_rng(o.seed), Static(o.static)
     z = np.load(o.work / "pairs.npz")
-    ids, roots, starts, original, vectors, rows, certainty = (z[name] for name in ("ids", "roots", "starts", "original", "vectors", "rows", "certainty"))
+    ids, roots, starts, original, vectors = (z[name] for name in ("ids", "roots", "starts", "original", "vectors"))
     usable = np.flatnonzero((np.diff(starts) > 0) & (np.abs(vectors[:, :8]).sum(1) > 0)[original])
-    sure = certainty > LEAST_CERTAINTY
-    means = mean_rows(ids, roots, starts, original, vectors, usable, len(rows))
-    rows = torch.from_numpy(np.where(sure[:, None], rows, means * np.median(np.linalg.norm(rows[sure], axis=1))))
-    counts = np.bincount(ids[ids < len(rows)], minlength=len(rows))
+    size = len(np.load(o.work / "pieces.npz")["pieces"])
+    counts = np.bincount(ids[ids < size], minlength=size)
+    rarity = (1e-3 / (1e-3 + counts / counts.sum())).astype(np.float32)
+    rows = mean_rows(ids, roots, starts, original, vectors, usable, size) * torch.from_numpy(rarity)[:, None]
     table, steps, started = Table(rows, static), int(o.epochs * len(usable) / o.batch), time.time()
     order = np.concatenate([rng.permutation(usable) for _ in range(math.ceil(o.epochs))])
     for step in range(steps):
@@ -342,7 +301,8 @@ def export(o):
                "starts": np.searchsorted(hashes >> np.uint64(32), np.arange((1 << 16) + 1, dtype=np.uint64)).astype(np.uint32),
                "hashes": (hashes & np.uint64(0xffffffff)).astype(np.uint32)}
     static = Static(o.static)
-    meta = {"name": "static-multilingual", "version": o.version, "trained": o.date, "english": f"{static.meta['name']} {static.meta['version']}", "license": "Apache-2.0"}
+    meta = {"name": "static-multilingual", "version": o.version, "trained": o.date, "english": f"{static.meta['name']} {static.meta['version']}", "license": "Apache-2.0",
+            "sha256": hashlib.sha256(b"".join(tensors[name].tobytes() for name in sorted(tensors))).hexdigest()}
     out = pathlib.Path(o.out)
     write(out / "multilingual.safetensors", pack(tensors, meta))
     table, rows = Multilingual(out / "multilingual.safetensors", static), []
@@ -366,7 +326,6 @@ def main():
     a.add_argument("--date", help="of the training, YYYY-MM-DD")
     a.add_argument("--epochs", type=float, default=1.0)
     a.add_argument("--batch", type=int, default=2048)
-    a.add_argument("--most", type=int, default=60000, help="read: the most pairs of a source")
     a.add_argument("--lr", type=float, default=0.01)
     a.add_argument("--tau", type=float, default=0.05)
     a.add_argument("--contrast", type=float, default=0.2)

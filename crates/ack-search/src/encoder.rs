@@ -452,10 +452,10 @@ fn damaged(what: &str) -> DamagedEncoder {
     DamagedEncoder(what.to_owned())
 }
 
-/// XXH3 hash of both artifacts.
+/// XXH3 hash of the English artifact and of what identifies the other one.
 fn weights_hash(english: &[u8]) -> String {
     let hash = xxh3_64_with_seed(english, ENCODER_VERSION);
-    let hash = xxh3_64_with_seed(Multilingual::artifact(), hash);
+    let hash = xxh3_64_with_seed(Multilingual::identity(), hash);
     format!("{hash:016x}")
 }
 

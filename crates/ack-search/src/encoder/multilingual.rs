@@ -128,9 +128,13 @@ impl Multilingual {
         }
     }
 
-    /// The artifact, to identify it.
-    pub(super) const fn artifact() -> &'static [u8] {
-        ARTIFACT
+    /// What identifies the table: the artifact's header, which has a hash of the rest. So the rest
+    /// need not be read when the program starts.
+    pub(super) fn identity() -> &'static [u8] {
+        let length = ARTIFACT.first_chunk::<8>().copied().map(u64::from_le_bytes);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let header = length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8)));
+        header.unwrap_or_default()
     }
 
     /// Whether a word in lower case has a row of its own.
