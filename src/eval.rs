@@ -14,11 +14,11 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use self::metrics::{Estimate, Measures};
-use crate::service::Error;
-use crate::service::Service;
 use ack_api::memory::{StatusFilter, fold_name};
 use ack_api::text;
 use ack_api::{MatchTags, Mode, QueryRequest, Stage};
+use ack_service::Error;
+use ack_service::Service;
 
 /// How many results to evaluate.
 const DEPTH: i64 = 10;

@@ -13,15 +13,15 @@ pub mod wire;
 use std::fmt::Write;
 
 use self::wire::{Event, Host, Output, SessionOrigin};
-use crate::service::Error;
-use crate::service::Service;
-use crate::service::context::RECENT_REASON;
-use crate::service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START};
 use crate::toolset::{Tool, Toolset};
 use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
+use ack_service::Error;
+use ack_service::Service;
+use ack_service::context::RECENT_REASON;
+use ack_service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START};
 use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.

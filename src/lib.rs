@@ -61,36 +61,19 @@
     clippy::redundant_clone
 )]
 
-mod check;
 mod cli;
-mod config;
-mod connect;
-mod curate;
 mod demo;
-mod desk;
-mod document;
 mod eval;
-mod evidence;
-mod gate;
 mod hook;
 mod import;
-mod live;
 mod mcp;
 mod offer;
-mod peers;
-mod publish;
-mod recogniser;
-mod remote;
-mod scope;
-mod service;
-mod shell;
-mod text_file;
 mod toolset;
 
 pub use ack_api as api;
 
-pub use self::config::{Config, SettingsError};
-pub use self::service::{Error, Service};
+pub use ack_service::config::{Config, SettingsError};
+pub use ack_service::{Error, Service};
 
 /// What the binary, the tests, the benchmarks and the fuzz targets use besides. Not part of the
 /// library's interface.
@@ -99,20 +82,20 @@ pub mod internal {
     pub use crate::cli::args::Cli;
     pub use crate::cli::panics::install as install_panic_hook;
     pub use crate::cli::run as run_command_line;
-    pub use crate::config::{
-        ConfigFile, ENV_DB, ENV_SCOPE, ENVIRONMENT, Inputs, MaxStatus, Setting,
-    };
     pub use crate::demo::build as build_demo;
-    pub use crate::evidence::{Bounds, FileState, WorkTree};
     pub use crate::mcp::http::tokens::ClientEntry;
     pub use crate::mcp::{INSTRUCTIONS, TOOLS, serve_lines, tools};
     pub use crate::offer::Offer;
-    pub use crate::scope::manifest::Manifest;
-    pub use crate::scope::resolve::current as current_scope;
-    pub use crate::service::arguments;
-    pub use crate::service::context::about_files::FilesRequest;
-    pub use crate::service::context::brief::{BriefRequest, MEMORIES_AT_START};
     pub use crate::toolset::{Toolset, ToolsetPreset};
+    pub use ack_service::arguments;
+    pub use ack_service::config::{
+        ConfigFile, ENV_DB, ENV_SCOPE, ENVIRONMENT, Inputs, MaxStatus, Setting,
+    };
+    pub use ack_service::context::about_files::FilesRequest;
+    pub use ack_service::context::brief::{BriefRequest, MEMORIES_AT_START};
+    pub use ack_service::evidence::{Bounds, FileState, WorkTree};
+    pub use ack_service::scope::manifest::Manifest;
+    pub use ack_service::scope::resolve::current as current_scope;
 
     /// Loading memories from JSON lines.
     pub mod import {
@@ -128,6 +111,6 @@ pub mod internal {
 
     /// Finding stores.
     pub mod recogniser {
-        pub use crate::recogniser::{StoreKind, StorePlaces, Support, at, survey};
+        pub use ack_connect::recogniser::{StoreKind, StorePlaces, Support, at, survey};
     }
 }

@@ -2,7 +2,7 @@
 //! for the other side, as a client.
 //!
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
-//! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
+//! A call is translated and decoded here, then passed to [`ack_service`] on a blocking thread.
 //! The answer (`answer.rs`) has structured content, and the same content as Markdown (`markdown.rs`). A client
 //! that shows its model both gets one of the two (`client.rs`). A failure is an error
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
@@ -49,16 +49,16 @@ use self::reader::{error_result, protocol_error};
 use self::roots::Roots;
 pub use self::trouble::Start;
 use self::trouble::Trouble;
-use crate::config::Config;
 use crate::offer::Offer;
-use crate::service::Error;
-use crate::service::service_state::{CachedServiceState, ServiceState};
-use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
 use crate::toolset::{OfferedTool as Own, Place, Tool, ToolSchemas as _, Toolset};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
+use ack_service::Error;
+use ack_service::config::Config;
+use ack_service::service_state::{CachedServiceState, ServiceState};
+use ack_service::{Service, arguments};
 
 /// How many requests run at the same time. Further ones wait.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
@@ -496,8 +496,8 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Inputs, Setting};
     use ack_api::QueryResponse;
+    use ack_service::config::{Config, Inputs, Setting};
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_answered() {

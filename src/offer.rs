@@ -7,8 +7,10 @@ use ack_api::settings::Problem;
 use ack_gateway::settings::{self, Connection, Upstream};
 use ack_sys::files;
 
-use crate::config::{Config, ConfigFile, MAX_SETTINGS_BYTES, SettingsError, line_of, load_toml};
 use crate::toolset::{Toolset, ToolsetPreset};
+use ack_service::config::{
+    Config, ConfigFile, MAX_SETTINGS_BYTES, SettingsError, line_of, load_toml,
+};
 
 /// What `serve` offers.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -11,6 +11,8 @@ mod argument;
 mod build;
 pub mod call;
 mod day;
+#[cfg(test)]
+mod hint_tests;
 mod instructions;
 mod reader;
 mod reading;

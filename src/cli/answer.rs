@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::output::write_json;
 use super::pager;
 use super::screen::Screen;
-use crate::service::Error;
+use ack_service::Error;
 
 /// Prints an answer: the tools' JSON, or text for people.
 pub(super) fn print<A: Serialize + DeserializeOwned>(

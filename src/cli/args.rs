@@ -33,7 +33,7 @@ use nix::sys::stat::{SFlag, fstat};
 
 use ack_api::memory::Unreviewed;
 
-use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Source};
+use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Source};
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]

@@ -14,12 +14,12 @@ use super::command::SHELL;
 use super::error::CliError;
 use super::output::write_err;
 use super::user::user_name;
-use crate::config::Config;
-use crate::connect::quoted;
-use crate::curate::ReviewSession;
-use crate::scope::resolve::{check_usable, find, unusable_manifest};
-use crate::scope::{Registry, Scope, ScopeError};
-use crate::service::remote;
+use ack_connect::quoted;
+use ack_desk::curate::ReviewSession;
+use ack_service::config::Config;
+use ack_service::remote;
+use ack_service::scope::resolve::{check_usable, find, unusable_manifest};
+use ack_service::scope::{Registry, Scope, ScopeError};
 
 /// The variable with the owner's token, for scripts.
 pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use super::args::{CheckArgs, CheckFormat};
 use super::output::{write_json, write_out, write_plain};
 use super::scopes::add;
-use crate::check::{CheckReport, Finding, Severity, check};
 use crate::cli::error::CliError;
-use crate::config::Config;
 use ack_api::text;
+use ack_desk::check::{CheckReport, Finding, Severity, check};
+use ack_service::config::Config;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

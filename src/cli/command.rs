@@ -8,10 +8,10 @@ use directories::BaseDirs;
 
 use super::args::{Cli, Command, Global};
 use super::program;
-use crate::config::{ENV_DB, ENV_ROOT};
-use crate::connect::quoted;
-use crate::shell::Shell;
+use ack_api::shell::Shell;
 use ack_api::text;
+use ack_connect::quoted;
+use ack_service::config::{ENV_DB, ENV_ROOT};
 use ack_sys::files::expand_home;
 
 /// How a command begins.

@@ -20,10 +20,10 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::args::{self, Global};
 use super::error::CliError;
 use super::settings::load;
-use crate::service::Service;
-use crate::service::short_id::completion_of;
 use ack_api::memory::StatusFilter;
 use ack_api::{ListScopesRequest, ScopeInfo, text};
+use ack_service::Service;
+use ack_service::short_id::completion_of;
 
 /// The variable that the shell's script sets to the name of the shell.
 const ENV_COMPLETE: &str = "ACK_MEM_COMPLETE";

@@ -15,10 +15,10 @@ use super::error::CliError;
 use super::output::{write_err, write_out, write_plain};
 use super::settings::inputs;
 use super::{prompt, signals};
-use crate::config::{Config, ConfigFile, SettingsError};
 use crate::offer::Offer;
-use crate::text_file;
 use ack_api::Diagnostic;
+use ack_service::config::{Config, ConfigFile, SettingsError};
+use ack_sys::text_file;
 
 const CONFIG_FILE: &str = "config.toml";
 const NEW_FILE_TEXT: &str = "# Keys and values: `ack-memory config schema`\n";

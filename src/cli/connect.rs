@@ -8,8 +8,8 @@ use super::output::{write_err, write_out};
 use super::prompt;
 use super::settings::config;
 use crate::cli::error::CliError;
-use crate::connect::file::{self, FileAction, FileChange};
-use crate::connect::{Client, Extras, Launch, NAME};
+use ack_connect::file::{self, FileAction, FileChange};
+use ack_connect::{Client, Extras, Launch, NAME};
 
 pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook, unreviewed};
 use self::plan::{carry_out, connected_root, files, plan, root};

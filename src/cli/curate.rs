@@ -21,15 +21,15 @@ use super::output::{write_err, write_plain};
 use super::render::count;
 use super::{progress, prompt, signals};
 use crate::cli::error::CliError;
-use crate::curate::find::{Filter, queue, short_ids, unmatched};
-use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, ReviewSession, stale, status_in_words};
-use crate::desk::choice::Choice;
-use crate::desk::held_back::HeldBack;
-use crate::desk::{Desk, ReviewOutcome};
-use crate::scope::Scope;
-use crate::service::short_id::ShortIds;
-use crate::service::{Error, Service};
+use ack_desk::choice::Choice;
+use ack_desk::curate::find::{Filter, queue, short_ids, unmatched};
+use ack_desk::curate::side_effects::{About, SideEffects};
+use ack_desk::curate::{Candidate, ReviewSession, stale, status_in_words};
+use ack_desk::held_back::HeldBack;
+use ack_desk::{Desk, ReviewOutcome};
+use ack_service::scope::Scope;
+use ack_service::short_id::ShortIds;
+use ack_service::{Error, Service};
 
 /// How many memories to list before a question.
 const MAX_LISTED: usize = 20;
@@ -416,10 +416,10 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
 }
 
 /// Converts curation errors to errors of a command.
-impl From<crate::curate::CurateError> for CliError {
-    fn from(error: crate::curate::CurateError) -> Self {
+impl From<ack_desk::curate::CurateError> for CliError {
+    fn from(error: ack_desk::curate::CurateError) -> Self {
         match error {
-            crate::curate::CurateError::Store(error) => Self::Request(Error::from(error)),
+            ack_desk::curate::CurateError::Store(error) => Self::Request(Error::from(error)),
             error => Self::Curate(error),
         }
     }

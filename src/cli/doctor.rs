@@ -22,12 +22,12 @@ use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
 use super::{command, pager, progress, user};
 use crate::cli::error::CliError;
-use crate::config::{Config, Inputs};
-use crate::scope::Scope;
-use crate::scope::resolve::current;
-use crate::service::Service;
-use crate::service::scopes::{Audience, LONG_LIST, describe};
 use ack_api::{Diagnostic, Hint, Resolve as _, ScopeInfo, text};
+use ack_service::Service;
+use ack_service::config::{Config, Inputs};
+use ack_service::scope::Scope;
+use ack_service::scope::resolve::current;
+use ack_service::scopes::{Audience, LONG_LIST, describe};
 
 /// The results of all checks.
 pub struct DoctorReport<'a> {

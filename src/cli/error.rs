@@ -12,15 +12,15 @@ use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, Reader, text};
 use ack_store::StoreError;
 use ack_store::hint::io_hint;
 
-use crate::config::SettingsError;
-use crate::connect::ConnectError;
-use crate::curate::CurateError;
-use crate::curate::find::Unmatched;
 use crate::import::ImportError;
 use crate::mcp::http::ServeError;
-use crate::publish::PublishError;
-use crate::scope::ScopeError;
-use crate::service::{Error, IdMatches};
+use ack_connect::ConnectError;
+use ack_desk::curate::CurateError;
+use ack_desk::curate::find::Unmatched;
+use ack_desk::publish::PublishError;
+use ack_service::config::SettingsError;
+use ack_service::scope::ScopeError;
+use ack_service::{Error, IdMatches};
 
 /// How many scope names an error lists.
 const MAX_LISTED: usize = 20;

@@ -13,11 +13,11 @@ use super::output::{write_json, write_out};
 use super::render::{count, grouped, verb};
 use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
-use crate::config::Config;
 use crate::eval::metrics::Estimate;
 use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};
-use crate::service::Service;
 use ack_api::{Mode, text};
+use ack_service::Service;
+use ack_service::config::Config;
 
 pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliError> {
     let file = File::open(&args.queries).map_err(|source| CliError::Io {

@@ -17,11 +17,11 @@ use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{pager, progress, render};
-use crate::curate::find::by_whole_id;
-use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
 use ack_api::{GetRequest, Include};
+use ack_desk::curate::find::by_whole_id;
+use ack_service::{Error, Service};
 
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;

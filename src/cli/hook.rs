@@ -18,13 +18,13 @@ use super::connect::settings_call_hook;
 use super::output::{write_err, write_out};
 use super::settings::{inputs, load};
 use crate::cli::error::CliError;
-use crate::config::{Config, Source};
-use crate::connect::Client;
 use crate::hook;
 use crate::hook::file::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
-use crate::service::Service;
 use ack_api::text;
+use ack_connect::Client;
+use ack_service::Service;
+use ack_service::config::{Config, Source};
 use jiff::Timestamp;
 
 /// How long a host may take to send the event.

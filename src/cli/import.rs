@@ -14,12 +14,12 @@ use super::args::ImportArgs;
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped, verb};
 use crate::cli::error::CliError;
-use crate::config::Config;
 use crate::import::{ImportOptions, RefusedLine, check_name, run as import};
-use crate::recogniser::{self, FoundStore, StoreKind, Support};
-use crate::scope::resolve::{check_usable, find};
-use crate::scope::{DATABASE_NAMES, Registry};
-use crate::service::Error;
+use ack_connect::recogniser::{self, FoundStore, StoreKind, Support};
+use ack_service::Error;
+use ack_service::config::Config;
+use ack_service::scope::resolve::{check_usable, find};
+use ack_service::scope::{DATABASE_NAMES, Registry};
 
 /// How many refused lines to list. The rest are counted.
 const MAX_LISTED: usize = 20;

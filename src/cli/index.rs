@@ -1,6 +1,6 @@
 //! `index`: selects the scopes, shows the progress bar and prints the report.
 
-use crate::scope::ScopeError;
+use ack_service::scope::ScopeError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::render::{count, grouped, verb};
 use super::signals;
 use crate::cli::command::command;
 use crate::cli::error::CliError;
-use crate::config::{Config, Setting};
-use crate::scope::resolve::{check_usable, find};
-use crate::scope::{Registry, Scope};
-use crate::service::Error;
 use ack_contextual::Contextual;
 use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
 use ack_lance::extent::Extent;
+use ack_service::Error;
+use ack_service::config::{Config, Setting};
+use ack_service::scope::resolve::{check_usable, find};
+use ack_service::scope::{Registry, Scope};
 
 /// How many scopes a message names.
 const MAX_NAMED: usize = 10;

@@ -12,8 +12,8 @@ use nix::unistd::ttyname;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::config::Config;
-use crate::text_file;
+use ack_service::config::Config;
+use ack_sys::text_file;
 
 /// Seconds until a query expires.
 const EXPIRY_SECONDS: i64 = 24 * 3_600;

@@ -12,11 +12,11 @@ use super::screen::Screen;
 use super::service::{CloseOnDrop, all_scopes};
 use super::settings::config;
 use super::{command, pager, progress};
-use crate::config::Config;
-use crate::connect::Client;
-use crate::scope::ScopeError;
-use crate::service::{Error, Service};
 use ack_api::{ErrorCode, HealthState, ListScopesResponse, ScopeInfo, text};
+use ack_connect::Client;
+use ack_service::config::Config;
+use ack_service::scope::ScopeError;
+use ack_service::{Error, Service};
 
 /// Shows the current project and scope.
 pub fn run(global: &Global) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::output::write_out;
 use super::screen::Screen;
 use super::signals;
-use crate::config::ENV_PAGER;
+use ack_service::config::ENV_PAGER;
 
 /// Writes an answer to standard output, through a pager if it is longer than the terminal.
 pub fn show_paged(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError> {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::connect::runner::{ProgramOrigin, Runner};
-use crate::connect::{ConnectError, NAME};
-use crate::scope::same_file;
+use ack_connect::runner::{ProgramOrigin, Runner};
+use ack_connect::{ConnectError, NAME};
+use ack_service::scope::same_file;
 
 /// The package runner that a person started this program with, if a client can use it too.
 pub fn runner() -> Option<Runner> {

@@ -14,11 +14,11 @@ use super::output::{write_json, write_plain};
 use super::scopes::{add, set};
 use super::{prompt, render};
 use crate::cli::error::CliError;
-use crate::config::{Config, FULL_BUILD};
-use crate::connect::quoted;
-use crate::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
-use crate::scope::Registry;
-use crate::scope::resolve::check_usable;
+use ack_connect::quoted;
+use ack_desk::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
+use ack_service::config::{Config, FULL_BUILD};
+use ack_service::scope::Registry;
+use ack_service::scope::resolve::check_usable;
 
 /// Whether this build publishes to buckets.
 const HAS_BUCKETS: bool = cfg!(feature = "bucket");

@@ -17,9 +17,9 @@ use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{pager, progress, render};
-use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
+use ack_service::Service;
 
 /// The token limit for people, for whom tokens do not matter.
 const MAX_TOKENS: i64 = 20_000;

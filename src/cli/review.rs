@@ -1,4 +1,4 @@
-//! `review`: shows the waiting memories and takes decisions about them. The [`desk`](crate::desk)
+//! `review`: shows the waiting memories and takes decisions about them. The [`desk`](ack_desk)
 //! holds and writes the choices. This module has its user interfaces: a [browser], a [terminal],
 //! and output for scripts.
 
@@ -25,16 +25,16 @@ use super::output::{write_err, write_plain};
 use super::screen::Screen;
 use super::{progress, render};
 use crate::cli::error::CliError;
-use crate::curate::find::{Filter, short_ids};
-use crate::curate::stale::{StaleMemory, stale};
-use crate::desk::Desk;
-use crate::desk::card::Card;
-use crate::desk::nearest::neighbours;
-use crate::desk::queue::QueueKind;
-use crate::scope::Registry;
-use crate::service::Service;
-use crate::service::instructions::Instructions;
-use crate::service::short_id::ShortIds;
+use ack_desk::Desk;
+use ack_desk::card::Card;
+use ack_desk::curate::find::{Filter, short_ids};
+use ack_desk::curate::stale::{StaleMemory, stale};
+use ack_desk::nearest::neighbours;
+use ack_desk::queue::QueueKind;
+use ack_service::Service;
+use ack_service::instructions::Instructions;
+use ack_service::scope::Registry;
+use ack_service::short_id::ShortIds;
 
 /// How many memories `--list` prints for people.
 const MAX_LISTED: usize = 50;

@@ -5,7 +5,7 @@ use ack_api::Resolve as _;
 use ack_api::{ListScopesRequest, ListScopesResponse};
 
 use super::error::CliError;
-use crate::service::Service;
+use ack_service::Service;
 
 /// Closes the service at the end of a command.
 pub(super) struct CloseOnDrop(pub(super) &'static Service);

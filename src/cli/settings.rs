@@ -9,7 +9,7 @@ use super::args::Global;
 use super::error::CliError;
 use super::output::write_err;
 use super::{command, doctor};
-use crate::config::{
+use ack_service::config::{
     Config, ENV_CURSOR_PROJECT, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, ENV_WORKSPACE, Inputs,
     Setting,
 };

@@ -15,13 +15,13 @@ use super::scopes::found_store::{self, Answer, free_name, store_json, store_line
 use super::screen::Screen;
 use super::{prompt, user};
 use crate::cli::error::CliError;
-use crate::config::Config;
-use crate::connect::{Client, quoted};
-use crate::recogniser::{FoundStore, Support};
-use crate::scope::{KnownScopes, Registry, Scope};
-use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest, hint};
+use ack_connect::recogniser::{FoundStore, Support};
+use ack_connect::{Client, quoted};
+use ack_service::config::Config;
+use ack_service::scope::{KnownScopes, Registry, Scope};
+use ack_service::{Error, Service};
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;

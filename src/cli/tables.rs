@@ -2,7 +2,7 @@
 //! nobody has to run `index`. `serve` never does: it writes nothing.
 
 use super::error::CliError;
-use crate::config::Config;
+use ack_service::config::Config;
 
 /// Whose vector tables are brought up to date after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ mod with_table {
     use crate::cli::index::index_scope;
     use crate::cli::output::write_err;
     use crate::cli::signals;
-    use crate::config::Config;
-    use crate::connect::quoted;
-    use crate::scope::{Registry, Scope};
+    use ack_connect::quoted;
+    use ack_service::config::Config;
+    use ack_service::scope::{Registry, Scope};
 
     /// A scope with fewer memories gets no table by itself: looking at all of them takes no time,
     /// and a machine may have thousands of such scopes, one for each project.

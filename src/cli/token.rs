@@ -13,12 +13,12 @@ use super::args::TokenArgs;
 use super::output::{write_err, write_out};
 use super::serve::new_token;
 use crate::cli::error::CliError;
-use crate::config::Config;
 use crate::mcp::http::ServeError;
 use crate::mcp::http::tokens::{self, ClientEntry, TokensError};
-use crate::scope::Registry;
-use crate::text_file;
+use ack_service::config::Config;
+use ack_service::scope::Registry;
 use ack_sys::files;
+use ack_sys::text_file;
 
 /// The largest file that is edited, in bytes.
 const MAX_BYTES: u64 = 1 << 20;

@@ -7,8 +7,8 @@ use ack_api::text;
 use ack_worktree::repository::git_user_name;
 use nix::unistd::{User, geteuid};
 
-use crate::config::Config;
-use crate::recogniser::{FoundStore, StorePlaces, survey};
+use ack_connect::recogniser::{FoundStore, StorePlaces, survey};
+use ack_service::config::Config;
 
 /// The longest name.
 const MAX_NAME_CHARS: usize = 100;

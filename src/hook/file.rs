@@ -2,11 +2,11 @@
 
 use super::wire::{Event, Host, Output};
 use super::{QUOTATION_NOTICE, in_full, kind_of_notes, write_memory};
-use crate::service::context::about_files::FilesRequest;
-use crate::service::{Error, Service};
 use crate::toolset::Toolset;
 use ack_api::number::count;
 use ack_api::text;
+use ack_service::context::about_files::FilesRequest;
+use ack_service::{Error, Service};
 
 const MAX_MEMORIES: usize = 3;
 const MAX_TOKENS: usize = 400;

@@ -16,8 +16,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Server, markdown};
-use crate::service::Service;
 use crate::toolset::AgentReader;
+use ack_service::Service;
 
 /// The answer of one of the four tools.
 pub(super) enum Answer {

@@ -24,11 +24,11 @@ use self::site::Site;
 use self::tokens::{TokenFile, TokensError};
 use super::signals::EndSignals;
 use super::{Server, runtime};
-use crate::gate::{Gate, Token};
 use crate::offer::Offer;
-use crate::peers::{self, ConnectionLimits, Peer};
-use crate::service::Service;
 use ack_gateway::server::{Report, Upstreams};
+use ack_http::gate::{Gate, Token};
+use ack_http::peers::{self, ConnectionLimits, Peer};
+use ack_service::Service;
 
 /// The path of MCP.
 pub const PATH: &str = "/mcp";
@@ -275,7 +275,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::config::{Config, Inputs, Setting};
+    use ack_service::config::{Config, Inputs, Setting};
 
     /// A server without a token and with small limits.
     fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {

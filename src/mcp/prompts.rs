@@ -2,7 +2,7 @@
 //! Markdown of the tools or one line of JSON, so that no text of a memory can look like part of the
 //! prompt. Tags that have a meaning for hosts are removed.
 
-use crate::scope::ScopeError;
+use ack_service::scope::ScopeError;
 use std::collections::BTreeMap;
 
 use rmcp::ErrorData;
@@ -16,14 +16,14 @@ use super::answer::to_json;
 use super::client::Quirks;
 use super::markdown;
 use super::resources::unknown;
-use crate::config::MaxStatus;
-use crate::service::Error;
-use crate::service::Service;
-use crate::service::validate::check_length;
 use crate::toolset::{AgentReader, Place, Tool, Toolset};
 use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{QueryRequest, QueryResponse, Resolve, Review};
+use ack_service::Error;
+use ack_service::Service;
+use ack_service::config::MaxStatus;
+use ack_service::validate::check_length;
 
 /// A prompt on offer.
 pub struct PromptDefinition {

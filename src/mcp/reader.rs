@@ -7,10 +7,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
 use super::Server;
-use crate::service::Error;
 use crate::toolset::call::Call;
 use crate::toolset::{AgentReader, Place, Tool};
 use ack_api::{ErrorBody, text};
+use ack_service::Error;
 
 impl Server {
     /// The agent of a client, where it reads an answer.

@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::Server;
 use super::answer::to_json;
 use super::prompts::PROMPTS;
-use crate::service::Error;
-use crate::service::{ListedScope, Service};
 use crate::toolset::{Place, Tool, Toolset};
 use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 use ack_api::{GetRequest, Resolve};
+use ack_service::Error;
+use ack_service::{ListedScope, Service};
 
 /// Scopes on one page of the list.
 const PAGE_SIZE: usize = 100;

@@ -9,9 +9,9 @@ use rmcp::service::{Peer, RoleServer};
 
 use super::Server;
 use crate::offer::Offer;
-use crate::service::Service;
 use ack_api::ErrorBody;
 use ack_gateway::server::{Report, Upstreams};
+use ack_service::Service;
 
 /// Reads the settings again, and starts the service with them.
 pub type Start = dyn Fn() -> Result<(&'static Service, Offer), Box<ErrorBody>> + Send + Sync;

@@ -1,9 +1,9 @@
 //! Builds a [`Toolset`] from `[tools]` of `config.toml`.
 
 use super::{OfferedTool, Toolset, ToolsetPreset};
-use crate::config::tools::{ToolEntry, ToolsTable};
 use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
 use ack_api::text;
+use ack_service::config::tools::{ToolEntry, ToolsTable};
 
 impl Toolset {
     /// The toolset that `[tools]` describes.

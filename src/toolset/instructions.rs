@@ -6,9 +6,9 @@
 use std::fmt::Write;
 
 use super::{Tool, Toolset};
-use crate::service::service_state::{ReviewState, ServiceState};
 use ack_api::number::verb;
 use ack_api::text;
+use ack_service::service_state::{ReviewState, ServiceState};
 
 /// Maximum bytes before the last sentences.
 const MAX_LIST_BYTES: usize = 1_500;

@@ -3,7 +3,7 @@
 //! The declared type of an argument says what it takes. A value of another type that has one
 //! meaning is read as that, and one note in the answer says how. A value with two meanings is
 //! refused with a corrected example: here if the types cannot tell, else by
-//! [`crate::service::arguments`], which is strict. All sets of tools are read alike.
+//! [`ack_service::arguments`], which is strict. All sets of tools are read alike.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ use super::OfferedTool;
 use super::ToolSchemas as _;
 use super::argument::{Argument, Form};
 use super::day::{day, instant};
-use crate::service::Error;
 use ack_api::text;
 use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
+use ack_service::Error;
 
 /// The names of the object that arguments may be nested in, once too deep.
 const WRAPPERS: [&str; 6] = [

@@ -1,8 +1,7 @@
-//! The map in ARCHITECTURE.md is true: what each crate depends on, and which modules may import
-//! which.
+//! The map in ARCHITECTURE.md is true: the crates, what each depends on, and the modules.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -65,159 +64,33 @@ fn the_product_does_not_depend_on_the_test_bucket() {
     }
 }
 
-/// The modules of `src/` in the order of their table, from top to bottom.
-fn modules_in_order() -> Vec<String> {
+#[test]
+fn the_table_of_modules_names_each() {
     let map = map();
     let rows = map
         .lines()
         .skip_while(|line| !line.starts_with("| module | what it does |"))
         .skip(2)
         .take_while(|line| line.starts_with('|'));
-    let names = rows.flat_map(|row| {
-        let first_cell = row.split('|').nth(1).unwrap_or_default();
-        first_cell.split('`').skip(1).step_by(2).map(str::to_owned)
-    });
-    names.collect()
-}
-
-/// The source files of the product that belong to a module.
-fn source_files() -> Vec<PathBuf> {
-    walkdir::WalkDir::new(root().join("src"))
-        .into_iter()
-        .map(|entry| entry.unwrap().into_path())
-        .filter(|path| path.extension().is_some_and(|end| end == "rs"))
-        .filter(|path| {
-            !["lib.rs", "main.rs"]
-                .iter()
-                .any(|name| path.ends_with(name))
-        })
-        .collect()
-}
-
-/// The names that a path continues with, each with its distance: `x` for `x::y`, and `x` and `y`
-/// for `{x::z, y}`.
-fn next_names(path: &str) -> Vec<(usize, &str)> {
-    let name_end = |text: &str| {
-        let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        text.find(|c| !is_part(c)).unwrap_or(text.len())
-    };
-    let Some(group) = path.strip_prefix('{') else {
-        return vec![(0, &path[..name_end(path)])];
-    };
-    let mut names = Vec::new();
-    let (mut depth, mut is_start) = (0, true);
-    for (at, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => is_start = true,
-            c if is_start && !c.is_whitespace() => {
-                is_start = false;
-                names.push((at + 1, &group[at..at + name_end(&group[at..])]));
-            }
-            _ => {}
-        }
-    }
-    names
-}
-
-/// The modules that a file imports, each with its line: what follows `crate::`, or enough `super::`
-/// to leave the file's own module. `depth` is how many modules the file is deep. Comments do not
-/// count.
-fn imports(text: &str, depth: usize) -> Vec<(usize, String)> {
-    let code: Vec<&str> = text
-        .lines()
-        .map(|line| match line.trim_start().starts_with("//") {
-            true => "",
-            false => line,
-        })
+    let first_cells = rows.map(|row| row.split('|').nth(1).unwrap_or_default());
+    let listed: BTreeSet<&str> = first_cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
         .collect();
-    let code = code.join("\n");
-    let ways_out = ["crate::".to_owned(), "super::".repeat(depth)];
-    let mut found = Vec::new();
-    for way_out in &ways_out {
-        for (at, _) in code.match_indices(way_out.as_str()) {
-            let before = code[..at].chars().next_back();
-            if before.is_some_and(|c| c.is_alphanumeric() || "_:$".contains(c)) {
-                continue;
-            }
-            let rest = at + way_out.len();
-            for (distance, name) in next_names(&code[rest..]) {
-                let line = 1 + code[..rest + distance].matches('\n').count();
-                found.push((line, name.to_owned()));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn the_table_of_modules_names_each() {
-    let listed: BTreeSet<String> = modules_in_order().into_iter().collect();
-    let present: BTreeSet<String> = source_files()
-        .iter()
-        .filter(|path| path.parent() == Some(&root().join("src")))
-        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+    let files = std::fs::read_dir(root().join("src")).unwrap();
+    let names = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let modules: Vec<String> = names
+        .filter_map(|name| name.strip_suffix(".rs").map(str::to_owned))
+        .filter(|name| !["lib", "main"].contains(&name.as_str()))
         .collect();
+    let present: BTreeSet<&str> = modules.iter().map(String::as_str).collect();
     assert_eq!(listed, present, "ARCHITECTURE.md, the table of modules");
 }
 
+/// What answers agents cannot decide about memories.
 #[test]
-fn modules_import_only_what_is_below_them_in_the_table() {
-    let order = modules_in_order();
-    let level = |name: &str| order.iter().position(|module| module == name);
-    let mut wrong = Vec::new();
-    let mut tried = 0;
-    for path in source_files() {
-        let relative = path.strip_prefix(root()).unwrap();
-        let inside = relative.strip_prefix("src").unwrap().with_extension("");
-        let depth = inside.components().count();
-        let module = inside.iter().next().unwrap().to_string_lossy().into_owned();
-        for (line, imported) in imports(&read(&path), depth) {
-            // With `super::`, this is an item of the file's own module.
-            let Some(imported_level) = level(&imported).filter(|_| imported != module) else {
-                continue;
-            };
-            tried += 1;
-            if level(&module).is_none_or(|level| level > imported_level) {
-                wrong.push(format!(
-                    "{}:{line}: `{module}` imports `{imported}`, which is above it",
-                    relative.display()
-                ));
-            }
-        }
+fn the_service_does_not_depend_on_the_desk() {
+    let service = our_dependencies(&root().join("crates/ack-service/Cargo.toml"));
+    for above in ["ack-desk", "ack-connect", "ack-http", "ack-gateway"] {
+        assert!(!service.contains(above), "{above}");
     }
-    assert!(
-        wrong.is_empty(),
-        "a module imports only modules after it in the table of ARCHITECTURE.md. Move what both \
-         need to a module below them, or correct the table:\n{}",
-        wrong.join("\n")
-    );
-    assert!(tried > 200, "only {tried} imports were found");
-}
-
-#[test]
-fn imports_are_found_in_every_form() {
-    let text = "use crate::{a::{x, y}, b, c as d,\n    e::f};\n\
-                // use crate::comment;\n\
-                fn g() { crate::h::i(); super::super::j::k(); super::own::l() }\n\
-                pub(in crate::m) fn n() {}\nuse other_crate::o;\n";
-    let found = imports(text, 2);
-    let names: Vec<(usize, &str)> = found
-        .iter()
-        .map(|(line, name)| (*line, name.as_str()))
-        .collect();
-    assert_eq!(
-        names,
-        [
-            (1, "a"),
-            (1, "b"),
-            (1, "c"),
-            (2, "e"),
-            (4, "h"),
-            (5, "m"),
-            (4, "j")
-        ]
-    );
 }

@@ -148,7 +148,11 @@ fn a_dry_run_over_an_existing_table_reports_no_error() {
 #[test]
 fn a_memory_without_known_words_has_no_vector() {
     let root = root();
-    bulk(&root, "alpha", &[titled("m6", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}")]);
+    bulk(
+        &root,
+        "alpha",
+        &[titled("m6", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}")],
+    );
     index(&root, &["--encoder", "contextual"]);
     let question = json!({ "query": "tables and rows", "mode": "semantic", "limit": 50 });
     let found = result_ids(&root.service().find(question));

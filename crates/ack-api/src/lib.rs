@@ -29,6 +29,7 @@ mod request;
 mod resource;
 mod response;
 pub mod settings;
+pub mod shell;
 pub mod source;
 pub mod text;
 pub mod time;

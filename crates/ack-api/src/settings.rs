@@ -1,6 +1,8 @@
 //! Shared by the parsers of settings files: a problem and the keys that lead to it, bounded
 //! numbers, and the limits that clients set for tool names and descriptions.
 
+pub mod upstream;
+
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;

@@ -1,11 +1,13 @@
 //! What the other crates need from the operating system: opening regular files only ([`files`]),
 //! detecting that a folder changed ([`watch`]), keeping resources open for a short time
-//! ([`idle_pool`]), the free space of a disk ([`disk`]), and releasing freed memory ([`heap`]).
+//! ([`idle_pool`]), changing text files ([`text_file`]), the free space of a disk ([`disk`]), and
+//! releasing freed memory ([`heap`]).
 
 pub mod disk;
 pub mod files;
 pub mod heap;
 pub mod idle_pool;
+pub mod text_file;
 pub mod watch;
 
 #[cfg(not(unix))]

@@ -7,10 +7,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::civil::Date;
 
-use crate::connect::{Client, Hooks};
 use crate::hook::wire::{HookEvent, Host};
 use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
+use ack_connect::{Client, Hooks};
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::cli::args::EntryArgs;
 use crate::cli::error::CliError;
 use crate::cli::program::{Program, program_on_path, runner, this_program_on_path};
-use crate::config::SettingsError;
-use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
-use crate::connect::file::{self, FileAction, FileChange};
-use crate::connect::runner::Runner;
-use crate::connect::status::{self, Start, status};
-use crate::connect::unreviewed::{self, Unreviewed};
-use crate::connect::{
-    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, ours,
-};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
+use ack_connect::file::{self, FileAction, FileChange};
+use ack_connect::runner::Runner;
+use ack_connect::status::{self, Start, status};
+use ack_connect::unreviewed::{self, Unreviewed};
+use ack_connect::{
+    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, ours,
+};
+use ack_service::config::SettingsError;
+use ack_service::config::{Config, ENV_DB, ENV_ROOT, Source};
 use ack_worktree::repository::Repository;
 
 /// The changes that connect one client.

@@ -11,10 +11,10 @@ use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::get::numbered_result;
 use crate::cli::last_query::LastQueryStore;
-use crate::curate::find::{by_id, by_whole_id};
-use crate::curate::{Candidate, CurateError};
-use crate::scope::Scope;
-use crate::service::same_id::{address, check_scope};
+use ack_desk::curate::find::{by_id, by_whole_id};
+use ack_desk::curate::{Candidate, CurateError};
+use ack_service::same_id::{address, check_scope};
+use ack_service::scope::Scope;
 
 /// The scopes in which a command looks for a memory.
 pub struct Places<'a> {

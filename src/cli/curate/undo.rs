@@ -11,11 +11,11 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::cli::progress;
 use crate::cli::user::{system_user_name, user_name};
-use crate::curate::find::short_ids;
-use crate::curate::side_effects::SideEffects;
-use crate::curate::{log, undo};
-use crate::scope::Scope;
-use crate::service::short_id::ShortIds;
+use ack_desk::curate::find::short_ids;
+use ack_desk::curate::side_effects::SideEffects;
+use ack_desk::curate::{log, undo};
+use ack_service::scope::Scope;
+use ack_service::short_id::ShortIds;
 
 /// Runs `undo`.
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {

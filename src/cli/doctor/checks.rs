@@ -12,17 +12,17 @@ use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped
 pub use crate::cli::scopes::found_store::with_tilde;
 use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
-use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
-use crate::connect::quoted;
-use crate::desk::writable;
-use crate::recogniser::{FoundStore, Support};
-use crate::scope::{KnownScopes, Scope, ScopeError};
-use crate::service::scopes::damaged_line;
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
 use ack_api::text;
 use ack_api::{Diagnostic, HealthState, Message, ScopeInfo};
+use ack_connect::quoted;
+use ack_connect::recogniser::{FoundStore, Support};
+use ack_desk::writable;
+use ack_service::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
+use ack_service::scope::{KnownScopes, Scope, ScopeError};
+use ack_service::scopes::damaged_line;
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
 use crate::cli::connect::{installed, places, unreviewed};
-use crate::config::{Config, ENV_DB, ENV_ROOT};
-use crate::connect::ours::write_rule;
-use crate::connect::status::{HookState, ProgramEntry, Start, Status, status};
-use crate::connect::{Client, ClientPlaces};
-use crate::scope::same_file::is_same;
+use ack_connect::ours::write_rule;
+use ack_connect::status::{HookState, ProgramEntry, Start, Status, status};
+use ack_connect::{Client, ClientPlaces};
+use ack_service::config::{Config, ENV_DB, ENV_ROOT};
+use ack_service::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
 /// The findings about the clients on this machine.

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::checks::{DoctorFinding, Level};
 use crate::cli::command::SHELL;
-use crate::config::Config;
 use crate::offer::Offer;
 use crate::toolset::Toolset;
 use ack_api::{Diagnostic, ErrorBody};
 use ack_gateway::server::{Health, probe};
 use ack_gateway::settings::Upstream;
+use ack_service::config::Config;
 
 /// What `serve` offers: its tools, and the upstream servers.
 #[derive(Default)]

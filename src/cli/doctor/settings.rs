@@ -1,6 +1,6 @@
 //! The effective settings, each with its source.
 
-use crate::config::{Config, Setting};
+use ack_service::config::{Config, Setting};
 
 /// Name, value and source of every setting.
 pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {

@@ -18,10 +18,10 @@ use crate::cli::error::CliError;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::user::user_name;
 use crate::cli::{progress, render};
-use crate::config::Config;
-use crate::connect::quoted;
-use crate::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, Publication};
-use crate::scope::Scope;
+use ack_connect::quoted;
+use ack_desk::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, Publication};
+use ack_service::config::Config;
+use ack_service::scope::Scope;
 
 /// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];

@@ -9,13 +9,13 @@ use super::{BOLD, DIM, NAME, PLAIN, WARN, notes};
 use super::{count, grouped};
 use crate::cli::command::command;
 use crate::cli::screen::Screen;
-use crate::connect::quoted;
 use ack_api::memory::StatusFilter;
 use ack_api::number::verb;
 use ack_api::{
     Contradiction, Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse,
     Searched, Stage,
 };
+use ack_connect::quoted;
 
 /// Options for a list of memories.
 #[derive(Debug)]

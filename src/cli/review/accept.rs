@@ -11,8 +11,8 @@ use crate::cli::curate::print_json;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::cli::prompt;
-use crate::curate::log;
-use crate::scope::Scope;
+use ack_desk::curate::log;
+use ack_service::scope::Scope;
 
 /// Shows what is to be accepted in each scope, and asks.
 pub fn run(caller: Caller<'_>, scope: Option<&str>) -> Result<(), CliError> {

@@ -12,13 +12,13 @@ use crate::cli::curate::{report, summary};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::{prompt, signals};
-use crate::curate::Candidate;
-use crate::curate::find::short_ids;
-use crate::curate::stale::reason;
-use crate::desk::Desk;
-use crate::desk::apply::ListedDecision;
-use crate::desk::choice::count_text;
-use crate::service::Service;
+use ack_desk::Desk;
+use ack_desk::apply::ListedDecision;
+use ack_desk::choice::count_text;
+use ack_desk::curate::Candidate;
+use ack_desk::curate::find::short_ids;
+use ack_desk::curate::stale::reason;
+use ack_service::Service;
 
 /// The largest file.
 const MAX_APPLY_BYTES: u64 = 256 << 20;

@@ -20,11 +20,11 @@ use crate::cli::connect;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::cli::signals;
-use crate::config::Config;
-use crate::curate::ReviewSession;
-use crate::desk::Desk;
-use crate::desk::choice::count_text;
-use crate::desk::web::{Curator, PageAccess, StopReason, listen};
+use ack_desk::Desk;
+use ack_desk::choice::count_text;
+use ack_desk::curate::ReviewSession;
+use ack_desk::web::{Curator, PageAccess, StopReason, listen};
+use ack_service::config::Config;
 
 /// Whether the user has a display on which a browser can open.
 pub fn is_wanted() -> bool {

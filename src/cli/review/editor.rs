@@ -7,7 +7,7 @@ use super::terminal::{Input, Typed, problem};
 use crate::cli::config_file::{editor, open_editor};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
-use crate::curate::Candidate;
+use ack_desk::curate::Candidate;
 
 /// Opens a memory in the user's editor. `None` if nothing was changed. If what was written cannot
 /// be used, the person can edit it again.

@@ -11,10 +11,10 @@ use crate::cli::caller::Caller;
 use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
-use crate::curate::ReviewSession;
-use crate::desk::Desk;
-use crate::desk::choice::count_text;
-use crate::desk::queue::ItemState;
+use ack_desk::Desk;
+use ack_desk::choice::count_text;
+use ack_desk::curate::ReviewSession;
+use ack_desk::queue::ItemState;
 
 /// Where the person can go from the last question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,10 +23,10 @@ use crate::cli::args::day::parse_later_day;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
-use crate::curate::ReviewSession;
-use crate::desk::Desk;
-use crate::desk::choice::{Choice, reason};
-use crate::desk::queue::{ItemState, QueueItem, QueueKind};
+use ack_desk::Desk;
+use ack_desk::choice::{Choice, reason};
+use ack_desk::curate::ReviewSession;
+use ack_desk::queue::{ItemState, QueueItem, QueueKind};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; asks for a reason without WHY

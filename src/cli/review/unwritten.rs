@@ -14,12 +14,12 @@ use crate::cli::caller::Caller;
 use crate::cli::command::command;
 use crate::cli::output::write_err;
 use crate::cli::signals;
-use crate::config::Config;
-use crate::connect::quoted;
-use crate::curate::ReviewSession;
-use crate::desk::Desk;
-use crate::desk::choice::count_text;
 use crate::import::write::make_private;
+use ack_connect::quoted;
+use ack_desk::Desk;
+use ack_desk::choice::count_text;
+use ack_desk::curate::ReviewSession;
+use ack_service::config::Config;
 
 /// The folder in the root.
 const FOLDER: &str = "unwritten";

@@ -7,21 +7,21 @@ use crate::cli::args::AddArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
-use crate::config::{Config, SettingsError};
-use crate::connect::quoted;
-use crate::desk::held_back::HeldBack;
 use crate::import::check_name;
 use crate::import::write::make_private;
-use crate::recogniser::{self, Support};
-use crate::remote::is_bucket;
-use crate::scope::manifest::Manifest;
-use crate::scope::project::Projects;
-use crate::scope::{DATABASE_NAMES, KnownScopes, Registry};
-use crate::text_file;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::text;
+use ack_connect::quoted;
+use ack_connect::recogniser::{self, Support};
+use ack_desk::held_back::HeldBack;
+use ack_service::bucket::is_bucket;
+use ack_service::config::{Config, SettingsError};
+use ack_service::scope::manifest::Manifest;
+use ack_service::scope::project::Projects;
+use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files::expand_home;
+use ack_sys::text_file;
 
 #[derive(Debug)]
 pub struct PlannedScope {

@@ -11,12 +11,12 @@ use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::{command, progress, prompt};
-use crate::config::Config;
-use crate::connect::quoted;
-use crate::desk::held_back::HeldBack;
-use crate::recogniser::{FoundStore, StoreKind};
-use crate::scope::KnownScopes;
 use ack_api::memory::Unreviewed;
+use ack_connect::quoted;
+use ack_connect::recogniser::{FoundStore, StoreKind};
+use ack_desk::held_back::HeldBack;
+use ack_service::config::Config;
+use ack_service::scope::KnownScopes;
 use ack_store::Store;
 
 /// The owner's answer about a store.

@@ -6,8 +6,8 @@ use crate::cli::error::CliError;
 use crate::cli::service::{CloseOnDrop, all_scopes};
 use crate::cli::settings::config;
 use crate::cli::{overview, progress, render};
-use crate::scope::ScopeError;
-use crate::service::{Error, Service};
+use ack_service::scope::ScopeError;
+use ack_service::{Error, Service};
 
 /// Lists the scopes, or shows one of them in detail.
 pub fn run(global: &Global, scope: Option<String>) -> Result<(), CliError> {

@@ -9,10 +9,10 @@ use crate::cli::args::RemoveArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::prompt;
-use crate::config::Config;
-use crate::connect::quoted;
 use crate::import::write::make_private;
-use crate::scope::{Registry, Scope};
+use ack_connect::quoted;
+use ack_service::config::Config;
+use ack_service::scope::{Registry, Scope};
 use ack_sys::files;
 
 /// The folder next to `scopes` that removed scopes are moved to.

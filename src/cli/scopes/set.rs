@@ -17,14 +17,14 @@ use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_json, write_plain};
-use crate::config::{Config, SettingsError};
-use crate::connect::quoted;
 use crate::import::write::make_private;
-use crate::scope::edit::{self, EditedManifest, KeyChange};
-use crate::scope::manifest::Manifest;
-use crate::scope::resolve::find;
-use crate::scope::{Registry, Scope, same_file};
-use crate::service::Error;
+use ack_connect::quoted;
+use ack_service::Error;
+use ack_service::config::{Config, SettingsError};
+use ack_service::scope::edit::{self, EditedManifest, KeyChange};
+use ack_service::scope::manifest::Manifest;
+use ack_service::scope::resolve::find;
+use ack_service::scope::{Registry, Scope, same_file};
 
 /// The keys that hold lists.
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];

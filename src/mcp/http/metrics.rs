@@ -17,8 +17,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::request_record::RequestRecord;
 use super::tokens::TokenClient;
-use crate::scope::Registry as Scopes;
-use crate::service::Service;
+use ack_service::Service;
+use ack_service::scope::Registry as Scopes;
 
 /// The media type of OpenMetrics.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::service::Service;
+use ack_service::Service;
 
 /// How long a result is cached, because anyone may ask.
 const CACHE_TTL: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ impl Readiness {
         let service = self.service;
         let check = move || {
             let scopes = service.registry.discover().scopes;
-            let is_readable = |scope: &Arc<crate::scope::Scope>| {
+            let is_readable = |scope: &Arc<ack_service::scope::Scope>| {
                 scope.problem.is_none() && scope.store.file_state().is_ok()
             };
             if scopes.iter().any(is_readable) {

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::config::Config;
-use crate::shell::Shell;
 use ack_api::Diagnostic;
+use ack_api::shell::Shell;
+use ack_service::config::Config;
 use ack_store::quick_state::QuickState;
 
 /// How often to check whether the file changed.

@@ -25,10 +25,10 @@ use super::reload::Settings;
 use super::request_record::RequestRecord;
 use super::tokens::{MAX_CONCURRENT, TokenClient, TokenFile};
 use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
-use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
-use crate::peers::{Peer, Turns, read_body};
+use ack_http::gate::{Gate, Refusal, bearer};
+use ack_http::peers::{Peer, Turns, read_body};
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;

@@ -28,7 +28,7 @@ use ack_api::{settings, text};
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
-use crate::config::file;
+use ack_service::config::file;
 
 /// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use ack_api::settings::{Problem, invalid_name_message, is_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
 
-use super::{PublicName, UpstreamEntry};
+use ack_api::settings::upstream::{PublicName, UpstreamEntry};
 
 /// Variables that every process gets, because hardly any program runs without them. The owner names
 /// all others.

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use parking_lot::Mutex;
 
 use crate::cli::screen::Screen;
-use crate::desk::Desk;
-use crate::desk::card::Card;
-use crate::desk::choice::Choice;
-use crate::desk::evidence::evidence;
-use crate::desk::nearest::{Near, ShownPart, neighbours};
+use ack_desk::Desk;
+use ack_desk::card::Card;
+use ack_desk::choice::Choice;
+use ack_desk::evidence::evidence;
+use ack_desk::nearest::{Near, ShownPart, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;

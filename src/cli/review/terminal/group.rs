@@ -4,7 +4,7 @@
 use super::{QueueWalk, Step, Typed, report_invalid};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
-use crate::desk::choice::{Choice, count_text};
+use ack_desk::choice::{Choice, count_text};
 
 const NO_SIMILAR: &str = "no other waiting memory is much like it";
 

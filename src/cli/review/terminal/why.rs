@@ -4,7 +4,7 @@ use ack_api::text;
 
 use super::{QueueWalk, Typed};
 use crate::cli::output::write_err;
-use crate::desk::choice::{REASONS, reason};
+use ack_desk::choice::{REASONS, reason};
 
 const QUESTION: &str = "why? 1-9 (? lists them), words, Enter for none, q back > ";
 

@@ -4,13 +4,13 @@ use ack_api::Hint;
 use std::path::Path;
 
 use crate::cli::error::CliError;
-use crate::config::Config;
-use crate::connect::quoted;
-use crate::scope;
-use crate::scope::Scope;
-use crate::scope::edit::{EditedManifest, KeyChange};
 use ack_api::memory::Unreviewed;
 use ack_api::text;
+use ack_connect::quoted;
+use ack_service::config::Config;
+use ack_service::scope;
+use ack_service::scope::Scope;
+use ack_service::scope::edit::{EditedManifest, KeyChange};
 use ack_store::Store;
 use ack_sys::files::expand_home;
 

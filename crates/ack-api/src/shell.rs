@@ -1,0 +1,117 @@
+//! How a person at a shell reads a hint: with commands and flags.
+
+use serde_json::Value;
+
+use crate::{Given, Reader, Tool};
+
+/// The arguments, and the equivalent flags.
+const FLAGS: [(&str, &str); 32] = [
+    ("query", "QUERY"),
+    ("tags", "--tag"),
+    ("match_tags", "--any-tag"),
+    ("project", "--project"),
+    ("scope", "--scope"),
+    ("status", "--status"),
+    ("limit", "--limit"),
+    ("type", "--type"),
+    ("files", "--file"),
+    ("since", "--since"),
+    ("until", "--until"),
+    ("session", "--session"),
+    ("like", "--like"),
+    ("mode", "--mode"),
+    ("order", "--oldest"),
+    ("detail", "--long"),
+    ("max_tokens", "--max-tokens"),
+    ("cursor", "--cursor"),
+    ("explain", "--explain"),
+    ("expect", "--expect"),
+    ("id", "ID"),
+    ("ids", "ID"),
+    ("include", "--include"),
+    ("before", "--before"),
+    ("after", "--after"),
+    ("timeline_within", "--timeline-within"),
+    ("depth", "--depth"),
+    ("kind", "--kind"),
+    ("include_cross_project", "--own-only"),
+    ("max_memories", "--limit"),
+    ("project_path", "-C"),
+    ("focus", "FOCUS"),
+];
+
+/// A person at a shell.
+#[derive(Debug, Clone, Copy)]
+pub struct Shell {
+    /// The command line of this program for what comes after its name.
+    pub command: fn(&str) -> String,
+}
+
+impl Shell {
+    /// A person whose commands need no flags.
+    pub const PLAIN: Self = Self {
+        command: |command| format!("ack-memory {command}"),
+    };
+}
+
+/// The command that gives the answer of a tool.
+const fn command(tool: Tool) -> &'static str {
+    match tool {
+        Tool::GetContext => "context",
+        Tool::GetMemory => "get",
+        Tool::ListScopes => "scopes",
+        Tool::QueryMemories => "query",
+    }
+}
+
+/// The flag for an argument, if it has one.
+pub fn flag(argument: &str) -> Option<&'static str> {
+    let mut flags = FLAGS.iter();
+    flags
+        .find(|(known, _)| *known == argument)
+        .map(|(_, flag)| *flag)
+}
+
+/// A flag with its value, without backticks.
+fn with_value(given: &Given) -> Option<String> {
+    let flag = flag(given.argument)?;
+    Some(match &given.value {
+        Some(Value::String(value)) => format!("{flag} {value}"),
+        Some(value) => format!("{flag} {value}"),
+        None => flag.to_owned(),
+    })
+}
+
+impl Reader for Shell {
+    fn is_agent(&self) -> bool {
+        false
+    }
+
+    fn tool(&self, tool: Tool) -> Option<String> {
+        self.call(tool, &[])
+    }
+
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
+        let mut line = command(tool).to_owned();
+        for given in arguments {
+            line = format!("{line} {}", with_value(given)?);
+        }
+        Some(format!("`{}`", self.command(&line)))
+    }
+
+    fn argument(&self, given: &Given) -> Option<String> {
+        Some(format!("`{}`", with_value(given)?))
+    }
+
+    fn argument_name(&self, name: &str) -> Option<String> {
+        Some(format!("`{}`", flag(name)?))
+    }
+
+    fn next_page(&self) -> Option<String> {
+        Some(format!("`{}`", self.command("query --next")))
+    }
+
+    fn command(&self, command: &str) -> String {
+        (self.command)(command)
+    }
+}

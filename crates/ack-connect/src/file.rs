@@ -1,0 +1,545 @@
+//! Changes to a client's configuration file: planned from the current content, shown as a diff,
+//! written atomically.
+//!
+//! Before the first change, the original content is kept under another name ([`Backup`]). Our parts
+//! are removed by their keys. If what is left says the same as the original, that is restored byte
+//! for byte. A file that was created for the parts is deleted with them. An entry that starts
+//! another program, or connects to a server over HTTP, is not ours: it is replaced only on request,
+//! and never removed. Edits use `\n` as line ending; each line gets its original line ending back.
+//! [`real_path`] keeps a repository from leading a change elsewhere.
+
+use ack_api::Hint;
+use ack_api::text::line;
+use std::fs::{self, Metadata, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use similar::TextDiff;
+use tempfile::NamedTempFile;
+
+use super::ConnectError;
+use super::backup::{Backup, backup_path};
+use super::ours::EntryKind;
+use super::real_path::{LinkProblem, real_path};
+use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
+use ack_service::config::SettingsError;
+use ack_sys::files;
+use ack_sys::text_file::with_line_ends_of;
+
+/// The maximum size of a client's file, in bytes.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The most characters that are shown of where a link leads.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// What to do about a file that cannot be changed safely.
+const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAction {
+    Put,
+    /// Add them, also in place of somebody else's entry.
+    Replace,
+    Remove,
+}
+
+/// The content of a file after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum NewContent {
+    Unchanged,
+    Text(String),
+    Removed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    pub path: PathBuf,
+    before: Option<String>,
+    after: NewContent,
+    /// The backup of the present state.
+    backup: Backup,
+    removes_parts: bool,
+    /// Whether the file has other names (hard links).
+    has_other_names: bool,
+    /// The project that it must be in, if it must.
+    project: Option<PathBuf>,
+    /// Folders to keep, even if they end up empty.
+    kept_folders: Vec<PathBuf>,
+}
+
+/// Plans a change. Writes nothing.
+///
+/// # Errors
+/// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
+/// has an entry of another program with our name.
+pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
+    let project = file.project.as_deref();
+    let (before, metadata) = match real_path(&file.path, project) {
+        // A link that leads nowhere is read as no file.
+        Err(LinkProblem::Dangling) => (None, None),
+        _ => read(&file.path, project)?.unzip(),
+    };
+    let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
+    let raw = before.as_deref().unwrap_or_default();
+    // Some editors begin a file with a byte order mark.
+    let (mark, raw) = without_mark(raw);
+    let text = raw.replace("\r\n", "\n");
+    let new_text =
+        |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
+    let has_ours = remove_parts(file, &text, None).map_err(refuse)? != text;
+    let backup = Backup::of(&file.path, project)?;
+    let (after, keep) = match action {
+        FileAction::Put | FileAction::Replace => {
+            let other = other_entry(file, &text);
+            if let (Some(does), FileAction::Put) = (&other, action) {
+                let path = file.path.clone();
+                return Err(ConnectError::OtherEntry {
+                    path,
+                    does: does.clone(),
+                });
+            }
+            let after = add_parts(file, &text).map_err(refuse)?;
+            // The result must parse.
+            if settings(file.format, &after).is_err() {
+                return Err(refuse("the client could not read the result".to_owned()));
+            }
+            let after = if after == text {
+                NewContent::Unchanged
+            } else {
+                new_text(&after)
+            };
+            let is_kept = other.is_some() || !has_ours || needs_backup(file, &text, &backup);
+            let keep = match (&before, backup) {
+                (Some(text), _) if is_kept => Backup::Text(text.clone()),
+                (None, Backup::Nothing | Backup::NoFile { .. }) => Backup::no_file(&file.path),
+                _ => Backup::Nothing,
+            };
+            (after, keep)
+        }
+        FileAction::Remove if !has_ours => (NewContent::Unchanged, Backup::Nothing),
+        FileAction::Remove => {
+            let after = match undo(file, &text, &backup).map_err(refuse)? {
+                None => match backup {
+                    Backup::Text(original) => NewContent::Text(original),
+                    Backup::NoFile { .. } | Backup::Nothing => NewContent::Removed,
+                },
+                Some(text) => new_text(&text),
+            };
+            (after, Backup::Nothing)
+        }
+    };
+    if after != NewContent::Unchanged {
+        real_path(&file.path, project).map_err(refused(&file.path))?;
+    }
+    Ok(FileChange {
+        path: file.path.clone(),
+        before,
+        after,
+        backup: keep,
+        removes_parts: action == FileAction::Remove,
+        has_other_names: metadata.is_some_and(|metadata| metadata.nlink() > 1),
+        project: file.project.clone(),
+        kept_folders: file.kept_folders.clone(),
+    })
+}
+
+/// A text without our parts. `None` if that is what the backup holds.
+fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>, String> {
+    match backup {
+        Backup::Nothing => remove_parts(file, text, None).map(Some),
+        Backup::NoFile { .. } => {
+            let left = remove_parts(file, text, Some(&Value::Null))?;
+            Ok(Some(left).filter(|left| !is_empty(file.format, left)))
+        }
+        Backup::Text(original) => {
+            let original = plain(original);
+            let left = remove_parts(file, text, Some(&read_or_nothing(file, &original)))?;
+            let is_original = has_no_entry(file, &original) && say_the_same(file, &left, &original);
+            Ok(Some(left).filter(|_| !is_original))
+        }
+    }
+}
+
+/// Whether to keep the present text of a file, which has parts of ours: nothing is kept yet, or none
+/// of them starts this program and the rest is not what is kept.
+fn needs_backup(file: &ClientFile, text: &str, backup: &Backup) -> bool {
+    match backup {
+        Backup::Nothing => true,
+        Backup::NoFile { .. } => false,
+        Backup::Text(original) => {
+            let original = plain(original);
+            let left = remove_parts(file, text, Some(&read_or_nothing(file, &original)));
+            let is_original = left.is_ok_and(|left| say_the_same(file, &left, &original));
+            has_no_entry(file, text) && !is_original
+        }
+    }
+}
+
+/// Whether two texts hold the same settings and comments, however they are laid out.
+fn say_the_same(file: &ClientFile, one: &str, other: &str) -> bool {
+    let letters = |text: &str| {
+        let is_layout = |c: &char| c.is_whitespace() || ",{}[]'\"".contains(*c);
+        let mut letters: Vec<char> = text.chars().filter(|c| !is_layout(c)).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let values = |text: &str| {
+        let mut values = super::members(&read_or_nothing(file, text));
+        values.retain(|_, value| !parts::is_empty_container(value));
+        values
+    };
+    letters(one) == letters(other) && values(one) == values(other)
+}
+
+/// What somebody else's entry with our name does, if the file has one.
+pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
+    let read = read(&file.path, file.project.as_deref())?;
+    let text = read.map_or_else(String::new, |(text, _)| text);
+    Ok(other_entry(file, without_mark(&text).1))
+}
+
+fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
+    let settings = settings(file.format, text).ok()?;
+    file.parts
+        .iter()
+        .find_map(|part| match EntryKind::of(entry(&settings, part)?) {
+            EntryKind::Other(does) => Some(does),
+            EntryKind::ThisProgram | EntryKind::Unknown => None,
+        })
+}
+
+/// The value where our server's entry belongs.
+pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
+    let Part::Member { path, name, .. } = part else {
+        return None;
+    };
+    let mut levels = path.iter().chain([name]);
+    levels.try_fold(settings, |value, key| value.get(key))
+}
+
+/// Whether a text contains neither our server nor our hooks. A permission may be the user's own.
+fn has_no_entry(file: &ClientFile, text: &str) -> bool {
+    let mut entries = file.clone();
+    entries
+        .parts
+        .retain(|part| !matches!(part, Part::Words { .. } | Part::Rule { .. }));
+    remove_parts(&entries, text, None).is_ok_and(|bare| bare == text)
+}
+
+/// A byte order mark and the text after it.
+pub fn without_mark(text: &str) -> (&str, &str) {
+    text.strip_prefix('\u{feff}')
+        .map_or(("", text), |rest| ("\u{feff}", rest))
+}
+
+/// A text as it is edited: without a byte order mark, and with plain line ends.
+fn plain(text: &str) -> String {
+    without_mark(text).1.replace("\r\n", "\n")
+}
+
+impl FileChange {
+    /// Whether anything would change.
+    pub fn is_needed(&self) -> bool {
+        self.after != NewContent::Unchanged
+    }
+
+    /// The diff, as removed and added lines, or the whole text of a new file.
+    pub fn shown(&self) -> String {
+        let without_controls = |text: &str| -> String {
+            text.chars()
+                .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+                .collect()
+        };
+        if let (None, NewContent::Text(text)) = (&self.before, &self.after) {
+            return without_controls(&format!("{} (new)\n\n{text}", self.path.display()));
+        }
+        let before = self.before.as_deref().unwrap_or_default();
+        let after = match &self.after {
+            NewContent::Unchanged => before,
+            NewContent::Text(text) => text,
+            NewContent::Removed => "",
+        };
+        let path = self.path.display().to_string();
+        let to = if self.after == NewContent::Removed {
+            "(no file)"
+        } else {
+            path.as_str()
+        };
+        let diff = TextDiff::from_lines(before, after)
+            .unified_diff()
+            .context_radius(2)
+            .header(&path, to)
+            .to_string();
+        without_controls(&diff)
+    }
+
+    /// Removes the folders that were created for the file, if they are empty.
+    fn remove_empty_folders(&self, created: usize) {
+        for folder in self.path.ancestors().skip(1).take(created) {
+            // The system refuses to remove a folder that is not empty.
+            if self.kept_folders.iter().any(|kept| kept == folder)
+                || fs::remove_dir(folder).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// A sentence for the user if the file has other names, which the change does not reach.
+    pub fn other_names(&self) -> Option<String> {
+        let is_affected = self.has_other_names && self.is_needed();
+        is_affected.then(|| {
+            format!(
+                "{} is a hard link: the same file has other names, and what they show does not \
+                 change.",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Where the present content is backed up, if it is.
+    pub fn backup_path(&self) -> Option<PathBuf> {
+        let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
+        is_kept.then(|| backup_path(&self.path))
+    }
+
+    /// Prepares the change: writes the new content next to the file and changes nothing else.
+    ///
+    /// # Errors
+    /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
+    pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
+        // A symbolic link stays as it is.
+        let real = real_path(&self.path, self.project.as_deref()).map_err(refused(&self.path))?;
+        let (before, metadata) = text_of(&self.path, &real)?.unzip();
+        if before != self.before {
+            return Err(unusable(
+                &self.path,
+                "another program changed it meanwhile".to_owned(),
+                "run the same command again",
+            ));
+        }
+        let permissions = metadata.map(|metadata| metadata.permissions());
+        if self.is_needed() && permissions.as_ref().is_some_and(Permissions::readonly) {
+            return Err(unusable(
+                &self.path,
+                "it is read-only".to_owned(),
+                "make it writable, or change it by hand as the same command with `--dry-run` shows",
+            ));
+        }
+        let next = match &self.after {
+            NewContent::Text(text) => {
+                let draft = draft(&real, text, permissions.clone());
+                Some(draft.map_err(io("write", &self.path))?)
+            }
+            NewContent::Unchanged | NewContent::Removed => None,
+        };
+        Ok(Prepared {
+            change: self,
+            real,
+            permissions,
+            next,
+        })
+    }
+
+    /// Removes the backup if it is not needed any more.
+    fn discard_backup(&self) -> Result<(), ConnectError> {
+        match (
+            Backup::of(&self.path, self.project.as_deref())?,
+            &self.after,
+        ) {
+            (Backup::NoFile { folders }, NewContent::Removed) => {
+                Backup::remove(&self.path)?;
+                self.remove_empty_folders(folders);
+            }
+            (Backup::NoFile { .. }, _) => Backup::remove(&self.path)?,
+            (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
+                Backup::remove(&self.path)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A change that is ready to be carried out.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    change: &'a FileChange,
+    real: PathBuf,
+    permissions: Option<Permissions>,
+    next: Option<NamedTempFile>,
+}
+
+impl Prepared<'_> {
+    /// Carries out the change: keeps the old content, then replaces the file atomically.
+    pub fn carry_out(self) -> Result<(), ConnectError> {
+        let change = self.change;
+        if !change.is_needed() {
+            return Ok(());
+        }
+        change.backup.write(&change.path, self.permissions)?;
+        match self.next {
+            None => fs::remove_file(&self.real).map_err(io("remove", &change.path))?,
+            Some(next) => {
+                let placed = next.persist(&self.real).map_err(|error| error.error);
+                placed.map(drop).map_err(io("write", &change.path))?;
+            }
+        }
+        if change.removes_parts {
+            change.discard_backup()?;
+        }
+        Ok(())
+    }
+}
+
+/// A new content of a file under a temporary name next to it. Missing folders are created. Without
+/// permissions, only the owner can read it.
+pub fn draft(
+    real: &Path,
+    text: &str,
+    permissions: Option<Permissions>,
+) -> std::io::Result<NamedTempFile> {
+    let folder = real.parent().unwrap_or(real);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".ack-memory-")
+        .tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+pub fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
+    ConnectError::Unusable {
+        path: path.to_owned(),
+        reason,
+        hint: hint.into(),
+    }
+}
+
+pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
+    let path = path.to_owned();
+    move |source| ConnectError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Why a path is not written to.
+fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
+    let path = path.to_owned();
+    move |problem| match problem {
+        LinkProblem::Dangling => unusable(
+            &path,
+            "it is, or is behind, a link to something that does not exist or cannot be read"
+                .to_owned(),
+            "create what the link leads to, or remove the link",
+        ),
+        LinkProblem::LeadsOut(to) => unusable(
+            &path,
+            format!(
+                "a link leads from there to `{}`, which is not one of the project's files",
+                line(&to.display().to_string(), MAX_SHOWN_CHARS)
+            ),
+            "find out who made the link; remove it, or edit that file by hand",
+        ),
+    }
+}
+
+/// The text and metadata of the file that a path leads to; `None` if there is none.
+pub fn read(
+    path: &Path,
+    project: Option<&Path>,
+) -> Result<Option<(String, Metadata)>, ConnectError> {
+    let real = real_path(path, project).map_err(refused(path))?;
+    text_of(path, &real)
+}
+
+/// The text and metadata of a file, which a path leads to; `None` if there is no file.
+fn text_of(path: &Path, real: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
+    let unreadable = |source| {
+        ConnectError::Settings(SettingsError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let file = match files::open(real) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(unreadable)?,
+    };
+    let metadata = file.metadata().map_err(unreadable)?;
+    let bytes = files::read_opened(&file, MAX_FILE_BYTES).map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map(|text| Some((text, metadata)))
+        .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT))
+}
+
+fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
+    let mut settings = settings(file.format, text)?;
+    parts::add(&mut settings, &file.parts)?;
+    rewrite(file.format, text, &settings)
+}
+
+/// A text without our parts. Somebody else's entry with our name stays. If it is known what the file
+/// held before, that comes back where our parts are, and objects and lists that end up empty are
+/// removed unless they were there.
+fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {
+    let mut left = settings(file.format, text)?;
+    let ours: Vec<Part> = file
+        .parts
+        .iter()
+        .filter(|part| {
+            entry(&left, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
+        })
+        .cloned()
+        .collect();
+    parts::remove(&mut left, &ours, before);
+    // In two steps, because comments may be all that is left in an object.
+    let text = rewrite(file.format, text, &left)?;
+    let Some(before) = before else {
+        return Ok(text);
+    };
+    parts::prune(&mut left, &ours, before);
+    rewrite(file.format, &text, &left)
+}
+
+pub fn settings(format: FileFormat, text: &str) -> Result<Value, String> {
+    match format {
+        FileFormat::Json => json::read(text),
+        FileFormat::Toml => toml::read(text),
+        FileFormat::Yaml => yaml::read(text),
+    }
+}
+
+fn read_or_nothing(file: &ClientFile, text: &str) -> Value {
+    settings(file.format, text).unwrap_or_default()
+}
+
+/// A text with other settings. Only what differs changes.
+fn rewrite(format: FileFormat, text: &str, new: &Value) -> Result<String, String> {
+    let old = settings(format, text)?;
+    let (Value::Object(old), Value::Object(new)) = (old, new) else {
+        return Ok(text.to_owned());
+    };
+    if old == *new {
+        return Ok(text.to_owned());
+    }
+    match format {
+        FileFormat::Json => json::rewrite(text, &old, new),
+        FileFormat::Toml => toml::rewrite(text, &old, new),
+        FileFormat::Yaml => yaml::rewrite(text, &old, new),
+    }
+}
+
+fn is_empty(format: FileFormat, text: &str) -> bool {
+    match format {
+        FileFormat::Json => json::is_empty(text),
+        FileFormat::Toml => text.trim().is_empty(),
+        FileFormat::Yaml => yaml::is_empty(text),
+    }
+}

@@ -1,0 +1,301 @@
+//! Connects a client: writes the entries that its configuration files need to start this server and
+//! call its hooks.
+//!
+//! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
+//! goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
+//! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
+//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
+//! where they are written. [`ours`] recognises our own entries, [`runner`] a start
+//! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
+//! puts text into its sessions. Nothing here runs a program.
+
+mod backup;
+mod client;
+mod error;
+pub mod file;
+mod hooks;
+mod json;
+pub mod ours;
+mod parts;
+mod real_path;
+pub mod recogniser;
+pub mod runner;
+pub mod status;
+mod toml;
+pub mod unreviewed;
+mod yaml;
+
+pub use self::error::ConnectError;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+/// The server's name in a client's configuration. Gemini CLI allows no underscore in it.
+pub const NAME: &str = "ack-memory";
+/// A program that can use the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Codex,
+    Cursor,
+    VsCode,
+    Gemini,
+    Copilot,
+    OpenCode,
+    Qwen,
+    Cline,
+    /// Cline's extension for VS Code, before it shared files with the command line.
+    ClineVsCode,
+    Roo,
+    Windsurf,
+    Zed,
+    Amp,
+    Kiro,
+    Junie,
+    Droid,
+    Goose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// JSON, with comments and trailing commas.
+    Json,
+    Toml,
+    /// YAML, in block style.
+    Yaml,
+}
+
+/// One entry in a configuration file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
+    /// the server ([`ours::START_KEYS`]) are overwritten; other keys are only added if missing.
+    Member {
+        path: Vec<&'static str>,
+        name: &'static str,
+        value: Value,
+    },
+    /// A hook: an entry of the array at `path`, recognised by the command it runs. It is changed in
+    /// place, because Codex identifies a trusted hook by its position.
+    Entry {
+        path: Vec<&'static str>,
+        value: Value,
+    },
+    /// Strings in the list at `path` that name the server or its tools.
+    Words {
+        path: Vec<&'static str>,
+        words: Vec<String>,
+    },
+    /// A rule in the list at `path` that keeps the client from writing below the root of the
+    /// memories. It replaces one about a former root.
+    Rule {
+        path: Vec<&'static str>,
+        rule: Option<String>,
+        /// The rules about roots that an earlier entry of ours named.
+        former: Vec<String>,
+    },
+    /// A member that the file needs and that may exist already. An existing one is left alone, and
+    /// it is never removed while others need it.
+    Required { name: &'static str, value: Value },
+}
+
+impl Part {
+    /// The path to the object or list that it goes into, if that may be removed with it.
+    fn path(&self) -> Option<&[&'static str]> {
+        match self {
+            Self::Member { path, .. }
+            | Self::Entry { path, .. }
+            | Self::Words { path, .. }
+            | Self::Rule { path, .. } => Some(path),
+            Self::Required { .. } => None,
+        }
+    }
+}
+
+/// A configuration file and what goes into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientFile {
+    pub path: PathBuf,
+    pub format: FileFormat,
+    pub parts: Vec<Part>,
+    /// The project that it belongs to, if it belongs to one. Nothing outside of it is changed.
+    pub project: Option<PathBuf>,
+    /// Folders to keep, even if they end up empty.
+    pub kept_folders: Vec<PathBuf>,
+}
+
+/// Where clients keep their files.
+#[derive(Debug, Clone, Default)]
+pub struct ClientPlaces {
+    pub home: PathBuf,
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
+    pub settings: PathBuf,
+    /// The project's folder, to connect only that project.
+    pub project: Option<PathBuf>,
+    pub claude: Option<PathBuf>,
+    pub codex: Option<PathBuf>,
+    pub copilot: Option<PathBuf>,
+}
+
+impl ClientPlaces {
+    /// Claude Code's folder for its settings and sessions.
+    pub fn claude_folder(&self) -> PathBuf {
+        let usual = || self.home.join(".claude");
+        self.claude.clone().unwrap_or_else(usual)
+    }
+}
+
+/// How the server and its hooks are started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// This program, or the package runner that starts it.
+    pub binary: PathBuf,
+    /// The arguments of the package runner, up to the package.
+    pub runner: Vec<String>,
+    /// The name by which the shell's PATH finds the same program or runner, if it does.
+    pub name: Option<&'static str>,
+    /// Flags before the command that name places on this machine: root or database.
+    pub places: Vec<String>,
+    /// Further flags: the scope.
+    pub flags: Vec<String>,
+    /// The tool set that the server offers, if one is named.
+    pub surface: Option<&'static str>,
+}
+
+/// Which hooks are set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hooks {
+    /// Adds memories when a session starts.
+    pub session_start: bool,
+    /// Adds memories that match a prompt.
+    pub user_prompt: bool,
+    /// Adds memories about a file before it is edited.
+    pub pre_tool_use: bool,
+}
+
+/// What a client may call without asking its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowed {
+    /// Nothing; the user decides.
+    Nothing,
+    /// These tools. The server also offers tools of other servers, which may do more than read.
+    Tools(Vec<String>),
+    /// Everything the server offers.
+    Server,
+}
+
+/// What is set up in addition to the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extras {
+    pub hooks: Hooks,
+    /// The permission to call the tools.
+    pub allowed: Allowed,
+    /// The root of the memories, below which the client's own tools must not write.
+    pub root: Option<PathBuf>,
+    /// Roots that an earlier entry of ours named.
+    pub former_roots: Vec<PathBuf>,
+}
+
+impl Extras {
+    /// Everything, to remove it.
+    pub const ALL: Self = Self {
+        hooks: Hooks {
+            session_start: true,
+            user_prompt: true,
+            pre_tool_use: true,
+        },
+        allowed: Allowed::Server,
+        root: None,
+        former_roots: Vec::new(),
+    };
+}
+
+impl Launch {
+    /// The program by its name alone, to find the files and entries of a client.
+    pub fn by_name() -> Self {
+        Self {
+            binary: NAME.into(),
+            runner: Vec::new(),
+            name: Some(NAME),
+            places: Vec::new(),
+            flags: Vec::new(),
+            surface: None,
+        }
+    }
+
+    /// The same for a file that is shared with other machines: the program by name, without a path.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        Self {
+            // A runner is always found by its name.
+            binary: self
+                .name
+                .filter(|_| !self.runner.is_empty())
+                .unwrap_or(NAME)
+                .into(),
+            places: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The program and arguments that start the server.
+    pub fn server(&self) -> (String, Vec<String>) {
+        let surface = self
+            .surface
+            .into_iter()
+            .flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
+        let arguments = self
+            .before()
+            .chain(["serve".to_owned()])
+            .chain(surface)
+            .collect();
+        (self.binary.display().to_string(), arguments)
+    }
+
+    /// The same for one client. A client that runs in a terminal finds the program by its name,
+    /// even after a package manager installs the next version elsewhere. Other clients may have a
+    /// different PATH.
+    #[must_use]
+    pub fn for_client(&self, client: Client) -> Self {
+        match self.name.filter(|_| client.runs_in_a_terminal()) {
+            Some(name) => Self {
+                binary: name.into(),
+                ..self.clone()
+            },
+            None => self.clone(),
+        }
+    }
+
+    fn before(&self) -> impl Iterator<Item = String> + '_ {
+        let words = self.runner.iter().chain(&self.places);
+        words.chain(&self.flags).cloned()
+    }
+
+    /// The shell command of a hook.
+    pub fn hook(&self, hook: &str, client: Client) -> String {
+        let words = [self.binary.display().to_string()]
+            .into_iter()
+            .chain(self.before())
+            .chain(["hook", hook, "--client", client.name()].map(str::to_owned));
+        words
+            .map(|word| quoted(&word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Quotes a word for the system's shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c);
+    // The shell expands a tilde at the start of a word.
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn members(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,238 @@
+//! Where programs keep their stores.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ack_store::folder::Dialect;
+use ack_sys::files::{self, expand_home};
+use serde_json::Value;
+
+use super::{FoundStore, StoreKind, at, notes_kind};
+use ack_service::scope::DATABASE_NAMES;
+
+/// Maximum entries to read in one folder.
+const MAX_ENTRIES: usize = 20_000;
+/// Maximum folders to check at the top of a project.
+const MAX_TOP_FOLDERS: usize = 200;
+/// Maximum size of another program's settings, in bytes.
+const MAX_SETTINGS_BYTES: u64 = 16 << 20;
+
+/// Where to look: folders of this user, the current project, and variables that move a store.
+pub struct StorePlaces<'a> {
+    /// The home folder.
+    pub home: PathBuf,
+    /// The system's folder for data (`~/.local/share`, `~/Library/Application Support`).
+    pub data: PathBuf,
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
+    pub settings: PathBuf,
+    /// The root of the current project, if there is one.
+    pub project: Option<PathBuf>,
+    /// The scope root in use. Stores in it are already served.
+    pub root: PathBuf,
+    /// Reads an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl StorePlaces<'_> {
+    fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
+        self.path_in(name).unwrap_or_else(default)
+    }
+
+    fn path_in(&self, name: &str) -> Option<PathBuf> {
+        let value = (self.variable)(name).filter(|value| !value.is_empty())?;
+        Some(expand_home(Path::new(&value), Some(&self.home)))
+    }
+
+    fn claude(&self) -> PathBuf {
+        self.variable_or("CLAUDE_CONFIG_DIR", || self.home.join(".claude"))
+    }
+}
+
+/// Every store in the known places.
+pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    let mut found = native_scopes(places);
+    found.extend(databases(places));
+    found.extend(auto_memories(places));
+    let codex = places.variable_or("CODEX_HOME", || places.home.join(".codex"));
+    found.extend(notes_of(StoreKind::Codex, &codex.join("memories")));
+    found.extend(server_memories(places));
+    found.extend(basic_memories(places));
+    let serena = places.variable_or("SERENA_HOME", || places.home.join(".serena"));
+    let serena = serena.join("memories/global");
+    found.extend(FoundStore::in_folder(StoreKind::Serena, &serena));
+    if let Some(project) = &places.project {
+        found.extend(in_project(project));
+    }
+    found
+}
+
+fn notes_of(kind: StoreKind, path: &Path) -> Option<FoundStore> {
+    if path.is_dir() && notes_kind(path) == Some(kind) {
+        FoundStore::counted(kind, path)
+    } else {
+        None
+    }
+}
+
+/// A database in a program's usual place. If it cannot be read, it is listed with the reason.
+fn usual_database(kind: StoreKind, path: &Path) -> Option<FoundStore> {
+    // If it is missing or not a file, there is no store.
+    files::check(path).ok()?;
+    FoundStore::counted(kind, path)
+}
+
+/// Scopes under the default root, if another root is in use.
+fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    let default_root = places.home.join(".ack-mem");
+    if default_root == places.root {
+        return Vec::new();
+    }
+    let scopes = entries(&default_root.join("scopes")).into_iter();
+    scopes
+        .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
+        .filter_map(|path| usual_database(StoreKind::AckMemory, &path))
+        .collect()
+}
+
+/// Databases, each in its program's usual place.
+fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
+    let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
+        let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
+        base.join("sqlite_vec.db")
+    });
+    [
+        usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
+        usual_database(StoreKind::McpMemoryService, &service),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// One folder per project, or the folder that the settings name.
+fn auto_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    let claude = places.claude();
+    let configured = settings(&claude.join("settings.json"))
+        .and_then(|settings| {
+            settings
+                .get("autoMemoryDirectory")?
+                .as_str()
+                .map(PathBuf::from)
+        })
+        .map(|path| expand_home(&path, Some(&places.home)));
+    let usual = entries(&claude.join("projects"));
+    let folders = usual.into_iter().map(|project| project.join("memory"));
+    folders
+        .chain(configured)
+        .filter_map(|path| notes_of(StoreKind::AutoMemory, &path))
+        .collect()
+}
+
+/// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
+fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    const VARIABLE: &str = "MEMORY_FILE_PATH";
+    let mut paths: Vec<PathBuf> = places.path_in(VARIABLE).into_iter().collect();
+    let clients = [
+        places.home.join(".claude.json"),
+        places.home.join(".cursor/mcp.json"),
+        places.settings.join("Claude/claude_desktop_config.json"),
+        places.settings.join("Code/User/mcp.json"),
+    ];
+    let project = places
+        .project
+        .as_ref()
+        .map(|project| project.join(".mcp.json"));
+    for settings in clients
+        .into_iter()
+        .chain(project)
+        .filter_map(|path| settings(&path))
+    {
+        texts_of(&settings, VARIABLE, &mut |text| {
+            paths.push(expand_home(Path::new(text), Some(&places.home)));
+        });
+    }
+    paths.retain(|path| path.is_absolute());
+    paths.iter().filter_map(|path| at(path)).collect()
+}
+
+/// The projects in basic-memory's settings, or its usual folder.
+fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
+    let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
+        places.home.join(".basic-memory")
+    });
+    let settings = settings(&base.join("config.json")).unwrap_or_default();
+    let projects = settings.get("projects").and_then(Value::as_object);
+    let path = |project: &Value| {
+        let path = project.as_str().or_else(|| project.get("path")?.as_str())?;
+        Some(expand_home(Path::new(path), Some(&places.home)))
+    };
+    let usual = places.variable_or("BASIC_MEMORY_HOME", || places.home.join("basic-memory"));
+    let mut folders: Vec<PathBuf> = projects
+        .into_iter()
+        .flat_map(|projects| projects.values())
+        .filter_map(path)
+        .chain([usual])
+        .collect();
+    folders.sort();
+    folders.dedup();
+    // A project may be the home folder itself, which is never walked.
+    folders.retain(|folder| *folder != places.home);
+    folders
+        .iter()
+        .filter_map(|path| notes_of(StoreKind::BasicMemory, path))
+        .collect()
+}
+
+fn in_project(project: &Path) -> Vec<FoundStore> {
+    let serena = project.join(".serena/memories");
+    let mut found: Vec<FoundStore> = [
+        FoundStore::in_folder(StoreKind::Serena, &serena),
+        notes_of(StoreKind::Solutions, &project.join("docs/solutions")),
+        at(&project.join("memory.jsonl")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let top = entries(project).into_iter().take(MAX_TOP_FOLDERS);
+    let folders = [project.to_owned(), project.join("docs/knowledge")]
+        .into_iter()
+        .chain(top);
+    let folders = folders.filter(|path| path.is_dir() && Dialect::of(path) == Dialect::Knowledge);
+    found.extend(folders.filter_map(|path| FoundStore::counted(StoreKind::KnowledgeFormat, &path)));
+    found
+}
+
+/// The sorted subfolders of a folder, up to a limit.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let entries = entries
+        .take(MAX_ENTRIES)
+        .flatten()
+        .map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn settings(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
+}
+
+/// Calls `visit` with each string under a key, at any depth.
+fn texts_of(value: &Value, key: &str, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value.as_str() {
+                    Some(text) if name == key => visit(text),
+                    _ => texts_of(value, key, visit),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| texts_of(value, key, visit)),
+        _ => {}
+    }
+}

@@ -1,0 +1,234 @@
+//! Whether a client is connected, according to its files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::file::{MAX_FILE_BYTES, without_mark};
+use super::runner::without_runner;
+use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, file, ours};
+use ack_service::scope::same_file::is_same;
+use ack_sys::files;
+
+/// The session start hook, as it is named on the command line.
+const SESSION_START: &str = "session-start";
+
+/// What a client's files say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The file that names servers.
+    pub file: PathBuf,
+    /// How it starts this server, if it does.
+    pub starts: Option<Start>,
+    /// What becomes of the session start hook; `None` if the client has no such hook.
+    pub hook: Option<HookState>,
+    /// The rules against writing, if the client has such rules.
+    pub denied: Option<Vec<String>>,
+    /// The files that exist and cannot be read, and why.
+    pub problems: Vec<(PathBuf, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookState {
+    /// No file calls it.
+    Missing,
+    /// The client does not run it before its user has trusted it.
+    Untrusted,
+    /// The user has switched it, or all hooks, off in the client.
+    SwitchedOff,
+    /// Droid has a `hooks.json`, so it ignores the hooks in the file that calls it.
+    Overruled,
+    On,
+}
+
+/// How a client starts the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    Program(ProgramEntry),
+    Address(String),
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEntry {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub variables: BTreeMap<String, String>,
+}
+
+impl ProgramEntry {
+    /// The package runner that starts this program, if one does.
+    pub fn runner(&self) -> Option<&Path> {
+        let program = self.program.display().to_string();
+        let words: Vec<String> = [program]
+            .into_iter()
+            .chain(self.arguments.clone())
+            .collect();
+        let is_runner = without_runner(&words).len() < words.len();
+        is_runner.then_some(self.program.as_path())
+    }
+
+    /// The value of a flag, if the entry has it.
+    pub fn flag(&self, flag: &str) -> Option<&str> {
+        let mut arguments = self.arguments.iter().map(String::as_str);
+        while let Some(argument) = arguments.next() {
+            if argument == flag {
+                return arguments.next();
+            }
+            let joined = argument.strip_prefix(flag);
+            if let Some(value) = joined.and_then(|rest| rest.strip_prefix('=')) {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+/// What a client's files say, or `None` if it has no files in these places.
+pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
+    let wanted = client.files(places, &Launch::by_name(), &Extras::ALL)?;
+    let server = wanted.first()?;
+    let hook_file = client.hook_file(places);
+    let settings = hook_file
+        .as_ref()
+        .map(|path| read(path, FileFormat::Json).unwrap_or_default());
+    let hook = hook_file
+        .iter()
+        .zip(&settings)
+        .map(|(path, settings)| match client {
+            Client::Codex => codex_hook(path, settings, places),
+            Client::Droid => droid_hook(path, settings),
+            _ if !ours::calls_hook(settings, SESSION_START) => HookState::Missing,
+            _ if settings.get("disableAllHooks") == Some(&Value::Bool(true)) => {
+                HookState::SwitchedOff
+            }
+            _ => HookState::On,
+        })
+        .next();
+    let denied = settings
+        .filter(|_| client == Client::ClaudeCode)
+        .map(|settings| {
+            let rules = settings
+                .pointer("/permissions/deny")
+                .and_then(Value::as_array);
+            let rules = rules.into_iter().flatten().filter_map(Value::as_str);
+            rules.map(str::to_owned).collect()
+        });
+    let hook_file = hook_file.filter(|path| *path != server.path);
+    let files = [(&server.path, server.format)].into_iter();
+    let files = files.chain(hook_file.iter().map(|path| (path, FileFormat::Json)));
+    let problems = files.filter_map(|(path, format)| Some((path.clone(), problem(path, format)?)));
+    Some(Status {
+        problems: problems.collect(),
+        starts: entry(server).map(|entry| start(&entry)),
+        file: server.path.clone(),
+        hook,
+        denied,
+    })
+}
+
+/// The state of Codex's hook. Codex keeps in the user's `config.toml` which hooks are trusted, and
+/// which are switched off, by file, event and position.
+fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> HookState {
+    let entries = settings
+        .pointer("/hooks/SessionStart")
+        .and_then(Value::as_array);
+    let positions = entries.into_iter().flatten().enumerate();
+    let position = positions
+        .flat_map(|(entry, value)| {
+            let handlers = ours::handlers_of(value).into_iter().enumerate();
+            handlers.map(move |(handler, value)| (entry, handler, value))
+        })
+        .find(|(.., handler)| ours::is_hook_called(handler, SESSION_START));
+    let Some((entry, handler, _)) = position else {
+        return HookState::Missing;
+    };
+    let user = ClientPlaces {
+        project: None,
+        ..places.clone()
+    };
+    let config = Client::Codex.files(&user, &Launch::by_name(), &Extras::ALL);
+    let config = config
+        .and_then(|files| read(&files.first()?.path, FileFormat::Toml))
+        .unwrap_or_default();
+    let is_off = |pointer: &str| config.pointer(pointer) == Some(&Value::Bool(false));
+    if is_off("/features/hooks") || is_off("/features/codex_hooks") {
+        return HookState::SwitchedOff;
+    }
+    let states = config.pointer("/hooks/state").and_then(Value::as_object);
+    let end = format!(":session_start:{entry}:{handler}");
+    let state = states.into_iter().flatten().find_map(|(key, state)| {
+        let path = key.strip_suffix(&end)?;
+        is_same(Path::new(path), hook_file).then_some(state)
+    });
+    let trusted = state.and_then(|state| state.get("trusted_hash")).is_some();
+    match state.and_then(|state| state.get("enabled")) {
+        Some(Value::Bool(false)) => HookState::SwitchedOff,
+        _ if trusted => HookState::On,
+        _ => HookState::Untrusted,
+    }
+}
+
+/// The state of Droid's hook. If there is a `hooks.json`, Droid reads no hooks from its settings.
+fn droid_hook(settings_file: &Path, settings: &Value) -> HookState {
+    let calls = |settings: &Value| ours::calls_hook(settings, SESSION_START);
+    let is_there = calls(settings);
+    match read(
+        &settings_file.with_file_name("hooks.json"),
+        FileFormat::Json,
+    ) {
+        Some(own) if calls(&own) || calls(&json!({ "hooks": own })) => HookState::On,
+        Some(_) if is_there => HookState::Overruled,
+        None if is_there => HookState::On,
+        _ => HookState::Missing,
+    }
+}
+
+/// Why a file cannot be used; `None` if it can, or does not exist.
+fn problem(path: &Path, format: FileFormat) -> Option<String> {
+    let text = match files::read_text(path, MAX_FILE_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(format!("it cannot be read: {error}")),
+    };
+    file::settings(format, without_mark(&text).1).err()
+}
+
+/// The settings in a file; `None` if it is missing or broken.
+pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
+    let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
+    file::settings(format, without_mark(&text).1).ok()
+}
+
+/// The server's entry in its file.
+fn entry(server: &ClientFile) -> Option<Value> {
+    let settings = read(&server.path, server.format)?;
+    let mut parts = server.parts.iter();
+    parts.find_map(|part| file::entry(&settings, part)).cloned()
+}
+
+fn start(entry: &Value) -> Start {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let address = || ours::ADDRESS_KEYS.iter().find_map(|key| text(key));
+    match start_command(entry) {
+        Some(started) => Start::Program(started),
+        None => address().map_or(Start::Unknown, |address| Start::Address(address.to_owned())),
+    }
+}
+
+fn start_command(entry: &Value) -> Option<ProgramEntry> {
+    let mut words = ours::launch_words(entry).into_iter();
+    let program = words.next()?;
+    let variables = ["env", "envs", "environment"].into_iter().find_map(|key| {
+        let set = entry.get(key).or_else(|| entry.get("command")?.get(key))?;
+        let set = set.as_object()?.iter();
+        let set = set.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Some(set.collect())
+    });
+    Some(ProgramEntry {
+        program: program.into(),
+        arguments: words.collect(),
+        variables: variables.unwrap_or_default(),
+    })
+}

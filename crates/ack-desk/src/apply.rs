@@ -1,0 +1,248 @@
+//! Choices as lines: the entries of `review --list --json`, each with a verdict. `review --apply`
+//! reads them, and a session that ends early leaves its choices in this form.
+
+use std::sync::Arc;
+
+use ack_api::decision::{Edit, Verdict};
+use ack_api::memory::Status;
+use ack_api::text;
+use serde::{Deserialize, Serialize};
+
+use super::Desk;
+use super::choice::Choice;
+use crate::curate::Candidate;
+use crate::curate::find::by_whole_id;
+use ack_service::scope::Scope;
+use ack_service::short_id::ShortIds;
+
+/// A line. Other keys of a list entry are ignored.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListedDecision {
+    /// The memory.
+    pub id: String,
+    pub scope: Option<String>,
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    status: Option<Status>,
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    into: Option<String>,
+    /// With `merge`: the other memory gets only the tags and files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    duplicate: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<Edit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl ListedDecision {
+    /// The lines that state a choice for a memory. A choice about two memories may need two.
+    fn of(choice: &Choice, candidate: &Candidate, other: Option<&Candidate>) -> Vec<Self> {
+        // Part of the id may have been typed, and means one memory only as long as no other begins
+        // so.
+        let other_id = || other.map(|other| other.memory().id.clone());
+        let line = Self::about(candidate, choice.verdict());
+        vec![match choice {
+            Choice::PutOff { until } => Self {
+                until: Some(until.clone()),
+                ..line
+            },
+            Choice::Edit { edit } => Self {
+                edit: Some(edit.as_ref().clone()),
+                ..line
+            },
+            Choice::Supersede { .. } => {
+                let older = other.map(|older| Self {
+                    into: Some(line.id.clone()),
+                    ..Self::about(older, Verdict::Supersede)
+                });
+                return std::iter::once(line).chain(older).collect();
+            }
+            choice => Self {
+                into: other_id(),
+                duplicate: matches!(choice, Choice::Duplicate { .. }),
+                ..line
+            },
+        }]
+    }
+
+    fn about(candidate: &Candidate, verdict: Verdict) -> Self {
+        let memory = candidate.memory();
+        Self {
+            id: memory.id.clone(),
+            scope: Some(candidate.scope.name.clone()),
+            digest: Some(candidate.curated.digest.clone()),
+            title: None,
+            status: Some(memory.status),
+            verdict,
+            into: None,
+            duplicate: false,
+            until: None,
+            edit: None,
+            reason: None,
+        }
+    }
+
+    /// Parses a line.
+    ///
+    /// # Errors
+    /// It is not JSON of this shape.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| {
+            let problem = text::json_line_problem(&error)
+                .replacen("unknown variant", "unknown verdict", 1)
+                .replacen("unknown field", "unknown key", 1);
+            format!("{problem}; expected an entry of `review --list --json` with a `verdict`")
+        })
+    }
+
+    /// The memory of these scopes that the line names.
+    ///
+    /// # Errors
+    /// No memory matches, or it has changed or been decided about since it was listed, or the line
+    /// does not say what was listed.
+    pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
+        let candidate = by_whole_id(scopes, &self.id).map_err(|error| error.to_string())?;
+        let id = &self.id;
+        let Some(digest) = &self.digest else {
+            return Err(format!(
+                "`digest` is missing, so it is not known which text of {id} was read; take the \
+                 entries from `review --list --json`"
+            ));
+        };
+        if *digest != candidate.curated.digest {
+            return Err(format!("{id} changed since it was listed"));
+        }
+        if (self.title.as_ref()).is_some_and(|title| *title != candidate.memory().title) {
+            return Err(format!(
+                "`title` is not the one of {id}; to change it, use the verdict `edit` with \
+                 `edit: {{\"title\": …}}`"
+            ));
+        }
+        let status = candidate.memory().status;
+        match self.status {
+            Some(listed) if listed != status => Err(format!(
+                "{id} was decided about since it was listed: it was {listed} and is {status}"
+            )),
+            _ => Ok(candidate),
+        }
+    }
+
+    /// What the line decides: `approve`, `merge into obs-7`, with the reason.
+    pub fn in_words(&self, short: &ShortIds) -> String {
+        let mut words = self.verdict.as_str().to_owned();
+        if let Some(into) = &self.into {
+            words += &format!(" into {}", short.shortest(into));
+        }
+        if let Some(until) = &self.until {
+            words += &format!(" until {}", text::line(until, 20));
+        }
+        if let Some(reason) = &self.reason {
+            words += &format!(": {}", text::line(reason, 200));
+        }
+        words
+    }
+
+    /// The fields that the line rewrites, with their new text on one line.
+    pub fn edited(&self) -> Vec<(String, String)> {
+        let fields = match serde_json::to_value(&self.edit) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let fields = fields.into_iter().map(|(field, new)| {
+            let new = match new {
+                serde_json::Value::String(new) => new,
+                new => new.to_string(),
+            };
+            (field, text::line(&new, usize::MAX))
+        });
+        fields.collect()
+    }
+
+    /// The choice that the line states.
+    ///
+    /// # Errors
+    /// A key is missing, or does not belong to the verdict.
+    pub fn choice(self) -> Result<Choice, String> {
+        let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
+        if needs_into != self.into.is_some() {
+            return Err("`into` is for `supersede` and `merge`, and required there".to_owned());
+        }
+        if (self.verdict == Verdict::Edit) != self.edit.is_some() {
+            return Err("`edit` is for the verdict `edit`, and required there".to_owned());
+        }
+        let is_day = |until: &String| until.parse::<jiff::civil::Date>().is_ok();
+        let is_put_off = self.verdict == Verdict::Stage;
+        if !self.until.iter().all(|until| is_put_off && is_day(until)) {
+            return Err("`until` is a day, YYYY-MM-DD, and for `stage` only".to_owned());
+        }
+        let into = self.into.unwrap_or_default();
+        Ok(match self.verdict {
+            Verdict::Approve => Choice::Approve,
+            Verdict::Promote => Choice::Promote,
+            Verdict::Reject => Choice::Reject,
+            Verdict::Stage => match self.until {
+                Some(until) => Choice::PutOff { until },
+                None => Choice::Stage,
+            },
+            Verdict::Withdraw => Choice::Withdraw,
+            Verdict::Supersede => Choice::Replace { by: into },
+            Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
+            Verdict::Merge => Choice::Merge { into },
+            Verdict::Edit => Choice::Edit {
+                edit: Box::new(self.edit.unwrap_or_default()),
+            },
+        })
+    }
+}
+
+impl Desk {
+    /// The choices that are not written yet, as `review --apply` accepts them: one line about each
+    /// memory, the last one that was chosen.
+    pub fn unwritten_lines(&self) -> String {
+        let mut lines: Vec<ListedDecision> = Vec::new();
+        for made in &self.choices {
+            for pick in &made.picks {
+                let Some(item) = self.items.get(pick.number) else {
+                    continue;
+                };
+                let chosen = ListedDecision::of(&made.choice, &item.candidate, pick.other.as_ref());
+                for line in chosen {
+                    lines
+                        .retain(|earlier| (&earlier.scope, &earlier.id) != (&line.scope, &line.id));
+                    lines.push(ListedDecision {
+                        reason: made.reason.clone(),
+                        ..line
+                    });
+                }
+            }
+        }
+        let lines = targets_last(lines).into_iter();
+        lines
+            .map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n")
+            .collect()
+    }
+}
+
+/// The lines in an order in which they can be applied: a memory is merged into another one before
+/// that one is removed. Otherwise as they were chosen.
+fn targets_last(mut lines: Vec<ListedDecision>) -> Vec<ListedDecision> {
+    let removing = [Verdict::Reject, Verdict::Merge, Verdict::Supersede];
+    let mut ordered = Vec::with_capacity(lines.len());
+    while !lines.is_empty() {
+        let is_target = |line: &ListedDecision| {
+            let mut others = lines.iter();
+            others.any(|other| other.scope == line.scope && other.into.as_ref() == Some(&line.id))
+        };
+        let free = lines
+            .iter()
+            .position(|line| !removing.contains(&line.verdict) || !is_target(line));
+        // In a circle, any of them is as good.
+        ordered.push(lines.remove(free.unwrap_or_default()));
+    }
+    ordered
+}

@@ -1,0 +1,522 @@
+//! Curation: finds memories, turns a person's choices into decisions, and writes them
+//! ([`log`]) to the log of their scope.
+//!
+//! Only commands that a person runs use this module; nothing that answers an agent does. A decision
+//! applies to the content that was read. It is written only if, under the lock of the log, the
+//! memory is still the same.
+
+pub mod find;
+pub mod log;
+mod log_file;
+pub mod side_effects;
+mod sign;
+pub mod stale;
+pub mod undo;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
+use ack_api::memory::{MAX_SUCCESSORS, Memory, Status};
+use ack_api::{Diagnostic, ErrorCode, Hint, text};
+use ack_store::StoreError;
+use ack_store::read::CuratedMemory;
+
+use ack_service::scope::Scope;
+use ack_service::stale::withdrawn_mark;
+
+/// Why a decision cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CurateError {
+    /// No memory has this id or prefix.
+    #[error("no memory has the id `{id}`, or one that begins with it")]
+    NotFound {
+        /// The id that was given.
+        id: String,
+        /// Similar ids.
+        nearest: Vec<String>,
+    },
+    /// The memory is in another scope than the command names.
+    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {status}")]
+    OtherScope {
+        /// The memory.
+        id: String,
+        /// The scope that was named.
+        asked: String,
+        /// The scope that has it.
+        scope: String,
+        /// Its status, as the end of a sentence: `is approved`.
+        status: String,
+    },
+    /// Several memories match.
+    #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
+    Ambiguous {
+        /// The id that was given.
+        id: String,
+        /// Some of them, with their scopes.
+        found: Vec<String>,
+        /// How many others there are.
+        more: usize,
+    },
+    /// It cannot replace the other memory.
+    #[error("`{into}` cannot take the place of `{id}`: {reason}")]
+    Successor {
+        /// The memory to be replaced.
+        id: String,
+        /// The memory that stays.
+        into: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is nothing to undo.
+    #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
+    NothingToUndo {
+        /// The requested batch.
+        batch: Option<String>,
+    },
+    /// Every batch that can be undone is another person's.
+    #[error("you made none of the decisions that can be undone; the newest batch is {actor}'s")]
+    OthersOnly {
+        /// The newest batch.
+        batch: String,
+        /// Who made it.
+        actor: String,
+    },
+    /// The log cannot be written.
+    #[error("cannot write the decisions to `{}`: {source}", path.display())]
+    Write {
+        /// The log.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// The decisions were written, but not what another program added meanwhile.
+    #[error("the decisions are in `{}`, but lines that another program added meanwhile were lost: {source}", path.display())]
+    LateLines {
+        /// The log.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// Several rows have the id.
+    #[error("several memories in `{}` have the id `{id}`", path.display())]
+    DuplicateId {
+        id: String,
+        /// The store.
+        path: PathBuf,
+    },
+    /// Another program replaced the log while it was written.
+    #[error("another program replaced `{}` meanwhile", path.display())]
+    Replaced {
+        /// The log.
+        path: PathBuf,
+    },
+    /// The decisions are to be signed, and cannot be.
+    #[error("cannot sign decisions about scope `{scope}`: {reason}")]
+    Unsigned {
+        scope: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Another process has the log.
+    #[error("another process is writing `{}`", path.display())]
+    Locked {
+        /// The log.
+        path: PathBuf,
+    },
+    /// Some scopes were written, then one failed.
+    #[error("{source}; the decisions in {} were written", text::list(written))]
+    PartlyWritten {
+        /// The scopes whose decisions were written.
+        written: Vec<String>,
+        /// The batch of these decisions.
+        batch: String,
+        /// Why the others were not.
+        source: Box<CurateError>,
+    },
+    #[error("this cannot be decided: {0}")]
+    Invalid(#[from] InvalidDecision),
+    /// A store or its log cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
+}
+
+impl Diagnostic for CurateError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotFound { .. } | Self::OtherScope { .. } => ErrorCode::MemoryNotFound,
+            Self::Ambiguous { .. }
+            | Self::Successor { .. }
+            | Self::NothingToUndo { .. }
+            | Self::OthersOnly { .. }
+            | Self::Invalid(_) => ErrorCode::InvalidArgument,
+            Self::DuplicateId { .. } | Self::Unsigned { .. } => ErrorCode::DecisionRefused,
+            Self::Write { .. }
+            | Self::LateLines { .. }
+            | Self::Replaced { .. }
+            | Self::Locked { .. } => ErrorCode::IoError,
+            Self::PartlyWritten { source, .. } => source.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let mut hints = self.remedies();
+        if self.decided_nothing() {
+            hints.insert(0, Hint::advice("nothing was decided"));
+        }
+        hints
+    }
+}
+
+impl CurateError {
+    /// Whether an attempt to write decisions failed before the first one.
+    const fn decided_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Write { .. }
+                | Self::DuplicateId { .. }
+                | Self::Unsigned { .. }
+                | Self::Replaced { .. }
+                | Self::Locked { .. }
+        )
+    }
+
+    /// What to do, without what an attempt did.
+    pub fn remedies(&self) -> Vec<Hint> {
+        let advice = match self {
+            Self::NotFound { nearest, .. } if !nearest.is_empty() => {
+                return vec![Hint::advice(format!(
+                    "did you mean {}?",
+                    text::list(nearest)
+                ))];
+            }
+            Self::NotFound { .. } => {
+                return vec![Hint::command(
+                    "review --list",
+                    "shows what waits for review, with the ids",
+                )];
+            }
+            Self::OtherScope { scope, .. } => {
+                return vec![Hint::advice(format!(
+                    "leave out --scope, or name that one: `--scope {scope}`"
+                ))];
+            }
+            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope",
+            Self::Successor { .. } => "name another memory of the same scope",
+            Self::Invalid(_) => "schemas/decision.json describes a decision",
+            Self::NothingToUndo { .. } => {
+                return vec![Hint::command(
+                    "get ID --include history",
+                    "shows every decision about a memory",
+                )];
+            }
+            Self::OthersOnly { batch, .. } => {
+                return vec![Hint::command(format!("undo {batch}"), "undoes it anyway")];
+            }
+            Self::Write { .. } => "check the folder's permissions and the free space",
+            Self::LateLines { .. } => "restore the other program's lines from a copy or from git",
+            Self::DuplicateId { .. } => "give each of them an id of its own in the store",
+            Self::Replaced { .. } => {
+                "decide again: what was decided is not in the file that is there now"
+            }
+            Self::Unsigned { .. } => {
+                "list your public key in the file that `signers` in scope.toml names, as `NAME \
+                 ssh-ed25519 KEY`, and have the key in `~/.ssh` or in ssh-agent"
+            }
+            Self::Locked { .. } => "try again when it has finished",
+            Self::PartlyWritten { batch, source, .. } => {
+                let undo = Hint::command(format!("undo {batch}"), "undoes what was written");
+                return std::iter::once(undo).chain(source.remedies()).collect();
+            }
+            Self::Store(error) => return error.hints(),
+        };
+        vec![Hint::advice(advice)]
+    }
+}
+
+/// A status as the end of a sentence about a memory.
+pub const fn status_in_words(status: Status) -> &'static str {
+    match status {
+        Status::Staging => "waits for review",
+        Status::Approved => "is approved",
+        Status::Promoted => "is promoted",
+        Status::Rejected => "is rejected",
+    }
+}
+
+/// A memory to decide about.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub scope: Arc<Scope>,
+    /// The memory as it was read.
+    pub curated: CuratedMemory,
+}
+
+impl Candidate {
+    pub const fn memory(&self) -> &Memory {
+        &self.curated.memory
+    }
+
+    /// Its status, as the end of a sentence: `is approved`, or the memory that replaces it.
+    pub fn status_in_words(&self) -> String {
+        let memory = self.memory();
+        match &memory.superseded_by {
+            Some(newer) => format!("is replaced by `{newer}`"),
+            None => status_in_words(memory.status).to_owned(),
+        }
+    }
+
+    /// Rejects an id that several rows of the store share, because it is not clear which one is
+    /// meant.
+    ///
+    /// # Errors
+    /// [`CurateError::DuplicateId`].
+    pub fn check_single(&self) -> Result<(), CurateError> {
+        if self.curated.has_duplicate_id {
+            return Err(CurateError::DuplicateId {
+                id: self.memory().id.clone(),
+                path: self.scope.store.path().to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Who decides, in one command or one review session.
+#[derive(Debug, Clone)]
+pub struct ReviewSession {
+    /// `human:NAME` or `process:NAME`.
+    pub actor: String,
+    /// The reason, if one was given.
+    pub reason: Option<String>,
+    /// The name of the batch, for `undo`.
+    pub batch: String,
+    /// The time.
+    pub now: jiff::Timestamp,
+}
+
+impl ReviewSession {
+    /// Begins a session. The batch name starts with the time, so that later batches sort last.
+    pub fn begin(actor: String, reason: Option<String>, now: jiff::Timestamp) -> Self {
+        // Two processes may begin in the same millisecond.
+        let process = std::process::id() & 0xffff;
+        let batch = format!("{}-{process:04x}", now.strftime("%Y%m%d-%H%M%S-%3f"));
+        Self {
+            actor,
+            reason,
+            batch,
+            now,
+        }
+    }
+
+    /// Whether a person decides, not a script.
+    pub fn is_human(&self) -> bool {
+        self.actor.starts_with("human:")
+    }
+
+    /// A decision about a memory. It keeps the text that the curator sees.
+    pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
+        let edit = verdict.keeps_text().then(|| candidate.previous_edit());
+        // The card says what the author thinks of it.
+        let serves = matches!(verdict, Verdict::Approve | Verdict::Promote | Verdict::Edit);
+        let despite = serves.then(|| {
+            let mark = withdrawn_mark(candidate.memory())?;
+            Some(stale::marks_kept_despite(candidate.memory(), &mark))
+        });
+        Decision {
+            id: candidate.memory().id.clone(),
+            digest: candidate.curated.digest.clone(),
+            text: candidate.curated.text_digest.clone(),
+            verdict,
+            was: candidate.memory().status,
+            edit: edit.filter(|edit| *edit != Edit::default()),
+            into: None,
+            until: None,
+            despite: despite.flatten(),
+            reason: self.reason.clone(),
+            actor: self.actor.clone(),
+            batch: Some(self.batch.clone()),
+            time: ack_api::time::to_rfc3339(self.now),
+        }
+    }
+
+    /// The decisions that replace a memory with `into`. A merge also adds the facts, tags and files
+    /// that only the replaced memory has.
+    ///
+    /// # Errors
+    /// `into` is in another scope, is the memory itself, or was rejected.
+    pub fn replacement(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+        verdict: Verdict,
+    ) -> Result<Vec<Decision>, CurateError> {
+        Self::check_successor(candidate, into)?;
+        let merged =
+            (verdict == Verdict::Merge).then(|| merged_lists(into, candidate.memory(), true));
+        Ok(self.replacement_decisions(candidate, into, verdict, merged.flatten()))
+    }
+
+    /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
+    ///
+    /// # Errors
+    /// As [`ReviewSession::replacement`].
+    pub fn duplicate(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+    ) -> Result<Vec<Decision>, CurateError> {
+        Self::check_successor(candidate, into)?;
+        let merged = merged_lists(into, candidate.memory(), false);
+        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, merged))
+    }
+
+    fn replacement_decisions(
+        &self,
+        candidate: &Candidate,
+        into: &Candidate,
+        verdict: Verdict,
+        merged: Option<Edit>,
+    ) -> Vec<Decision> {
+        let mut replacement = self.decision(candidate, verdict);
+        replacement.into = Some(into.memory().id.clone());
+        let mut decisions = vec![replacement];
+        if let Some(edit) = merged {
+            // Only a person who looks at it approves a memory that waits.
+            let verdict = match into.memory().status {
+                Status::Approved | Status::Promoted => Verdict::Edit,
+                Status::Staging | Status::Rejected => Verdict::Stage,
+            };
+            let mut merged = self.decision(into, verdict);
+            merged.edit = Some(edit);
+            decisions.push(merged);
+        }
+        decisions
+    }
+
+    /// Checks that a memory can take another one's place.
+    ///
+    /// # Errors
+    /// As [`ReviewSession::replacement`].
+    pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
+        let refuse = |reason: &str| CurateError::Successor {
+            id: candidate.memory().id.clone(),
+            into: into.memory().id.clone(),
+            reason: reason.to_owned(),
+        };
+        if candidate.scope.name != into.scope.name {
+            return Err(refuse("it is in another scope"));
+        }
+        if candidate.memory().id == into.memory().id {
+            return Err(refuse("it is the same memory"));
+        }
+        let already = format!(
+            "`{}` already replaces `{}`",
+            candidate.memory().id,
+            into.memory().id
+        );
+        if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
+            return Err(refuse(&already));
+        }
+        if has_replaced(into, candidate) {
+            return Err(refuse(&format!("{already}, through others")));
+        }
+        match (into.memory().status, &into.memory().superseded_by) {
+            (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),
+            (Status::Rejected, None) => Err(refuse("it was rejected")),
+            _ => Ok(()),
+        }?;
+        Ok(())
+    }
+}
+
+/// Whether `other` already replaced `memory`, directly or through others of the same scope: then
+/// they would replace each other in a circle, and none of them would count as replaced.
+fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
+    let store = &memory.scope.store;
+    let mut next = memory.memory().superseded_by.clone();
+    for _ in 0..MAX_SUCCESSORS {
+        let Some(id) = next else { return false };
+        if id == other.memory().id {
+            return true;
+        }
+        let read = store.snapshot(|snapshot| snapshot.curated(&id));
+        // If it cannot be read, nothing can be written either.
+        let curated = read.ok().flatten();
+        next = curated.and_then(|curated| curated.memory.superseded_by);
+    }
+    false
+}
+
+/// The lists of `into` with what another memory adds, or `None` if it adds nothing. Keeps earlier
+/// edits.
+fn merged_lists(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
+    let memory = into.memory();
+    let with = |current: &[String], added: &[String]| {
+        let folded: Vec<String> = current.iter().map(|entry| fold(entry)).collect();
+        let new = added.iter().filter(|entry| !folded.contains(&fold(entry)));
+        let all: Vec<String> = current.iter().chain(new).cloned().collect();
+        (all.len() > current.len()).then_some(all)
+    };
+    let facts = if with_facts {
+        with(&memory.facts, &other.facts)
+    } else {
+        None
+    };
+    let concepts = with(&memory.concepts, &other.concepts);
+    let files = with(&memory.files, &other.files);
+    if facts.is_none() && concepts.is_none() && files.is_none() {
+        return None;
+    }
+    Some(into.with_previous_edit(Edit {
+        facts,
+        concepts,
+        files,
+        ..Edit::default()
+    }))
+}
+
+/// Normalises a text: case, spacing, and a full stop at the end.
+fn fold(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.').to_lowercase();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Candidate {
+    /// A new edit of the present text, merged with the earlier edits that it does not replace.
+    pub fn with_previous_edit(&self, edit: Edit) -> Edit {
+        merge_edits(edit, self.previous_edit())
+    }
+
+    /// The earlier edits of a memory, if they count.
+    fn previous_edit(&self) -> Edit {
+        if !self.curated.is_decided {
+            return Edit::default();
+        }
+        let decisions = self.scope.store.decisions().unwrap_or_default();
+        let last = decisions.about(&self.memory().id).last().cloned();
+        last.and_then(|last| last.edit).unwrap_or_default()
+    }
+}
+
+/// Merges an edit with an earlier one; the new values win.
+pub fn merge_edits(edit: Edit, before: Edit) -> Edit {
+    Edit {
+        title: edit.title.or(before.title),
+        subtitle: edit.subtitle.or(before.subtitle),
+        facts: edit.facts.or(before.facts),
+        concepts: edit.concepts.or(before.concepts),
+        files: edit.files.or(before.files),
+        narrative: edit.narrative.or(before.narrative),
+        kind: edit.kind.or(before.kind),
+        project: edit.project.or(before.project),
+    }
+}

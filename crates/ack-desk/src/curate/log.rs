@@ -1,0 +1,306 @@
+//! Decides about memories under the lock of a scope's log, from the memories as they are at that
+//! moment, and appends the decisions to it ([`super::log_file`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use ack_api::decision::{Decision, Verdict};
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_store::decisions::seal::{Seal, seal_path};
+use ack_store::decisions::{Decisions, MAX_LOG_BYTES, foreign_lines};
+use ack_store::read::CuratedMemory;
+use ack_store::{Snapshot, StoreError};
+use ack_sys::files;
+use jiff::{SignedDuration, Timestamp};
+
+use super::CurateError;
+use super::log_file::{self, LockedLog};
+use super::side_effects::{self, SideEffects};
+use super::sign;
+use ack_service::scope::Scope;
+
+/// Decisions that were written together.
+#[derive(Debug, Default)]
+pub struct WrittenDecisions {
+    /// All of them, with those that follow from a rejection.
+    pub decisions: Vec<Decision>,
+    /// What else changed.
+    pub side_effects: SideEffects,
+}
+
+/// Writes the decisions of several scopes. None is written unless each of them can be written.
+///
+/// # Errors
+/// As for one of them. [`CurateError::PartlyWritten`] if others were written before.
+pub fn write_scopes<S: AsRef<Scope>>(
+    scopes: &[S],
+    batch: &str,
+    mut write: impl FnMut(&S) -> Result<(), CurateError>,
+) -> Result<(), CurateError> {
+    for scope in scopes {
+        check(scope.as_ref())?;
+    }
+    let mut written_scopes = Vec::new();
+    for scope in scopes {
+        match write(scope) {
+            Ok(()) => written_scopes.push(scope.as_ref().name.clone()),
+            Err(source) if written_scopes.is_empty() => return Err(source),
+            Err(source) => {
+                return Err(CurateError::PartlyWritten {
+                    written: written_scopes,
+                    batch: batch.to_owned(),
+                    source: Box::new(source),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends earlier decisions again. They apply to whatever the memories hold now.
+///
+/// # Errors
+/// The log cannot be written. Then nothing is decided.
+pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let decide = |_: &_| Ok(decisions.to_vec());
+    let made = append_decided(scope, &[], decide, &|snapshot, decisions, released| {
+        side_effects_of_earlier(scope, snapshot, decisions, released)
+    })?;
+    Ok(made.side_effects)
+}
+
+/// What else changes if earlier decisions are appended again.
+///
+/// # Errors
+/// The store or the log cannot be read.
+pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let released = waiting_again(scope, decisions)?;
+    let side_effects = scope
+        .store
+        .snapshot(|snapshot| side_effects_of_earlier(scope, snapshot, decisions, &released))?;
+    Ok(side_effects)
+}
+
+/// What else changes with earlier decisions, and with those that only follow from them.
+fn side_effects_of_earlier(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+    released: &[Decision],
+) -> Result<SideEffects, StoreError> {
+    let log = snapshot.decisions.followed_by(decisions);
+    let after = snapshot.with_decisions(log);
+    let mut changed = BTreeMap::new();
+    for decision in decisions {
+        let memory = after.by_id(&decision.id)?;
+        changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
+    }
+    let ids = decisions.iter().map(|decision| decision.id.as_str());
+    let mut side_effects = side_effects::of_undo(scope, snapshot, &changed, released)?;
+    let equal = side_effects::of_equal_notes(scope, snapshot, &after, &ids.collect())?;
+    side_effects.add(equal);
+    Ok(side_effects)
+}
+
+/// What else changes with new decisions, and with those that only follow from them.
+fn side_effects_of_new(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+    released: &[Decision],
+) -> Result<SideEffects, StoreError> {
+    let all = [decisions, released].concat();
+    side_effects::of_decisions(scope, snapshot, &all, released)
+}
+
+/// What else would change with these decisions.
+///
+/// # Errors
+/// The store or the log cannot be read.
+pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let released = waiting_again(scope, decisions)?;
+    let side_effects = scope
+        .store
+        .snapshot(|snapshot| side_effects_of_new(scope, snapshot, decisions, &released))?;
+    Ok(side_effects)
+}
+
+/// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
+/// process can write to the log until its decisions are written.
+///
+/// # Errors
+/// The store or the log cannot be read, the log cannot be written, or `decide` fails. Then nothing
+/// is decided.
+pub fn write_with(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
+) -> Result<WrittenDecisions, CurateError> {
+    append_decided(scope, ids, decide, &|snapshot, decisions, released| {
+        side_effects_of_new(scope, snapshot, decisions, released)
+    })
+}
+
+/// What else changes with decisions, and with those that only follow from them.
+type FindSideEffects<'a> =
+    &'a dyn Fn(&Snapshot<'_>, &[Decision], &[Decision]) -> Result<SideEffects, StoreError>;
+
+/// As [`write_with`], with the side effects that `find` finds.
+fn append_decided(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
+    find: FindSideEffects<'_>,
+) -> Result<WrittenDecisions, CurateError> {
+    let log = LockedLog::open(&log_path(scope))?;
+    let now = scope.store.snapshot(|snapshot| {
+        let mut now = HashMap::new();
+        for id in ids {
+            if let Some(curated) = snapshot.curated(id)? {
+                now.insert((*id).to_owned(), curated);
+            }
+        }
+        Ok(now)
+    })?;
+    let mut decisions = decide(&now)?;
+    check_single(scope, &decisions, &now)?;
+    let released = waiting_again(scope, &decisions)?;
+    let side_effects = scope
+        .store
+        .snapshot(|snapshot| find(snapshot, &decisions, &released))?;
+    decisions.extend_from_slice(&released);
+    if scope.manifest.signers.is_some() {
+        let log = scope.store.decisions()?;
+        date_after_earlier(&log, &mut decisions);
+    }
+    let mut lines = String::new();
+    for decision in &decisions {
+        lines.push_str(&decision.to_line());
+        lines.push('\n');
+    }
+    if !lines.is_empty() {
+        let signature = sign::signature(scope, &lines)?;
+        lines.push_str(&signature);
+        log.append(&lines)?;
+    }
+    Ok(WrittenDecisions {
+        decisions,
+        side_effects,
+    })
+}
+
+/// Rejects decisions about an id that several rows of the store share, because it is not clear
+/// which one is meant.
+fn check_single(
+    scope: &Scope,
+    decisions: &[Decision],
+    now: &HashMap<String, CuratedMemory>,
+) -> Result<(), CurateError> {
+    let is_twice = |decision: &&Decision| {
+        let curated = now.get(&decision.id);
+        curated.is_some_and(|curated| curated.has_duplicate_id)
+    };
+    match decisions.iter().find(is_twice) {
+        None => Ok(()),
+        Some(decision) => Err(CurateError::DuplicateId {
+            id: decision.id.clone(),
+            path: scope.store.path().to_owned(),
+        }),
+    }
+}
+
+/// Gives new decisions later times than those they overrule, in the log and in their own batch.
+/// Where decisions are signed, their times order them, and a colleague's clock may be ahead.
+fn date_after_earlier(log: &Decisions, decisions: &mut [Decision]) {
+    let step = SignedDuration::from_millis(1);
+    let mut in_batch: HashMap<String, Timestamp> = HashMap::new();
+    for decision in decisions {
+        let id = text::id(&decision.id);
+        let Ok(mut time) = decision.time.parse::<Timestamp>() else {
+            continue;
+        };
+        let earlier = in_batch.get(&id).copied();
+        if let Some(earlier) = earlier.or_else(|| log.newest_signed_time(&id))
+            && time <= earlier
+            && let Ok(later) = earlier.checked_add(step)
+        {
+            time = later;
+            decision.time = time.to_string();
+        }
+        in_batch.insert(id, time);
+    }
+}
+
+/// The memories that wait again because the one that replaced them is rejected now: they were
+/// replaced while they waited, so nothing else would bring them back.
+fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
+    let log = scope.store.decisions()?;
+    let mut released = Vec::new();
+    for rejection in decisions
+        .iter()
+        .filter(|decision| decision.verdict == Verdict::Reject)
+    {
+        for id in log.replaced_by(&text::id(&rejection.id)) {
+            let waited = log
+                .about(id)
+                .last()
+                .is_some_and(|last| last.was == Status::Staging);
+            if !waited || decisions.iter().any(|decision| decision.id == *id) {
+                continue;
+            }
+            let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
+            let curated = curated.filter(|curated| curated.is_decided && !curated.has_duplicate_id);
+            released.extend(curated.map(|curated| release(rejection, curated)));
+        }
+    }
+    Ok(released)
+}
+
+/// The decision that makes a memory wait again.
+pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
+    Decision {
+        id: curated.memory.id,
+        digest: curated.digest,
+        text: curated.text_digest,
+        verdict: Verdict::Stage,
+        was: curated.memory.status,
+        edit: None,
+        reason: Some(format!("{}, which replaced it, was rejected", rejection.id)),
+        ..rejection.clone()
+    }
+}
+
+/// Checks that the log can be written, without writing to it.
+///
+/// # Errors
+/// [`CurateError::Write`], or [`CurateError::Unsigned`] if nobody here can sign.
+pub fn check(scope: &Scope) -> Result<(), CurateError> {
+    sign::check(scope)?;
+    log_file::check(&log_path(scope))
+}
+
+fn log_path(scope: &Scope) -> PathBuf {
+    scope.store.decision_log().map_or_else(
+        || scope.folder.join(ack_api::decision::DECISION_LOG),
+        Path::to_owned,
+    )
+}
+
+/// Makes the log count as it was `shown` to a person, whatever it lost.
+///
+/// # Errors
+/// It cannot be read, or another process has it.
+pub fn accept(scope: &Scope, shown: &[u8]) -> Result<(), CurateError> {
+    LockedLog::open(&log_path(scope))?.accept(shown)
+}
+
+/// A log as it is shown to a person who may accept it, and the lines of other programs in it.
+pub fn shown(scope: &Scope) -> (Vec<u8>, Vec<String>) {
+    let path = log_path(scope);
+    let content = files::read(&path, MAX_LOG_BYTES).unwrap_or_default();
+    // With a damaged seal, nobody knows who wrote what.
+    let seal = Seal::load(&seal_path(&path)).unwrap_or(Some(Seal::default()));
+    let foreign = foreign_lines(&content, seal.as_ref());
+    (content, foreign)
+}

@@ -1,0 +1,214 @@
+//! The second list of the queue: approved memories that may be out of date, each with the reason
+//! that answers show.
+//!
+//! A reviewer can wait longer than an agent, so this also checks whether the files that a memory
+//! cites changed a lot, and whether the names in it still occur.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::text;
+use ack_store::READ_TIMEOUT;
+use ack_store::read::CuratedMemory;
+
+use super::find::Filter;
+use super::{Candidate, CurateError};
+use ack_service::evidence::NameSearch;
+use ack_service::scope::Scope;
+use ack_service::stale::{MARK_SEPARATOR, Staleness, is_dismissed};
+
+/// A file with this many commits counts as changed a lot.
+const MANY_COMMITS: u32 = 10;
+/// The time limit for reading the history, for all memories together.
+const HISTORY_TIME: Duration = Duration::from_secs(2);
+/// The maximum length of the kept list of marks.
+const MAX_DISMISSED_MARKS_CHARS: usize = 400;
+
+/// An approved memory that may be out of date.
+#[derive(Debug, Clone)]
+pub struct StaleMemory {
+    /// The memory.
+    pub candidate: Candidate,
+    /// The reason, which answers show as `stale`.
+    pub reason: String,
+}
+
+/// The approved memories that match a filter and may be out of date, oldest first.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn stale(
+    scopes: &[Arc<Scope>],
+    filter: &Filter,
+    staleness: &Staleness,
+) -> Result<Vec<StaleMemory>, CurateError> {
+    let mut all = Vec::new();
+    for scope in scopes {
+        // A disturbed snapshot is read again, so pass results on only after it is complete.
+        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+            let mut approved = Vec::new();
+            snapshot.visit_curated(&|status| status.is_served(), &mut |curated| {
+                approved.push(curated)
+            })?;
+            let hidden = superseded(&approved);
+            let mut marked = Vec::new();
+            for curated in approved {
+                if hidden.contains(&curated.memory.id) || !filter.allows(&curated) {
+                    continue;
+                }
+                let id = std::iter::once(curated.memory.id.as_str());
+                let others = snapshot.contradictions(id, StatusFilter::Approved)?;
+                let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
+                let reason = staleness.of(&curated.memory, scope, &others);
+                if reason.is_some() || staleness.is_of_project(&curated.memory, scope) {
+                    marked.push((curated, reason));
+                }
+            }
+            Ok(marked)
+        })?;
+        all.extend(read.into_iter().map(|(curated, reason)| {
+            let scope = Arc::clone(scope);
+            (Candidate { scope, curated }, reason)
+        }));
+    }
+    let mut found = check_history_and_tree(all, staleness);
+    found.sort_by_key(|stale| {
+        let created = stale.candidate.memory().created_at;
+        (created.is_none(), created)
+    });
+    Ok(found)
+}
+
+/// The ids of approved memories that agents do not see because a newer one replaces them.
+fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
+    let next = |curated: &CuratedMemory| curated.memory.superseded_by.clone();
+    let known: HashMap<&str, (Status, Option<String>)> = approved
+        .iter()
+        .map(|curated| {
+            (
+                curated.memory.id.as_str(),
+                (curated.memory.status, next(curated)),
+            )
+        })
+        .collect();
+    let find = |id: &str| match known.get(id) {
+        Some((status, next)) => Successor::Present {
+            status: *status,
+            next: next.as_deref(),
+        },
+        None => Successor::Missing,
+    };
+    let memories = approved.iter().map(|curated| &curated.memory);
+    let hidden = memories.filter(|memory| {
+        let first = memory.superseded_by.as_deref();
+        is_superseded(&memory.id, first, StatusFilter::Approved, find)
+    });
+    hidden.map(|memory| memory.id.clone()).collect()
+}
+
+/// Why one approved memory may be out of date.
+///
+/// # Errors
+/// Its store cannot be read.
+pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<String>, CurateError> {
+    let memory = candidate.memory();
+    if !memory.status.is_served() {
+        return Ok(None);
+    }
+    let others = candidate.scope.store.snapshot(|snapshot| {
+        let id = std::iter::once(memory.id.as_str());
+        snapshot.contradictions(id, StatusFilter::Approved)
+    })?;
+    let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
+    let reason = staleness.of(memory, &candidate.scope, &others);
+    let found = check_history_and_tree(vec![(candidate.clone(), reason)], staleness);
+    Ok(found.into_iter().next().map(|stale| stale.reason))
+}
+
+/// What a decision to keep a memory records: this mark, and the earlier marks it was kept despite.
+pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
+    let before = memory.kept_despite.as_deref().unwrap_or_default();
+    let all = if before.is_empty() || is_dismissed(memory, reason) {
+        reason.to_owned()
+    } else {
+        format!("{before}{MARK_SEPARATOR}{reason}")
+    };
+    // A truncated mark would match nothing.
+    if all.chars().count() > MAX_DISMISSED_MARKS_CHARS {
+        reason.to_owned()
+    } else {
+        all
+    }
+}
+
+/// Checks the history and the working tree for memories that have no mark yet.
+fn check_history_and_tree(
+    memories: Vec<(Candidate, Option<String>)>,
+    staleness: &Staleness,
+) -> Vec<StaleMemory> {
+    let open: Vec<&Memory> = memories
+        .iter()
+        .filter(|(candidate, reason)| is_open(candidate, reason.as_ref(), staleness))
+        .map(|(candidate, _)| candidate.memory())
+        .collect();
+    let mut marks = marks(&open, staleness).into_iter();
+    let mut found = Vec::new();
+    for (candidate, reason) in memories {
+        let reason = if is_open(&candidate, reason.as_ref(), staleness) {
+            let mark = marks.next().flatten();
+            mark.filter(|mark| !is_dismissed(candidate.memory(), mark))
+        } else {
+            reason
+        };
+        found.extend(reason.map(|reason| StaleMemory { candidate, reason }));
+    }
+    found
+}
+
+fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness) -> bool {
+    reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
+}
+
+/// The mark about names of a memory that the project had.
+pub fn no_longer_there(lost: &[String]) -> String {
+    format!("no longer in the project: {}", text::list(lost))
+}
+
+/// A mark for each memory that the history or the working tree contradicts.
+fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
+    let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
+        return vec![None; memories.len()];
+    };
+    let end = Instant::now() + HISTORY_TIME;
+    let changed = |memory: &Memory| {
+        // The reviewer knew what had changed until then.
+        let since = memory
+            .reviewed_at
+            .or(memory.updated_at)
+            .or(memory.created_at)?;
+        if memory.files.is_empty() || Instant::now() >= end {
+            return None;
+        }
+        let commits = tree.commits_since(&memory.files, since)?;
+        let (count, file) = commits
+            .into_iter()
+            .zip(&memory.files)
+            .max_by_key(|(count, _)| *count)?;
+        let file = text::line(file, 80);
+        (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
+    };
+    let lost = |look: &NameSearch, memory: &Memory| {
+        let is_missing = look.names.iter().all(|name| name.occurs == Some(false));
+        if !is_missing || Instant::now() >= end {
+            return None;
+        }
+        let lost = tree.lost_names(look, memory);
+        (!lost.is_empty()).then(|| no_longer_there(&lost))
+    };
+    let looks = tree.names_of_all(memories).into_iter();
+    let both = looks.zip(memories);
+    both.map(|(look, memory)| lost(&look, memory).or_else(|| changed(memory)))
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! Undoes decisions. Nothing is removed from a log: the decision that counted before is appended
+//! again, with its own batch name, so that a further undo goes further back.
+
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Verdict};
+
+use jiff::Timestamp;
+
+use super::side_effects::SideEffects;
+use super::{CurateError, ReviewSession, log};
+use ack_service::scope::Scope;
+
+/// The decisions of a batch that still count, by scope, and the steps that undo them.
+#[derive(Debug)]
+pub struct Undo {
+    pub batch: String,
+    /// Who decided: `human:NAME` or `process:NAME`.
+    pub actor: String,
+    /// The steps, one per scope.
+    pub steps: Vec<UndoStep>,
+}
+
+/// What to undo in one scope.
+#[derive(Debug)]
+pub struct UndoStep {
+    pub scope: Arc<Scope>,
+    /// The new decisions.
+    pub decisions: Vec<Decision>,
+}
+
+impl AsRef<Scope> for UndoStep {
+    fn as_ref(&self) -> &Scope {
+        &self.scope
+    }
+}
+
+impl UndoStep {
+    /// Writes the step.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn write(&self) -> Result<SideEffects, CurateError> {
+        log::append_again(&self.scope, &self.decisions)
+    }
+
+    /// What [`UndoStep::write`] would do. Writes nothing.
+    ///
+    /// # Errors
+    /// The store or the log cannot be read.
+    pub fn dry_run(&self) -> Result<SideEffects, CurateError> {
+        log::side_effects_of(&self.scope, &self.decisions)
+    }
+}
+
+/// A batch that can be undone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct UndoableBatch {
+    /// When it was written, as far as that is known.
+    time: Option<Timestamp>,
+    name: String,
+    actor: String,
+}
+
+impl UndoableBatch {
+    /// The batch of the newest decision about a memory. `lines` are all about that memory: an undo
+    /// appends a decision again, with its batch and a later time.
+    fn of(decision: &Decision, lines: &[Decision]) -> Option<Self> {
+        let first = lines.iter().find(|line| line.batch == decision.batch);
+        Some(Self {
+            time: first.unwrap_or(decision).time.parse().ok(),
+            name: decision.batch.clone()?,
+            actor: decision.actor.clone(),
+        })
+    }
+
+    /// Whether the person with these names made it, at a terminal or with a script.
+    fn is_by(&self, names: &[String]) -> bool {
+        let name = self.actor.split_once(':').map(|(_, name)| name);
+        name.is_some_and(|name| names.iter().any(|known| known == name))
+    }
+}
+
+/// Prepares to undo a batch, or else the newest one that still counts of the person with these
+/// names.
+///
+/// # Errors
+/// No batch matches, or a log cannot be read.
+pub fn prepare(
+    scopes: &[Arc<Scope>],
+    batch: Option<&str>,
+    names: &[String],
+    session: &ReviewSession,
+) -> Result<Undo, CurateError> {
+    let mut batches: Vec<UndoableBatch> = Vec::new();
+    let mut logs = Vec::new();
+    for scope in scopes {
+        let decisions = scope.store.decisions()?;
+        let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
+        let newest = decisions.newest().filter(counting);
+        batches.extend(
+            newest.filter_map(|newest| UndoableBatch::of(newest, decisions.about(&newest.id))),
+        );
+        logs.push((scope, decisions));
+    }
+    let found = match batch {
+        Some(batch) => batches.into_iter().find(|batches| batches.name == batch),
+        None => {
+            let own_batch = batches.iter().filter(|batches| batches.is_by(names)).max();
+            let others = batches.iter().max();
+            match (own_batch, others) {
+                (None, Some(others)) => {
+                    return Err(CurateError::OthersOnly {
+                        batch: others.name.clone(),
+                        actor: others.actor.clone(),
+                    });
+                }
+                (own_batch, _) => own_batch.cloned(),
+            }
+        }
+    };
+    let found = found.ok_or_else(|| CurateError::NothingToUndo {
+        batch: batch.map(str::to_owned),
+    })?;
+    let mut undo = Undo {
+        batch: found.name,
+        actor: found.actor,
+        steps: Vec::new(),
+    };
+    for (scope, decisions) in logs {
+        let mut restored: Vec<Decision> = decisions
+            .newest()
+            .filter(|last| last.batch.as_ref() == Some(&undo.batch))
+            .map(|last| {
+                let lines = decisions.about(&last.id);
+                let first = lines.iter().position(|line| line.batch == last.batch);
+                let earlier = first.and_then(|first| lines.get(first.checked_sub(1)?));
+                restore(last, earlier, session, &undo.batch)
+            })
+            .collect();
+        restored.sort_by(|a, b| a.id.cmp(&b.id));
+        if !restored.is_empty() {
+            undo.steps.push(UndoStep {
+                scope: Arc::clone(scope),
+                decisions: restored,
+            });
+        }
+    }
+    Ok(undo)
+}
+
+/// The earlier decision, as a new one.
+fn restore(
+    last: &Decision,
+    earlier: Option<&Decision>,
+    session: &ReviewSession,
+    batch: &str,
+) -> Decision {
+    let mut decision = earlier.cloned().unwrap_or_else(|| Decision {
+        verdict: Verdict::Withdraw,
+        edit: None,
+        into: None,
+        until: None,
+        despite: None,
+        batch: Some(session.batch.clone()),
+        ..last.clone()
+    });
+    decision.reason = Some(format!("undo of {batch}"));
+    decision.actor.clone_from(&session.actor);
+    decision.time = ack_api::time::to_rfc3339(session.now);
+    decision
+}

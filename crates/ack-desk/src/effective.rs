@@ -1,0 +1,89 @@
+//! Which unwritten choices count. The last one about a memory does, and a choice to approve another
+//! memory in its place is one about it, too.
+
+use std::collections::HashSet;
+
+use super::Desk;
+use super::choice::Choice;
+use crate::curate::Candidate;
+
+/// A memory: its scope and its id.
+type Key<'a> = (&'a str, &'a str);
+
+fn key(candidate: &Candidate) -> Key<'_> {
+    (&candidate.scope.name, &candidate.memory().id)
+}
+
+/// The memory that is replaced if `candidate` is approved in its place.
+fn replaced_by<'a>(choice: &Choice, other: Option<&'a Candidate>) -> Option<Key<'a>> {
+    other
+        .filter(|_| matches!(choice, Choice::Supersede { .. }))
+        .map(key)
+}
+
+/// The positions of choices that no longer count, because a later one replaces their memory. A
+/// choice is given with its memory and the other memory that it names.
+pub fn overridden<'a>(
+    choices: impl DoubleEndedIterator<Item = (&'a Choice, &'a Candidate, Option<&'a Candidate>)>
+    + ExactSizeIterator,
+) -> HashSet<usize> {
+    let mut replaced = HashSet::new();
+    let mut positions = HashSet::new();
+    for (position, (choice, candidate, other)) in choices.enumerate().rev() {
+        if replaced.contains(&key(candidate)) {
+            positions.insert(position);
+        }
+        replaced.extend(replaced_by(choice, other));
+    }
+    positions
+}
+
+impl Desk {
+    /// The last unwritten choice about a memory.
+    fn last_choice(&self, memory: Key<'_>) -> LastChoice<'_> {
+        let mut last = LastChoice::None;
+        for made in &self.choices {
+            for pick in &made.picks {
+                let item = self.items.get(pick.number);
+                if item.is_some_and(|item| key(&item.candidate) == memory) {
+                    last = LastChoice::Own(&made.choice);
+                } else if replaced_by(&made.choice, pick.other.as_ref()) == Some(memory) {
+                    last = LastChoice::Replaced;
+                }
+            }
+        }
+        last
+    }
+
+    /// Why nothing can be merged into a memory, or be replaced by it: the choices remove it.
+    pub fn removal(&self, candidate: &Candidate) -> Option<&'static str> {
+        match self.last_choice(key(candidate)) {
+            LastChoice::Own(choice) if choice.removes() => {
+                Some("you decided to remove that memory too")
+            }
+            LastChoice::Replaced => Some(
+                "you approved another memory in its place; name that one, or undo that choice first",
+            ),
+            LastChoice::None | LastChoice::Own(_) => None,
+        }
+    }
+
+    /// What was chosen for a memory and is not written yet, as a participle.
+    pub fn done(&self, number: usize) -> Option<&'static str> {
+        let item = self.items.get(number)?;
+        match self.last_choice(key(&item.candidate)) {
+            LastChoice::None => None,
+            LastChoice::Own(choice) => Some(choice.done(item.stale.is_some())),
+            LastChoice::Replaced => Some("replaced"),
+        }
+    }
+}
+
+/// The last choice about a memory.
+enum LastChoice<'a> {
+    None,
+    /// It was made on the memory's own card.
+    Own(&'a Choice),
+    /// Another memory was approved in its place.
+    Replaced,
+}

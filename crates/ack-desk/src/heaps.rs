@@ -1,0 +1,470 @@
+//! The plan of a review: heaps of waiting memories that a person can decide with one look and one
+//! key.
+//!
+//! Heaps are disjoint, and together they are all that waits: a memory belongs to the first heap
+//! that fits it. What is flagged has a heap of its own and is decided one by one: a decision about
+//! another heap never includes it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ack_api::memory::{Memory, fold_name};
+use ack_api::number::count;
+use ack_api::text;
+use serde::Serialize;
+
+use super::Desk;
+use super::card::age_in_days;
+use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE};
+use super::held_back::HeldBack;
+use super::queue::{ItemState, QueueItem, QueueKind};
+use crate::curate::CurateError;
+
+/// A memory that nobody touched for this many days is old.
+const OLD_DAYS: i64 = 365;
+/// How many memories of a heap are shown at once.
+const SAMPLE: usize = 5;
+/// How many types of a heap are named.
+const MAX_TYPES: usize = 4;
+/// The type of a session's summary in the stores that have them.
+const SUMMARY: &str = "session_summary";
+
+/// What the memories of a heap have in common. The order is that of the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HeapKind {
+    /// A person has to look at each.
+    Flagged,
+    Summaries,
+    /// Several that say much the same.
+    Alike,
+    /// A newer memory says that it replaces them.
+    Replaced,
+    Old,
+    /// The memories of a project, by its folded name.
+    Project(String),
+    /// The memories that name no project.
+    #[default]
+    Elsewhere,
+}
+
+impl HeapKind {
+    /// Its name in a filter, after `heap:`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Flagged => "flagged".to_owned(),
+            Self::Summaries => "summaries".to_owned(),
+            Self::Alike => "alike".to_owned(),
+            Self::Replaced => "replaced".to_owned(),
+            Self::Old => "old".to_owned(),
+            Self::Project(name) => name.replace(' ', "-"),
+            Self::Elsewhere => "no-project".to_owned(),
+        }
+    }
+
+    /// The heap that fits a memory, whether or not it is flagged.
+    fn of(item: &QueueItem, has_twin: bool, now: jiff::Timestamp) -> Self {
+        let memory = item.candidate.memory();
+        if memory.superseded_by.is_some() {
+            Self::Replaced
+        } else if memory.kind.as_deref() == Some(SUMMARY) {
+            Self::Summaries
+        } else if has_twin {
+            Self::Alike
+        } else if age_in_days(memory, now).is_some_and(|days| days > OLD_DAYS) {
+            Self::Old
+        } else {
+            match &memory.project {
+                Some(project) => Self::Project(fold_name(project)),
+                None => Self::Elsewhere,
+            }
+        }
+    }
+}
+
+/// A heap as the plan shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Heap {
+    /// Its name in a filter, after `heap:`.
+    pub name: String,
+    pub title: String,
+    /// What is in it, in one line.
+    pub about: String,
+    /// How many of its memories wait.
+    pub waiting: usize,
+    /// How many it has, decided or not.
+    pub total: usize,
+    /// How many flagged memories would belong to it.
+    pub held_back: usize,
+    /// What was chosen for its memories, if none waits.
+    pub done: Option<&'static str>,
+    /// The key of what is most likely right; `None` if each has to be looked at.
+    pub suggested: Option<char>,
+    /// The reason to reject all of them, if there is a usual one.
+    pub reason: Option<&'static str>,
+    pub sample: Vec<Sample>,
+}
+
+/// A memory of a heap's sample.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    pub number: usize,
+    pub title: String,
+    /// Its first fact, or what stands in its place.
+    pub text: String,
+    /// Its project, its age and how many are like it.
+    pub about: String,
+}
+
+impl Desk {
+    /// Puts each waiting memory on its heap.
+    pub fn sort_into_heaps(&mut self) {
+        let groups: HashMap<usize, usize> = group_of_each(&self.groups);
+        let twins = self.twins(&groups);
+        let now = self.now;
+        for (number, item) in self.items.iter_mut().enumerate() {
+            let fitting = HeapKind::of(item, twins.contains_key(&number), now);
+            item.heap = match item.is_flagged() {
+                true => HeapKind::Flagged,
+                false => fitting,
+            };
+        }
+    }
+
+    /// The memories that are one of several on the heap of those, each with its group.
+    fn twins(&self, groups: &HashMap<usize, usize>) -> HashMap<usize, usize> {
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (number, group) in groups {
+            let is_plain = self.items.get(*number).is_some_and(|item| {
+                let kind = HeapKind::of(item, true, self.now);
+                kind == HeapKind::Alike && !item.is_flagged()
+            });
+            if is_plain {
+                members.entry(*group).or_default().push(*number);
+            }
+        }
+        let several = members.into_iter().filter(|(_, members)| members.len() > 1);
+        several
+            .flat_map(|(group, members)| members.into_iter().map(move |number| (number, group)))
+            .collect()
+    }
+
+    /// The heaps, in the order of the plan: projects with many memories first. `turn` moves their
+    /// samples on.
+    pub fn heaps(&self, turn: usize) -> Vec<Heap> {
+        let groups = group_of_each(&self.groups);
+        let mut numbers: BTreeMap<&HeapKind, Vec<usize>> = BTreeMap::new();
+        let mut held_back: HashMap<HeapKind, usize> = HashMap::new();
+        let on_desk = self.items.iter().enumerate().filter(|(_, item)| {
+            item.queue() == QueueKind::Waiting && item.state != ItemState::Written
+        });
+        for (number, item) in on_desk {
+            numbers.entry(&item.heap).or_default().push(number);
+            if item.is_flagged() {
+                let fitting = HeapKind::of(item, groups.contains_key(&number), self.now);
+                *held_back.entry(fitting).or_default() += 1;
+            }
+        }
+        let mut sorted: Vec<(&HeapKind, Vec<usize>)> = numbers.into_iter().collect();
+        let place = |kind: &HeapKind, count: usize| match kind {
+            HeapKind::Project(_) => (1, usize::MAX - count),
+            HeapKind::Elsewhere => (2, 0),
+            _ => (0, 0),
+        };
+        sorted.sort_by_key(|(kind, numbers)| place(kind, numbers.len()));
+        sorted
+            .into_iter()
+            .map(|(kind, numbers)| {
+                let held_back = held_back.get(kind).copied().unwrap_or_default();
+                self.heap(kind, &numbers, held_back, &groups, turn)
+            })
+            .collect()
+    }
+
+    fn heap(
+        &self,
+        kind: &HeapKind,
+        numbers: &[usize],
+        held_back: usize,
+        groups: &HashMap<usize, usize>,
+        turn: usize,
+    ) -> Heap {
+        let waiting = self.waiting_of(numbers);
+        let done = waiting.is_empty().then(|| self.done_with(numbers));
+        let shown = if waiting.is_empty() {
+            numbers
+        } else {
+            &waiting
+        };
+        Heap {
+            name: kind.name(),
+            title: self.heap_title(kind, numbers),
+            about: self.about_heap(kind, shown, groups),
+            waiting: waiting.len(),
+            total: numbers.len(),
+            held_back: if *kind == HeapKind::Flagged {
+                0
+            } else {
+                held_back
+            },
+            done,
+            suggested: match kind {
+                HeapKind::Flagged | HeapKind::Old => None,
+                HeapKind::Summaries | HeapKind::Replaced => Some('R'),
+                HeapKind::Alike => Some('g'),
+                HeapKind::Project(_) | HeapKind::Elsewhere => Some('A'),
+            },
+            reason: match kind {
+                HeapKind::Summaries => Some(ONLY_MATTERED_ONCE),
+                HeapKind::Replaced => Some(NO_LONGER_TRUE),
+                _ => None,
+            },
+            sample: self.sample(shown, groups, turn),
+        }
+    }
+
+    /// What was chosen for some memories, in one phrase.
+    fn done_with(&self, numbers: &[usize]) -> &'static str {
+        let mut done: Vec<&'static str> = numbers
+            .iter()
+            .filter_map(|number| self.done(*number))
+            .collect();
+        done.dedup();
+        match done.as_slice() {
+            [same] => same,
+            _ => "decided",
+        }
+    }
+
+    fn waiting_of(&self, numbers: &[usize]) -> Vec<usize> {
+        let waits = |number: &&usize| {
+            let item = self.items.get(**number);
+            item.is_some_and(|item| item.state == ItemState::Waiting)
+        };
+        numbers.iter().filter(waits).copied().collect()
+    }
+
+    fn heap_title(&self, kind: &HeapKind, numbers: &[usize]) -> String {
+        match kind {
+            HeapKind::Flagged => "Flagged".to_owned(),
+            HeapKind::Summaries => "Session summaries".to_owned(),
+            HeapKind::Alike => "Much alike".to_owned(),
+            HeapKind::Replaced => "Replaced".to_owned(),
+            HeapKind::Old => "Older than a year".to_owned(),
+            HeapKind::Elsewhere => "No project".to_owned(),
+            HeapKind::Project(folded) => {
+                let first = numbers.first().and_then(|number| self.items.get(*number));
+                let name = first.and_then(|item| item.candidate.memory().project.as_deref());
+                text::line(name.unwrap_or(folded), 60)
+            }
+        }
+    }
+
+    fn about_heap(
+        &self,
+        kind: &HeapKind,
+        numbers: &[usize],
+        groups: &HashMap<usize, usize>,
+    ) -> String {
+        match kind {
+            HeapKind::Flagged => {
+                let mut flagged = HeldBack::default();
+                for item in numbers.iter().filter_map(|number| self.items.get(*number)) {
+                    flagged.add(&item.candidate.curated, &item.warnings);
+                }
+                flagged.reasons()
+            }
+            HeapKind::Summaries => "what a session did, as its program wrote it".to_owned(),
+            HeapKind::Replaced => "a newer memory says that it replaces these".to_owned(),
+            HeapKind::Alike => {
+                let mut found: Vec<usize> = numbers
+                    .iter()
+                    .filter_map(|number| groups.get(number).copied())
+                    .collect();
+                found.sort_unstable();
+                found.dedup();
+                format!(
+                    "{} that say much the same",
+                    count(found.len() as u64, "group")
+                )
+            }
+            HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere => self.types(numbers),
+        }
+    }
+
+    /// The types of some memories, the most frequent first: `discovery 40 · change 23`.
+    fn types(&self, numbers: &[usize]) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for item in numbers.iter().filter_map(|number| self.items.get(*number)) {
+            let kind = item.candidate.memory().kind.as_deref();
+            *counts.entry(kind.unwrap_or("no type")).or_default() += 1;
+        }
+        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| usize::MAX - count);
+        let mut parts: Vec<String> = counts
+            .iter()
+            .take(MAX_TYPES)
+            .map(|(kind, count)| format!("{} {count}", text::line(kind, 30)))
+            .collect();
+        match counts.len().saturating_sub(MAX_TYPES) {
+            0 => {}
+            more => parts.push(count(more as u64, "more type")),
+        }
+        parts.join(" · ")
+    }
+
+    /// Five memories from the newest to the oldest; the next five with each `turn`.
+    fn sample(
+        &self,
+        numbers: &[usize],
+        groups: &HashMap<usize, usize>,
+        turn: usize,
+    ) -> Vec<Sample> {
+        // Of a group, one is enough.
+        let mut seen = Vec::new();
+        let mut one_each: Vec<usize> = Vec::new();
+        for number in numbers.iter().rev() {
+            match groups.get(number) {
+                Some(group) if seen.contains(group) => continue,
+                Some(group) => seen.push(*group),
+                None => {}
+            }
+            one_each.push(*number);
+        }
+        let last = one_each.len().saturating_sub(1);
+        let steps = SAMPLE.min(one_each.len());
+        let mut shown: Vec<usize> = (0..steps)
+            .map(|step| (step * last / steps.saturating_sub(1).max(1) + turn) % (last + 1))
+            .collect();
+        shown.dedup();
+        let numbers = shown.iter().filter_map(|place| one_each.get(*place));
+        numbers
+            .filter_map(|number| {
+                let item = self.items.get(*number)?;
+                Some(self.sample_of(*number, item, groups))
+            })
+            .collect()
+    }
+
+    fn sample_of(&self, number: usize, item: &QueueItem, groups: &HashMap<usize, usize>) -> Sample {
+        let memory = item.candidate.memory();
+        let like = groups.get(&number).map(|group| {
+            let members = self.groups.get(*group).map_or(0, Vec::len);
+            format!("{members} alike")
+        });
+        let place = memory
+            .project
+            .as_ref()
+            .unwrap_or(&item.candidate.scope.name);
+        let age = age_in_days(memory, self.now).map(super::card::days);
+        let about: Vec<String> = like
+            .into_iter()
+            .chain([text::line(place, 60)])
+            .chain(age)
+            .collect();
+        let said = memory.facts.first().or(memory.subtitle.as_ref());
+        Sample {
+            number,
+            title: text::line(&memory.title, 120),
+            text: said
+                .or(memory.narrative.as_ref())
+                .map_or_else(String::new, |said| text::line(said, 200)),
+            about: about.join(" · "),
+        }
+    }
+
+    /// Decides about the waiting memories of a heap, as one choice that can be taken back. Without
+    /// a choice, one of each group is kept. What is flagged is never among them. Returns how many
+    /// were decided.
+    ///
+    /// # Errors
+    /// A choice is not possible. Then nothing is recorded.
+    pub fn decide_heap(
+        &mut self,
+        name: &str,
+        choice: Option<Choice>,
+        reason: Option<String>,
+    ) -> Result<usize, CurateError> {
+        let waiting: Vec<usize> = self
+            .items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| {
+                item.state == ItemState::Waiting
+                    && item.queue() == QueueKind::Waiting
+                    && item.heap.name() == name
+                    && !item.is_flagged()
+            })
+            .map(|(number, _)| number)
+            .collect();
+        let key = self.next_key;
+        let decided = match choice {
+            Some(choice) => self.choose(&waiting, choice, reason),
+            None => self.keep_one_of_each(&waiting),
+        };
+        if let Err(error) = decided {
+            self.take_back(Some(key));
+            return Err(error);
+        }
+        Ok(waiting.len())
+    }
+
+    /// Approves the fullest memory of each group, and marks the others as its duplicates. One that
+    /// is like no other here is approved too.
+    fn keep_one_of_each(&mut self, numbers: &[usize]) -> Result<(), CurateError> {
+        let groups = group_of_each(&self.groups);
+        let mut members: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
+        let mut single = Vec::new();
+        for number in numbers {
+            let scope = self
+                .items
+                .get(*number)
+                .map(|item| &*item.candidate.scope.name);
+            match (scope, groups.get(number)) {
+                (Some(scope), Some(group)) => {
+                    members.entry((scope, *group)).or_default().push(*number)
+                }
+                _ => single.push(*number),
+            }
+        }
+        let length = |number: &usize| {
+            let item = self.items.get(*number);
+            item.map_or(0, |item| text_length(item.candidate.memory()))
+        };
+        let mut kept = single;
+        let mut duplicates: Vec<(String, Vec<usize>)> = Vec::new();
+        for mut group in members.into_values() {
+            // Of equal ones, the newest, which comes last.
+            group.sort_by_key(length);
+            let Some(fullest) = group.pop() else { continue };
+            let id = self
+                .items
+                .get(fullest)
+                .map(|item| item.candidate.memory().id.clone());
+            kept.push(fullest);
+            if let Some(id) = id.filter(|_| !group.is_empty()) {
+                duplicates.push((id, group));
+            }
+        }
+        let key = self.next_key;
+        self.choose_as(key, &kept, Choice::Approve, None)?;
+        for (of, group) in duplicates {
+            self.choose_as(key, &group, Choice::Duplicate { of }, None)?;
+        }
+        self.next_key += 1;
+        Ok(())
+    }
+}
+
+/// The group of each memory that is in one.
+fn group_of_each(groups: &[Vec<usize>]) -> HashMap<usize, usize> {
+    let members = groups.iter().enumerate();
+    members
+        .flat_map(|(group, members)| members.iter().map(move |number| (*number, group)))
+        .collect()
+}
+
+/// How much a memory says, in bytes.
+fn text_length(memory: &Memory) -> usize {
+    let facts: usize = memory.facts.iter().map(String::len).sum();
+    let long = [&memory.subtitle, &memory.narrative];
+    facts + long.into_iter().flatten().map(String::len).sum::<usize>()
+}

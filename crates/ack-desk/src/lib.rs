@@ -1,0 +1,660 @@
+//! The review desk: the memories that wait for review, and the person's choice for each.
+//!
+//! A choice can be changed and taken back until it is written ([`Desk::choose`],
+//! [`Desk::take_back`]). [`Desk::write`] writes scope by scope. A choice about a memory that has
+//! changed since it was read is put back instead. The terminal, the list and the browser page
+//! ([`web`]) are user interfaces of the desk: they show the same [`card`] and the same [`Preview`].
+
+pub mod apply;
+pub mod card;
+pub mod check;
+pub mod choice;
+pub mod curate;
+pub mod document;
+mod effective;
+pub mod evidence;
+pub mod heaps;
+pub mod held_back;
+pub mod nearest;
+pub mod publish;
+pub mod queue;
+mod similar_memories;
+pub mod web;
+pub mod writable;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ack_api::decision::Decision;
+use ack_api::queue::QueueNumbers;
+use ack_compare::groups::{ALIKE, alike};
+use serde::Serialize;
+
+use self::card::Card;
+use self::choice::{Choice, ChoiceOnMemory, Preview};
+use self::held_back::HeldBack;
+use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
+pub use self::write::ReviewOutcome;
+use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
+use crate::curate::side_effects::SideEffects;
+use crate::curate::stale::{StaleMemory, stale};
+use crate::curate::{Candidate, CurateError, ReviewSession, log};
+use ack_service::Service;
+use ack_service::scope::Scope;
+use ack_service::short_id::ShortIds;
+
+/// How many recent choices to show.
+const MAX_RECENT: usize = 10;
+/// How many memories of one choice to show.
+const MEMBERS: usize = 50;
+
+/// The waiting memories and the choices.
+#[derive(Debug)]
+pub struct Desk {
+    service: &'static Service,
+    items: Vec<QueueItem>,
+    /// The choices that are not written yet, in order.
+    choices: Vec<MadeChoice>,
+    /// Groups of memories that are much alike, by number. Empty until
+    /// [`Desk::find_groups`] or [`Desk::set_groups`].
+    groups: Vec<Vec<usize>>,
+    /// The key of the next choice.
+    next_key: u64,
+    now: jiff::Timestamp,
+    /// The statistics of the whole queue when the desk was opened.
+    numbers: QueueNumbers,
+    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
+    replaced: HashMap<(String, String), Vec<String>>,
+    /// The queue to show first.
+    queue: QueueKind,
+    /// The scopes that the waiting memories come from.
+    scopes: Vec<Arc<Scope>>,
+    filter: Filter,
+    /// How previews name memories. Empty: by whole ids.
+    short: ShortIds,
+    /// Whether a choice for many memories is also for flagged ones.
+    includes_flagged: bool,
+}
+
+/// What is needed to find approved memories that may be out of date.
+#[derive(Debug)]
+pub struct StaleSearch {
+    service: &'static Service,
+    scopes: Vec<Arc<Scope>>,
+    filter: Filter,
+    now: jiff::Timestamp,
+}
+
+impl StaleSearch {
+    /// Runs the search.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub fn run(&self) -> Result<Vec<StaleMemory>, CurateError> {
+        let staleness = self.service.staleness(self.now);
+        stale(&self.scopes, &self.filter, &staleness)
+    }
+}
+
+/// A choice for one or more memories.
+#[derive(Debug, Clone)]
+struct MadeChoice {
+    key: u64,
+    choice: Choice,
+    reason: Option<String>,
+    picks: Vec<Pick>,
+}
+
+/// One of the memories that a choice applies to.
+#[derive(Debug, Clone)]
+struct Pick {
+    number: usize,
+    /// The other memory that the choice names, as it was at that time.
+    other: Option<Candidate>,
+}
+
+impl MadeChoice {
+    fn numbers(&self) -> Vec<usize> {
+        self.picks.iter().map(|pick| pick.number).collect()
+    }
+}
+
+/// A recent choice.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recent {
+    /// Its key, for taking it back.
+    pub key: u64,
+    /// The choice as a participle: `approved`.
+    pub done: &'static str,
+    pub reason: Option<String>,
+    /// The memories' numbers.
+    pub numbers: Vec<usize>,
+    /// The title of the memory, or the number of memories.
+    pub about: String,
+    /// If there are several: the first of them.
+    pub members: Vec<Member>,
+}
+
+/// One of several memories with the same choice.
+#[derive(Debug, Clone, Serialize)]
+pub struct Member {
+    pub number: usize,
+    pub title: String,
+}
+
+impl Desk {
+    /// Reads the waiting memories, oldest first.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub fn open(
+        scopes: &[Arc<Scope>],
+        filter: &Filter,
+        service: &'static Service,
+        now: jiff::Timestamp,
+    ) -> Result<Self, CurateError> {
+        let Queue {
+            waiting,
+            numbers,
+            replaced,
+        } = queue(scopes, filter, now)?;
+        Ok(Self {
+            numbers,
+            replaced,
+            filter: filter.clone(),
+            ..Self::with(waiting, scopes, service, now)
+        })
+    }
+
+    /// A desk with these memories of some scopes.
+    pub fn with(
+        memories: Vec<Candidate>,
+        scopes: &[Arc<Scope>],
+        service: &'static Service,
+        now: jiff::Timestamp,
+    ) -> Self {
+        let mut desk = Self {
+            items: memories.into_iter().map(QueueItem::new).collect(),
+            service,
+            choices: Vec::new(),
+            groups: Vec::new(),
+            next_key: 1,
+            now,
+            numbers: QueueNumbers::default(),
+            replaced: HashMap::new(),
+            queue: QueueKind::Waiting,
+            scopes: scopes.to_vec(),
+            filter: Filter::default(),
+            short: ShortIds::default(),
+            includes_flagged: false,
+        };
+        desk.sort_into_heaps();
+        desk
+    }
+
+    /// From now on, a choice for many memories is also for those that are flagged.
+    pub const fn include_flagged(&mut self) {
+        self.includes_flagged = true;
+    }
+
+    /// The memories that a choice is for, without those that it holds back: nobody but a person who
+    /// chose it alone approves a flagged memory.
+    fn of_choice(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+        match numbers {
+            [_] => (numbers.to_vec(), HeldBack::default()),
+            _ => self.without_flagged(numbers, choice),
+        }
+    }
+
+    /// The memories that a choice for many is for, without those that it holds back.
+    pub fn without_flagged(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+        let mut held_back = HeldBack::default();
+        let holds_back = choice.serves() && !self.includes_flagged;
+        let mut numbers = numbers.to_vec();
+        numbers.retain(|number| {
+            let item = self.items.get(*number);
+            let item = item.filter(|item| holds_back && item.stale.is_none());
+            !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
+        });
+        (numbers, held_back)
+    }
+
+    /// Names memories by the shortest forms of their ids from now on.
+    pub fn shorten_ids(&mut self) {
+        self.short = short_ids(&self.scopes);
+    }
+
+    /// How memories are named.
+    pub const fn short_ids(&self) -> &ShortIds {
+        &self.short
+    }
+
+    /// The search for approved memories that may be out of date, in the same scopes.
+    pub fn stale_search(&self) -> StaleSearch {
+        StaleSearch {
+            service: self.service,
+            scopes: self.scopes.clone(),
+            filter: self.filter.clone(),
+            now: self.now,
+        }
+    }
+
+    /// Adds approved memories that may be out of date, after the waiting ones.
+    pub fn add_stale(&mut self, found: Vec<StaleMemory>) {
+        let items = found.into_iter();
+        self.items
+            .extend(items.map(|stale| QueueItem::stale(stale.candidate, stale.reason)));
+    }
+
+    /// Sets the reason why an approved memory may be out of date.
+    pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
+        if let Some(item) = self.items.get_mut(number) {
+            item.stale = reason;
+        }
+    }
+
+    /// Sets the queue to show first.
+    pub const fn set_first_queue(&mut self, queue: QueueKind) {
+        self.queue = queue;
+    }
+
+    /// The queue to show first.
+    pub const fn queue(&self) -> QueueKind {
+        self.queue
+    }
+
+    /// Finds groups of memories that are much alike.
+    pub fn find_groups(&mut self) {
+        let groups = groups_of(&self.waiting());
+        self.set_groups(groups);
+    }
+
+    /// The waiting memories, by number. They come before the others.
+    pub fn waiting(&self) -> Vec<&Candidate> {
+        let waiting = self
+            .items
+            .iter()
+            .filter(|item| item.queue() == QueueKind::Waiting);
+        waiting.map(|item| &item.candidate).collect()
+    }
+
+    /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
+    pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
+        self.groups = groups;
+        self.sort_into_heaps();
+    }
+
+    /// When the desk was opened.
+    pub const fn now(&self) -> jiff::Timestamp {
+        self.now
+    }
+
+    /// The memories, by number.
+    pub fn items(&self) -> &[QueueItem] {
+        &self.items
+    }
+
+    /// How many memories have a choice that is not written yet.
+    pub fn unwritten(&self) -> usize {
+        self.choices.iter().map(|made| made.picks.len()).sum()
+    }
+
+    /// The header of the queue.
+    pub fn head(&self) -> Head {
+        let mut head = Head::of(&self.items, self.now);
+        if head.waiting > 0 {
+            head.text.push_str(&self.numbers.describe_pace());
+        }
+        match head.stale {
+            0 => {}
+            1 => head.text.push_str("\n1 approved memory may be out of date"),
+            many => {
+                let line = format!("\n{many} approved memories may be out of date");
+                head.text.push_str(&line);
+            }
+        }
+        head
+    }
+
+    /// How many memories of the scopes are put off.
+    pub const fn put_off(&self) -> u64 {
+        self.numbers.put_off
+    }
+
+    /// The card of a memory.
+    pub fn card(&self, number: usize) -> Option<Card> {
+        let item = self.items.get(number)?;
+        let mut card = Card::of(&item.candidate, self.now);
+        if item.was_put_back {
+            let note = "it changed since you decided: nothing was written about it";
+            card.marks.insert(0, note.to_owned());
+        }
+        if let Some(reason) = &item.stale {
+            card.marks.insert(0, reason.clone());
+        }
+        if card.session.is_some() {
+            let Candidate { scope, curated } = &item.candidate;
+            let read = scope
+                .store
+                .snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
+            // If it cannot be read, the card shows the session's name.
+            card.session_title = read.ok().flatten();
+        }
+        Some(card)
+    }
+
+    /// The service that finds nearby memories.
+    pub const fn service(&self) -> &'static Service {
+        self.service
+    }
+
+    /// Shows what a choice would do.
+    ///
+    /// # Errors
+    /// The choice is not possible for one of these memories.
+    pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
+        let session = preview_session(self.now);
+        if let [number] = numbers {
+            let Some(item) = self.items.get(*number) else {
+                return Ok(Preview::default());
+            };
+            let other = self.other(&item.candidate, choice)?;
+            let chosen = self.choice_on(item, choice, other.as_ref());
+            let mut preview = chosen.preview(&session)?;
+            preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
+            return Ok(preview);
+        }
+        let (numbers, held_back) = self.of_choice(numbers, choice);
+        let items = numbers.iter().filter_map(|number| self.items.get(*number));
+        let items: Vec<&QueueItem> = items.collect();
+        let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
+        let hides = items.iter().map(|item| self.replaced_count(item)).sum();
+        let are_stale = items.iter().all(|item| item.stale.is_some());
+        let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
+        // Choices that name another memory never bring back what several memories replaced.
+        if choice.other().is_none() {
+            let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
+            let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
+            preview.add_side_effects(&side_effects(&chosen, &session), &self.short);
+        }
+        preview.label = held_back.after(&preview.label);
+        Ok(preview)
+    }
+
+    /// Records a choice for some memories. It replaces their earlier choices.
+    ///
+    /// # Errors
+    /// The choice is not possible for one of them. Then nothing is recorded.
+    pub fn choose(
+        &mut self,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
+        self.choose_as(self.next_key, numbers, choice, reason)?;
+        self.next_key += 1;
+        Ok(())
+    }
+
+    /// The same under a key. What has the same key is taken back together.
+    fn choose_as(
+        &mut self,
+        key: u64,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
+        let session = preview_session(self.now);
+        let (numbers, _) = self.of_choice(numbers, &choice);
+        let open = |number: &&usize| {
+            let item = self.items.get(**number);
+            item.is_some_and(|item| item.state != ItemState::Written)
+        };
+        let mut picks = Vec::new();
+        for number in numbers.iter().filter(open) {
+            let Some(item) = self.items.get(*number) else {
+                continue;
+            };
+            let other = self.other(&item.candidate, &choice)?;
+            for candidate in std::iter::once(&item.candidate).chain(&other) {
+                candidate.check_single()?;
+            }
+            let chosen = self.choice_on(item, &choice, other.as_ref());
+            for decision in chosen.decisions(&session)? {
+                decision.validate()?;
+            }
+            picks.push(Pick {
+                number: *number,
+                other,
+            });
+        }
+        if picks.is_empty() {
+            return Ok(());
+        }
+        let made = MadeChoice {
+            key,
+            choice,
+            reason,
+            picks,
+        };
+        let numbers = made.numbers();
+        self.forget(&numbers);
+        for number in &numbers {
+            self.set(*number, ItemState::Chosen);
+        }
+        self.choices.push(made);
+        Ok(())
+    }
+
+    /// Whether a choice for a memory repeats what was decided about it last.
+    pub fn repeats(&self, number: usize, choice: &Choice, session: &ReviewSession) -> bool {
+        let Some(item) = self.items.get(number) else {
+            return false;
+        };
+        let (curated, memory) = (&item.candidate.curated, item.candidate.memory());
+        let decisions = self.choice_on(item, choice, None).decisions(session);
+        let is_same = |decision: &Decision| {
+            let says_more = decision.reason.is_some()
+                || decision.despite.is_some() && decision.despite != memory.kept_despite
+                || decision.until.is_some()
+                || curated.put_off_until.is_some()
+                || memory.superseded_by.is_some();
+            curated.is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+        };
+        decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
+    }
+
+    /// Takes back the choice with this key, or the last one. Returns the numbers of its memories.
+    pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
+        let Some(key) = key.or(self.choices.last().map(|made| made.key)) else {
+            return Vec::new();
+        };
+        let taken = self.choices.extract_if(.., |made| made.key == key);
+        let numbers: Vec<usize> = taken.flat_map(|made| made.numbers()).collect();
+        for number in &numbers {
+            self.set(*number, ItemState::Waiting);
+        }
+        numbers
+    }
+
+    /// The last choices, newest first.
+    pub fn recent(&self) -> Vec<Recent> {
+        let together = self.choices.chunk_by(|one, next| one.key == next.key);
+        let recent = together.rev().take(MAX_RECENT);
+        recent.filter_map(|made| self.recent_one(made)).collect()
+    }
+
+    /// Choices that were made together.
+    fn recent_one(&self, made: &[MadeChoice]) -> Option<Recent> {
+        let first = made.first()?;
+        let numbers: Vec<usize> = made.iter().flat_map(MadeChoice::numbers).collect();
+        Some(Recent {
+            key: first.key,
+            done: match made.len() {
+                1 => first.choice.done(self.are_stale(first)),
+                _ => "kept one of each group",
+            },
+            reason: first.reason.clone(),
+            about: match numbers.as_slice() {
+                [number] => self.title(*number),
+                many => format!("{} memories", many.len()),
+            },
+            members: self.members(&numbers),
+            numbers,
+        })
+    }
+
+    /// The first of several memories that were decided together.
+    fn members(&self, numbers: &[usize]) -> Vec<Member> {
+        if numbers.len() < 2 {
+            return Vec::new();
+        }
+        let members = numbers.iter().take(MEMBERS).map(|number| Member {
+            number: *number,
+            title: self.title(*number),
+        });
+        members.collect()
+    }
+
+    fn title(&self, number: usize) -> String {
+        let item = self.items.get(number);
+        item.map_or_else(String::new, |item| {
+            ack_api::text::line(&item.candidate.memory().title, 120)
+        })
+    }
+
+    /// The next waiting memory after another one in a view, or the first one if there is none.
+    pub fn next(&self, view: &QueueView, after: usize) -> Option<usize> {
+        // Even if the other memory no longer waits, it still has a place in the order.
+        let numbers = view.with(&self.items, Some(after));
+        let mut following = numbers.iter().skip_while(|number| **number != after);
+        let next = following.nth(1).or(numbers.first()).copied();
+        next.filter(|next| {
+            let item = self.items.get(*next);
+            item.is_some_and(|item| item.state == ItemState::Waiting)
+        })
+    }
+
+    fn are_stale(&self, made: &MadeChoice) -> bool {
+        let mut items = made
+            .picks
+            .iter()
+            .filter_map(|pick| self.items.get(pick.number));
+        items.all(|item| item.stale.is_some())
+    }
+
+    /// A choice together with its side effects.
+    fn choice_on<'a>(
+        &'a self,
+        item: &'a QueueItem,
+        choice: &'a Choice,
+        other: Option<&'a Candidate>,
+    ) -> ChoiceOnMemory<'a> {
+        ChoiceOnMemory {
+            choice,
+            candidate: &item.candidate,
+            other,
+            hidden_count: self.replaced_count(item),
+            stale: item.stale.as_deref(),
+            short: &self.short,
+        }
+    }
+
+    /// How many served memories this one would replace, according to the store or a decision. Of
+    /// several rows with an id, only the one that owns it counts.
+    fn replaced_count(&self, item: &QueueItem) -> usize {
+        if item.stale.is_some() {
+            return 0;
+        }
+        let Candidate { scope, .. } = &item.candidate;
+        let id = &item.candidate.memory().id;
+        let decisions = scope.store.decisions().unwrap_or_default();
+        let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
+        let older = decisions.replaced_by(id).iter();
+        let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
+        if older.is_empty() {
+            return 0;
+        }
+        let counted = scope.store.snapshot(|snapshot| {
+            let mut hidden = 0;
+            for older in &older {
+                let memory = snapshot.by_id(older)?;
+                hidden += usize::from(memory.is_some_and(|memory| {
+                    memory.status.is_served() && memory.superseded_by.as_ref() == Some(id)
+                }));
+            }
+            Ok(hidden)
+        });
+        counted.unwrap_or_default()
+    }
+
+    fn set(&mut self, number: usize, state: ItemState) {
+        if let Some(item) = self.items.get_mut(number) {
+            item.state = state;
+        }
+    }
+
+    /// Drops the choices for these memories.
+    fn forget(&mut self, numbers: &[usize]) {
+        for made in &mut self.choices {
+            made.picks.retain(|pick| !numbers.contains(&pick.number));
+        }
+        self.choices.retain(|made| !made.picks.is_empty());
+    }
+
+    /// The other memory that a choice names, in the same scope.
+    fn other(
+        &self,
+        candidate: &Candidate,
+        choice: &Choice,
+    ) -> Result<Option<Candidate>, CurateError> {
+        let Some(id) = choice.other() else {
+            return Ok(None);
+        };
+        let other = by_id(&[Arc::clone(&candidate.scope)], id)?;
+        let refuse = |reason: &str| CurateError::Successor {
+            id: candidate.memory().id.clone(),
+            into: other.memory().id.clone(),
+            reason: reason.to_owned(),
+        };
+        let is_replaced_anyway = matches!(choice, Choice::Supersede { .. });
+        if let Some(reason) = self.removal(&other).filter(|_| !is_replaced_anyway) {
+            return Err(refuse(reason));
+        }
+        Ok(Some(other))
+    }
+}
+
+/// The memories that are much alike, by their positions: fifty are often five lessons. Groups are in
+/// the order of their first members; a memory that is like no other is in none.
+pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
+    let memories: Vec<_> = memories
+        .iter()
+        .map(|candidate| candidate.memory())
+        .collect();
+    let mut groups = alike(&memories, ALIKE);
+    groups.retain(|members| members.len() > 1);
+    groups
+}
+
+/// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
+fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
+    let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
+    for chosen in chosen {
+        let scope = &chosen.candidate.scope;
+        let entry = by_scope.entry(&scope.name);
+        let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
+        decisions.extend(chosen.decisions(session).unwrap_or_default());
+    }
+    let mut side_effects = SideEffects::default();
+    for (scope, decisions) in by_scope.into_values() {
+        side_effects.add(log::dry_run(scope, &decisions).unwrap_or_default());
+    }
+    side_effects
+}
+
+/// A session that writes nothing.
+fn preview_session(now: jiff::Timestamp) -> ReviewSession {
+    ReviewSession::begin("process:preview".to_owned(), None, now)
+}

@@ -1,0 +1,473 @@
+//! Publishing: writes the approved memories of a scope as files into a folder, for a pull request.
+//!
+//! A person first sees the plan ([`plan`]), then the files are written ([`PublishPlan::write`]).
+//! Only files that say they come from the same scope are changed or removed. Nothing outside the
+//! folder is changed: files are replaced atomically and links are never followed.
+//!
+//! Only what agents may see is published. Excluded are memories that wait for review or were
+//! rejected, private scopes, and unreviewed stores that count as approved only because their owner
+//! configured it.
+
+#[cfg(feature = "bucket")]
+pub mod bucket;
+mod files;
+pub mod note;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::{
+    Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, fold_name, is_superseded,
+};
+use ack_api::{Diagnostic, ErrorCode, Hint};
+use ack_store::{READ_TIMEOUT, StoreError};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde::Serialize;
+
+use ack_flags::sharing::{SharingProblem, sharing_problems};
+use ack_service::scope::Scope;
+
+/// How many memories an error lists.
+const MAX_NAMED: usize = 5;
+
+/// Why nothing can be published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    #[error("scope `{scope}` is private, so it is not published")]
+    Private { scope: String },
+    /// Nobody has reviewed its memories.
+    #[error(
+        "{count} memories of scope `{scope}` count as approved because of \
+         `unreviewed = \"approved\"`; nobody reviewed them"
+    )]
+    Assumed { scope: String, count: usize },
+    /// The folder is the scope's own store, or one contains the other.
+    #[error(
+        "`{}` and the store of scope `{scope}` are the same folder, or one contains the other",
+        folder.display()
+    )]
+    IntoOwnStore { scope: String, folder: PathBuf },
+    /// Some memories contain text that must not be published.
+    #[error("{} must not be published: {}", count_text(held.len()), named_list(held))]
+    Held { held: Vec<HeldItem> },
+    /// A file has changed since the plan was made.
+    #[error("`{}` changed after the plan was shown", path.display())]
+    Changed { path: PathBuf },
+    /// The folder cannot be read or written.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// Its memories already come from a bucket.
+    #[error("scope `{scope}` is read from {address}, where its memories are already published")]
+    Published { scope: String, address: String },
+    /// Some notes of the store cannot be read.
+    #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
+    Hidden { scope: String, hidden: Vec<String> },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Diagnostic for PublishError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Io { .. } => ErrorCode::IoError,
+            Self::Store(error) => error.code(),
+            _ => ErrorCode::InvalidArgument,
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
+            Self::Private { scope } => {
+                return vec![
+                    Hint::advice("copy what others may read to a shared scope"),
+                    Hint::command(
+                        format!("scopes set {scope} visibility=shared"),
+                        "makes this one shared",
+                    ),
+                ];
+            }
+            Self::Assumed { scope, .. } => {
+                return vec![
+                    Hint::command(
+                        format!("scopes set {scope} unreviewed=staging"),
+                        "makes them wait for review",
+                    ),
+                    Hint::command(format!("review --scope {scope}"), "then reviews them"),
+                ];
+            }
+            Self::IntoOwnStore { .. } => {
+                "its files are already there: commit them with git, or name another folder"
+            }
+            Self::Published { .. } => "publish from the scope that people write to and review",
+            Self::Held { .. } => {
+                return vec![
+                    Hint::command("review", "edits or rejects them"),
+                    Hint::advice("`--skip-held` publishes the others"),
+                ];
+            }
+            Self::Hidden { .. } => {
+                "make it readable (with `ref`: correct the note and commit it, or fetch what is \
+                 missing, or correct the reference's name), or move it away if it is not a note: \
+                 memories that cannot be read would be removed where the scope is \
+                 published"
+            }
+            Self::Changed { .. } => "the files before it were written; run the command again",
+            Self::Io { .. } => "check the folder's permissions and the free space",
+            Self::Store(error) => return error.hints(),
+        };
+        vec![Hint::advice(advice)]
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PublishOptions {
+    /// Leave out memories whose text must not be published, instead of failing.
+    pub skip_held: bool,
+    /// Also replace files that someone edited in the folder.
+    pub overwrite: bool,
+    /// Only memories with the status `promoted`.
+    pub only_promoted: bool,
+}
+
+/// A memory and its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PublishItem {
+    /// The file, relative to the folder.
+    pub path: PathBuf,
+    /// The memory's id.
+    pub id: String,
+}
+
+/// A memory or file to leave alone, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldItem {
+    /// The memory's id.
+    pub id: String,
+    pub title: String,
+    pub reasons: Vec<String>,
+}
+
+/// What publishing would do.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PublishPlan {
+    pub scope: String,
+    /// The folder, with every link resolved.
+    pub folder: PathBuf,
+    /// Files to create.
+    pub added: Vec<PublishItem>,
+    pub changed: Vec<PublishItem>,
+    /// Files to remove: their memories are no longer approved.
+    pub withdrawn: Vec<PublishItem>,
+    /// How many files stay unchanged.
+    pub unchanged: usize,
+    /// Files that someone edited and whose memories changed too.
+    pub kept: Vec<PublishItem>,
+    /// Memories that are held back because of their text.
+    pub held: Vec<HeldItem>,
+    /// Warnings about what is published.
+    pub warnings: Vec<HeldItem>,
+    /// If no memory of the scope is approved: how many wait for review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<usize>,
+    /// If some are approved: how many others wait for review.
+    #[serde(skip)]
+    pub also_waiting: usize,
+    #[serde(skip)]
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    path: PathBuf,
+    /// The present content; `None` if there is no file.
+    before: Option<String>,
+    /// The new content; `None` removes the file.
+    after: Option<String>,
+}
+
+/// Plans how to publish a scope to a folder. Writes nothing.
+///
+/// # Errors
+/// The scope must not be published, or something cannot be read.
+pub fn plan(
+    scope: &Scope,
+    folder: &Path,
+    options: PublishOptions,
+) -> Result<PublishPlan, PublishError> {
+    may_publish(scope)?;
+    let folder = files::real_path(folder)?;
+    let store = scope.store.path().canonicalize();
+    let store = store.ok().filter(|store| store.is_dir());
+    if store.is_some_and(|store| folder.starts_with(&store) || store.starts_with(&folder)) {
+        return Err(PublishError::IntoOwnStore {
+            scope: scope.name.clone(),
+            folder,
+        });
+    }
+    let mut plan = PublishPlan {
+        scope: scope.name.clone(),
+        folder,
+        ..PublishPlan::default()
+    };
+    let mut approved = approved(scope, Superseded::LeftOut)?;
+    plan.waiting = approved.waiting_if_none();
+    plan.also_waiting = approved.also_waiting();
+    if options.only_promoted {
+        approved.retain_promoted();
+    }
+    let memories = plan.check_texts(approved.memories);
+    files::plan(&mut plan, scope, &memories, options)?;
+    if !plan.held.is_empty() && !options.skip_held {
+        return Err(PublishError::Held { held: plan.held });
+    }
+    Ok(plan)
+}
+
+/// Checks that others may read a scope.
+fn may_publish(scope: &Scope) -> Result<(), PublishError> {
+    if scope.manifest.visibility == Visibility::Private {
+        return Err(PublishError::Private {
+            scope: scope.name.clone(),
+        });
+    }
+    match &scope.manifest.table {
+        Some(address) => Err(PublishError::Published {
+            scope: scope.name.clone(),
+            address: ack_api::text::line(address, 200),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What to do with approved memories that newer ones replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Superseded {
+    /// Do not publish them.
+    LeftOut,
+    /// Publish them, with their successor.
+    Kept,
+}
+
+/// What people approved in a scope.
+#[derive(Debug)]
+struct Approved {
+    /// The memories that agents may see, by id.
+    memories: Vec<Memory>,
+    /// How many others wait for review.
+    waiting: usize,
+}
+
+impl Approved {
+    /// Leaves out what is merely approved.
+    fn retain_promoted(&mut self) {
+        self.memories
+            .retain(|memory| memory.status == Status::Promoted);
+    }
+
+    /// How many memories wait, if others are approved.
+    fn also_waiting(&self) -> usize {
+        self.waiting_if_none().map_or(self.waiting, |_| 0)
+    }
+
+    /// How many memories wait, if none is approved.
+    fn waiting_if_none(&self) -> Option<usize> {
+        self.memories.is_empty().then_some(self.waiting)
+    }
+}
+
+/// Reads what people approved.
+fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishError> {
+    let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let mut all = Vec::new();
+        snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
+        Ok((snapshot.layout.has_status(), all))
+    });
+    let (has_status, all) = all?;
+    let mut hidden = scope.store.notes_report().unserved.clone();
+    if !hidden.is_empty() {
+        let more = hidden.len().saturating_sub(MAX_NAMED);
+        hidden.truncate(MAX_NAMED);
+        if more > 0 {
+            hidden.push(format!("and {more} more"));
+        }
+        return Err(PublishError::Hidden {
+            scope: scope.name.clone(),
+            hidden,
+        });
+    }
+    let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
+    if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
+        let assumed = |curated: &&ack_store::read::CuratedMemory| {
+            is_shown(&curated.memory) && !curated.is_decided
+        };
+        let count = all.iter().filter(assumed).count();
+        if count > 0 {
+            return Err(PublishError::Assumed {
+                scope: scope.name.clone(),
+                count,
+            });
+        }
+    }
+    let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
+    let by_id: HashMap<&str, &Memory> = all
+        .iter()
+        .map(|memory| (memory.id.as_str(), memory))
+        .collect();
+    let find = |id: &str| match by_id.get(id) {
+        None => Successor::Missing,
+        Some(memory) if memory.status == Status::Rejected => Successor::Rejected,
+        Some(memory) => Successor::Present {
+            status: memory.status,
+            next: memory.superseded_by.as_deref(),
+        },
+    };
+    let mut visible: Vec<Memory> = Vec::new();
+    for memory in all.iter().filter(|memory| is_shown(memory)) {
+        let next = memory.superseded_by.as_deref();
+        let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, find);
+        if !is_superseded {
+            // The successor may not be visible, so do not mention it.
+            visible.push(Memory {
+                superseded_by: None,
+                ..memory.clone()
+            });
+        } else if superseded == Superseded::Kept {
+            visible.push(memory.clone());
+        }
+    }
+    visible.sort_by(|a, b| a.id.cmp(&b.id));
+    let waits = |memory: &&Memory| memory.status == Status::Staging;
+    Ok(Approved {
+        memories: visible,
+        waiting: all.iter().filter(waits).count(),
+    })
+}
+
+/// Whether a memory is of the type `sensitive`, which is never published.
+fn is_sensitive(memory: &Memory) -> bool {
+    let kind = memory.kind.as_deref().map(fold_name);
+    kind.is_some_and(|kind| kind == "sensitive")
+}
+
+impl PublishPlan {
+    /// Whether there is nothing to do.
+    pub const fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Checks the texts of memories, and returns those that may be published.
+    fn check_texts(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
+        check_texts(memories, &mut self.held, &mut self.warnings)
+    }
+
+    /// Holds a memory back if the text of its file must not be published. The file may come from a
+    /// note with more keys than a memory, and people may have edited it.
+    fn hold_back(&mut self, memory: &Memory, text: &str) -> bool {
+        let problems = sharing_problems(text);
+        let errors: Vec<String> = problems
+            .iter()
+            .filter(|problem| problem.is_error())
+            .map(|problem| format!("{} (in its file)", problem.describe()))
+            .collect();
+        let is_held = !errors.is_empty();
+        if is_held {
+            self.held.push(HeldItem {
+                id: memory.id.clone(),
+                title: memory.title.clone(),
+                reasons: errors,
+            });
+        }
+        is_held
+    }
+
+    /// Carries out the plan, file by file, each atomically.
+    ///
+    /// # Errors
+    /// A file has changed since the plan was made, or cannot be written.
+    pub fn write(&self) -> Result<(), PublishError> {
+        self.steps
+            .iter()
+            .try_for_each(|step| files::write(&self.folder, step))
+    }
+}
+
+/// Checks the texts of memories, and returns those that may be published.
+fn check_texts(
+    memories: Vec<Memory>,
+    held: &mut Vec<HeldItem>,
+    looked_at: &mut Vec<HeldItem>,
+) -> Vec<Memory> {
+    let mut checked = Vec::with_capacity(memories.len());
+    let problems: Vec<Vec<SharingProblem>> = memories.par_iter().map(text_problems).collect();
+    for (memory, problems) in memories.into_iter().zip(problems) {
+        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
+            problems.into_iter().partition(|problem| problem.is_error());
+        let held_item = |problems: &[SharingProblem]| HeldItem {
+            id: memory.id.clone(),
+            title: memory.title.clone(),
+            reasons: problems.iter().map(SharingProblem::describe).collect(),
+        };
+        if is_sensitive(&memory) {
+            let reason = "is of the type `sensitive`, so it is never published".to_owned();
+            looked_at.push(HeldItem {
+                reasons: vec![reason],
+                ..held_item(&[])
+            });
+            continue;
+        }
+        if !errors.is_empty() {
+            held.push(held_item(&errors));
+            continue;
+        }
+        if !warnings.is_empty() {
+            looked_at.push(held_item(&warnings));
+        }
+        checked.push(memory);
+    }
+    checked
+}
+
+/// The problems in a memory's text.
+fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
+    let lists = [&memory.facts, &memory.concepts, &memory.files];
+    let texts = [
+        Some(&memory.title),
+        memory.subtitle.as_ref(),
+        memory.narrative.as_ref(),
+    ];
+    let texts = texts.into_iter().flatten();
+    let mut problems = Vec::new();
+    for text in texts.chain(lists.into_iter().flatten()) {
+        for problem in sharing_problems(text) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+fn count_text(count: usize) -> String {
+    match count {
+        1 => "a memory".to_owned(),
+        count => format!("{count} memories"),
+    }
+}
+
+/// The first few memories, with the reasons.
+fn named_list(held: &[HeldItem]) -> String {
+    let mut parts: Vec<String> = held
+        .iter()
+        .take(MAX_NAMED)
+        .map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")))
+        .collect();
+    if held.len() > MAX_NAMED {
+        parts.push(format!("and {} more", held.len() - MAX_NAMED));
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,273 @@
+//! The files in a publish folder: which ones are ours, and how to write one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use ack_api::memory::Memory;
+use ack_sys::files;
+use tempfile::Builder;
+use walkdir::WalkDir;
+
+use super::note::{Comparison, Published, PublishedMemory};
+use super::{PublishError, PublishItem, PublishOptions, PublishPlan, Step};
+use ack_service::scope::Scope;
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The deepest folder level that is read.
+const MAX_DEPTH: usize = 32;
+/// Read and write for everyone; the umask removes what the user does not want.
+const NEW_FILE_MODE: u32 = 0o666;
+/// The file that marks a folder as Open Knowledge Format.
+const INDEX_NAME: &str = "index.md";
+const INDEX: &str = "---\nokf_version: \"0.2\"\n---\n\n# Memories\n\nOne file is one memory.\n";
+
+/// The present content of a folder.
+#[derive(Debug, Default)]
+struct ExistingFiles {
+    /// Our files by the ids of their memories.
+    published: BTreeMap<String, (PathBuf, String, Published)>,
+    /// The names at the top level, in lower case.
+    names: HashSet<String>,
+}
+
+impl ExistingFiles {
+    fn read(scope: &str, folder: &Path) -> Result<Self, PublishError> {
+        let mut present = Self::default();
+        if !folder.exists() {
+            return Ok(present);
+        }
+        let walk = WalkDir::new(folder)
+            .max_depth(MAX_DEPTH)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name()));
+        for entry in walk {
+            let entry = entry.map_err(|error| PublishError::Io {
+                action: "list",
+                path: error.path().unwrap_or(folder).to_owned(),
+                source: error
+                    .into_io_error()
+                    .unwrap_or_else(|| std::io::ErrorKind::Other.into()),
+            })?;
+            if entry.depth() == 1 {
+                let name = entry.file_name().to_string_lossy().to_lowercase();
+                present.names.insert(name);
+            }
+            let is_markdown = ack_store::folder::is_markdown(entry.path());
+            let Ok(relative) = entry.path().strip_prefix(folder) else {
+                continue;
+            };
+            if !entry.file_type().is_file() || !is_markdown {
+                continue;
+            }
+            // A file that is not text was not written by us.
+            let Ok(text) = files::read_text(entry.path(), MAX_FILE_BYTES) else {
+                continue;
+            };
+            if let Some(published) = Published::read(&text).filter(|one| one.scope == scope) {
+                // Of two copies, the first one is ours.
+                let id = published.id.clone();
+                present
+                    .published
+                    .entry(id)
+                    .or_insert((relative.to_owned(), text, published));
+            }
+        }
+        Ok(present)
+    }
+}
+
+fn is_hidden(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Plans one file per memory.
+pub fn plan(
+    plan: &mut PublishPlan,
+    scope: &Scope,
+    memories: &[Memory],
+    options: PublishOptions,
+) -> Result<(), PublishError> {
+    let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
+    if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
+        plan.steps.push(Step {
+            path: INDEX_NAME.into(),
+            before: None,
+            after: Some(INDEX.to_owned()),
+        });
+    }
+    for memory in memories {
+        let source = scope.store.note_text(&memory.id);
+        let origin = PublishedMemory {
+            scope: &scope.name,
+            memory,
+            source: source.as_deref(),
+        };
+        match present.published.remove(&memory.id) {
+            Some((path, text, published)) => {
+                plan_existing(plan, &origin, path, text, &published, options);
+            }
+            None => plan_new(plan, &origin, &mut present.names),
+        }
+    }
+    for (id, (path, text, _)) in present.published {
+        plan.withdrawn.push(PublishItem {
+            path: path.clone(),
+            id,
+        });
+        plan.steps.push(Step {
+            path,
+            before: Some(text),
+            after: None,
+        });
+    }
+    Ok(())
+}
+
+/// Plans the file of a memory that has none.
+fn plan_new(plan: &mut PublishPlan, origin: &PublishedMemory<'_>, names: &mut HashSet<String>) {
+    let after = origin.render(None);
+    if plan.hold_back(origin.memory, &after) {
+        return;
+    }
+    let path = PathBuf::from(free_name(origin, names));
+    plan.added.push(PublishItem {
+        path: path.clone(),
+        id: origin.memory.id.clone(),
+    });
+    plan.steps.push(Step {
+        path,
+        before: None,
+        after: Some(after),
+    });
+}
+
+/// Plans the file of a memory that has one.
+fn plan_existing(
+    plan: &mut PublishPlan,
+    origin: &PublishedMemory<'_>,
+    path: PathBuf,
+    text: String,
+    published: &Published,
+    options: PublishOptions,
+) {
+    let item = PublishItem {
+        path: path.clone(),
+        id: origin.memory.id.clone(),
+    };
+    let after = match origin.compare(published) {
+        Comparison::Conflict if !options.overwrite => {
+            plan.kept.push(item);
+            return;
+        }
+        Comparison::Same => text.clone(),
+        Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
+    };
+    if after == text {
+        plan.unchanged += 1;
+        return;
+    }
+    if plan.hold_back(origin.memory, &after) {
+        return;
+    }
+    plan.changed.push(item);
+    plan.steps.push(Step {
+        path,
+        before: Some(text),
+        after: Some(after),
+    });
+}
+
+/// A name that is not taken at the top level of the folder.
+fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> String {
+    let name = origin.file_name();
+    let stem = name.trim_end_matches(".md");
+    let mut free = name.clone();
+    let mut number = 2;
+    while !names.insert(free.clone()) {
+        free = format!("{stem}-{number}.md");
+        number += 1;
+    }
+    free
+}
+
+/// The folder with every link resolved. Parts that do not exist yet are left as they are.
+pub fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
+    let io = |source| PublishError::Io {
+        action: "find",
+        path: folder.to_owned(),
+        source,
+    };
+    let absolute = std::path::absolute(folder).map_err(io)?;
+    let existing = absolute
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok())
+        .unwrap_or(&absolute);
+    let rest = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
+    if rest.components().any(|part| part == Component::ParentDir) {
+        return Err(io(ErrorKind::NotFound.into()));
+    }
+    let real = existing.canonicalize().map_err(io)?;
+    if !real.is_dir() {
+        return Err(io(ErrorKind::NotADirectory.into()));
+    }
+    // Joining an empty path would add a separator.
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
+}
+
+/// Writes, replaces or removes one file, if it has not changed since the plan.
+pub fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
+    let path = folder.join(&step.path);
+    let parent = path.parent().unwrap_or(folder);
+    let io = |action| {
+        let path = path.clone();
+        move |source| PublishError::Io {
+            action,
+            path,
+            source,
+        }
+    };
+    fs::create_dir_all(parent).map_err(io("create"))?;
+    // A parent folder may have become a link.
+    let is_inside = parent.canonicalize().is_ok_and(|real| real == parent);
+    if !is_inside || existing_text(&path).map_err(io("read"))? != step.before {
+        return Err(PublishError::Changed { path });
+    }
+    let Some(after) = &step.after else {
+        return fs::remove_file(&path).map_err(io("remove"));
+    };
+    let mode =
+        fs::symlink_metadata(&path).map_or(NEW_FILE_MODE, |known| known.permissions().mode());
+    let mut file = Builder::new()
+        .prefix(".publish-")
+        .permissions(Permissions::from_mode(mode & 0o777))
+        .tempfile_in(parent)
+        .map_err(io("write"))?;
+    file.write_all(after.as_bytes()).map_err(io("write"))?;
+    if step.before.is_none() {
+        file.persist_noclobber(&path)
+            .map_err(|error| io("write")(error.error))?;
+    } else {
+        file.persist(&path)
+            .map_err(|error| io("write")(error.error))?;
+    }
+    Ok(())
+}
+
+/// The content of a file; `None` if there is none. Does not follow links.
+fn existing_text(path: &Path) -> std::io::Result<Option<String>> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(metadata) if metadata.is_file() => files::read_text(path, u64::MAX >> 1).map(Some),
+        Ok(_) => Err(std::io::Error::other("it is not a file")),
+    }
+}

@@ -1,0 +1,233 @@
+//! The requests of the page and the answers.
+
+use ack_api::text;
+use serde::{Deserialize, Serialize};
+
+use crate::card::{self, Card};
+use crate::choice::{Choice, Preview};
+use crate::nearest::Near;
+use crate::queue::{Head, QueueItem, QueueKind, QueueView};
+use crate::{Desk, Recent};
+
+/// The most memories in a window.
+const MAX_WINDOW: usize = 200;
+
+/// `enter`.
+#[derive(Debug, Deserialize)]
+pub struct EnterRequest {
+    /// The word of the address.
+    pub word: String,
+}
+
+/// `queue`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct QueueRequest {
+    /// What to show.
+    pub view: QueueView,
+    /// The memory in the middle of the window.
+    pub around: Option<usize>,
+    /// The position of the first entry, if no memory is named.
+    pub from: usize,
+    /// How many.
+    pub count: usize,
+}
+
+/// `card`, `near` and `group`.
+#[derive(Debug, Deserialize)]
+pub struct CardRequest {
+    /// The memory's number.
+    pub number: usize,
+    /// The current view of the page.
+    #[serde(default)]
+    pub view: QueueView,
+}
+
+/// `preview` and `choose`.
+#[derive(Debug, Deserialize)]
+pub struct ChoiceRequest {
+    /// The memories' numbers.
+    pub numbers: Vec<usize>,
+    /// What to do with them.
+    pub choice: Choice,
+    /// The reason.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// The current view of the page.
+    #[serde(default)]
+    pub view: QueueView,
+}
+
+/// `back`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct TakeBackRequest {
+    /// Which choice, or the last one.
+    pub key: Option<u64>,
+}
+
+/// `plan`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlanRequest {
+    /// How often other samples were asked for.
+    pub turn: usize,
+}
+
+/// `heap`: a decision about all of a heap.
+#[derive(Debug, Deserialize)]
+pub struct HeapRequest {
+    /// Its name.
+    pub name: String,
+    /// Without one, one memory of each group is kept.
+    #[serde(default)]
+    pub choice: Option<Choice>,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// `finish`.
+#[derive(Debug, Deserialize)]
+pub struct FinishRequest {
+    /// Whether to discard unwritten choices.
+    pub discard: bool,
+}
+
+/// A memory in the list.
+#[derive(Debug, Serialize)]
+pub struct ListEntry {
+    /// Its number.
+    pub number: usize,
+    /// Its title.
+    pub title: String,
+    /// Its project, or else its scope.
+    pub place: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Its age.
+    pub age_days: Option<i64>,
+    /// Whether a person should look at it twice.
+    pub marked: bool,
+}
+
+impl ListEntry {
+    /// The entry of a memory.
+    pub fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
+        let memory = item.candidate.memory();
+        let scope = &item.candidate.scope.name;
+        Self {
+            number,
+            title: text::line(&memory.title, 160),
+            place: memory.project.as_ref().unwrap_or(scope).clone(),
+            kind: memory.kind.clone(),
+            age_days: card::age_in_days(memory, desk.now()),
+            marked: item.is_risky(),
+        }
+    }
+}
+
+/// A window of the queue.
+#[derive(Debug, Serialize)]
+pub struct Window {
+    /// How many memories the view has.
+    pub total: usize,
+    /// What is wrong with the filter.
+    pub complaint: Option<String>,
+    /// The position of the first entry.
+    pub from: usize,
+    /// The memories.
+    pub entries: Vec<ListEntry>,
+}
+
+impl Window {
+    /// The window that a request asks for.
+    pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
+        let numbers = request.view.of(desk.items());
+        let count = request.count.min(MAX_WINDOW);
+        let around = request
+            .around
+            .and_then(|around| numbers.iter().position(|number| *number == around));
+        let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
+        let from = from.min(numbers.len().saturating_sub(count));
+        let entries = numbers.iter().skip(from).take(count);
+        let entries = entries.filter_map(|number| {
+            let item = desk.items().get(*number)?;
+            Some(ListEntry::of(*number, item, desk))
+        });
+        Self {
+            total: numbers.len(),
+            complaint: request.view.complaint(),
+            from,
+            entries: entries.collect(),
+        }
+    }
+}
+
+/// A possible action for a memory.
+#[derive(Debug, Serialize)]
+pub struct Action {
+    /// The key.
+    pub key: char,
+    /// What it chooses.
+    pub choice: Choice,
+    /// What it does.
+    #[serde(flatten)]
+    pub preview: Preview,
+}
+
+/// An approved memory near the one that is shown.
+#[derive(Debug, Serialize)]
+pub struct ShownNear {
+    /// The memory.
+    #[serde(flatten)]
+    pub near: Near,
+    /// The possible actions for the pair.
+    pub actions: Vec<Action>,
+    /// Why the first of the others is not possible.
+    pub refusal: Option<String>,
+}
+
+/// A card and its position.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// Its number.
+    pub number: usize,
+    /// Its position in the view, from 1, if it waits.
+    pub position: Option<usize>,
+    /// How many memories the view has.
+    pub total: usize,
+    /// The number of the previous memory.
+    pub previous: Option<usize>,
+    /// The number of the next memory.
+    pub next: Option<usize>,
+    /// The choice for it.
+    pub chosen: Option<&'static str>,
+    /// Whether it is an approved memory that may be out of date.
+    pub stale: bool,
+    /// The card.
+    pub card: Card,
+    /// The possible actions for this memory alone.
+    pub actions: Vec<Action>,
+    /// Other waiting memories of the same session.
+    pub session: Vec<ListEntry>,
+    /// Other waiting memories that are much alike.
+    pub group: Vec<ListEntry>,
+}
+
+/// The numbers and the last choices of the desk.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Common reasons to reject, each selected by a digit.
+    pub reasons: [&'static str; 9],
+    /// The queue to show first.
+    pub queue: QueueKind,
+    /// The header of the queue.
+    pub head: Head,
+    /// The last choices.
+    pub recent: Vec<Recent>,
+    /// What the curator should know first.
+    pub notice: Option<String>,
+    /// A number that increases with every change.
+    pub revision: u64,
+}

@@ -1,0 +1,149 @@
+//! Access to the page: a one-time address, and the token of the page that used it.
+//!
+//! Other users of the machine can read the command line of every process, also a browser's. So the
+//! browser is given a file that leads to the address, and only this user can read the file.
+
+use std::fs::{OpenOptions, Permissions};
+use std::io::{Error, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq;
+use tempfile::TempDir;
+
+use ack_http::gate::Token;
+
+/// Random bytes in a word or a token.
+const SECRET_BYTES: usize = 32;
+
+/// The file that leads to the address.
+const FILE: &str = "review.html";
+
+/// Lets one page in.
+pub struct PageAccess {
+    address: SocketAddr,
+    entrance: Mutex<Entrance>,
+    /// The token of the session.
+    session: String,
+}
+
+/// The way in. Nothing of it is left once it is used.
+#[derive(Default)]
+struct Entrance {
+    /// The one-time word.
+    word: Option<String>,
+    /// The folder of the file that leads to the address with the word.
+    folder: Option<TempDir>,
+}
+
+impl std::fmt::Debug for PageAccess {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "PageAccess({})", self.address)
+    }
+}
+
+impl PageAccess {
+    /// The page access of a server.
+    ///
+    /// # Errors
+    /// The system has no random bytes.
+    pub fn new(address: SocketAddr) -> std::io::Result<Self> {
+        Ok(Self {
+            address,
+            entrance: Mutex::default(),
+            session: random_text()?,
+        })
+    }
+
+    /// Makes an address to open. It works once, and the previous address stops working.
+    ///
+    /// # Errors
+    /// The system has no random bytes.
+    pub fn open(&self) -> std::io::Result<String> {
+        let word = random_text()?;
+        // Browsers do not send the part after the `#`.
+        let address = format!("http://{}/#{word}", self.address);
+        *self.entrance.lock() = Entrance {
+            word: Some(word),
+            folder: None,
+        };
+        Ok(address)
+    }
+
+    /// Writes a file that leads to an address, in a new folder below the first of these that can
+    /// hold it. Only this user can read the file. It is removed when the address is used.
+    ///
+    /// # Errors
+    /// The error of the last folder.
+    pub fn write_file(&self, address: &str, below: &[PathBuf]) -> std::io::Result<PathBuf> {
+        let mut problem = Error::other("there is no folder for it");
+        for below in below {
+            match write_file(address, below) {
+                Ok((folder, file)) => {
+                    self.entrance.lock().folder = Some(folder);
+                    return Ok(file);
+                }
+                Err(error) => problem = error,
+            }
+        }
+        Err(problem)
+    }
+
+    /// Lets nobody else in.
+    pub fn close(&self) {
+        *self.entrance.lock() = Entrance::default();
+    }
+
+    /// Exchanges the word of the address for the session token. The word is then used up.
+    pub fn enter(&self, typed: &str) -> Option<&str> {
+        let mut entrance = self.entrance.lock();
+        let fits = entrance
+            .word
+            .as_ref()
+            .is_some_and(|word| word.as_bytes().ct_eq(typed.as_bytes()).into());
+        fits.then(|| {
+            *entrance = Entrance::default();
+            self.session.as_str()
+        })
+    }
+
+    /// The port of the server.
+    pub const fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// The session's token, for the gate.
+    pub fn token(&self) -> Option<Token> {
+        Token::new(&self.session).ok()
+    }
+}
+
+fn write_file(address: &str, below: &Path) -> std::io::Result<(TempDir, PathBuf)> {
+    // Only this user can enter the folder.
+    let folder = tempfile::Builder::new()
+        .prefix("ack-memory-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(below)?;
+    let path = folder.path().join(FILE);
+    let page = format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
+         content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\
+         <title>ack-memory</title>\n<p><a href=\"{address}\">Open the review page</a></p>\n"
+    );
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    file.write_all(page.as_bytes())?;
+    Ok((folder, path))
+}
+
+fn random_text() -> std::io::Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

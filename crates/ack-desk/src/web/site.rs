@@ -1,0 +1,599 @@
+//! Answers the page's requests.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ack_api::shell::Shell;
+use ack_api::text;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use jiff::tz::TimeZone;
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::message::{
+    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry,
+    PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
+};
+use super::page::ReviewPage;
+use super::page_access::PageAccess;
+use super::{Curator, PageLimits};
+use crate::choice::{Choice, REASONS};
+use crate::curate::{Candidate, ReviewSession};
+use crate::evidence::evidence;
+use crate::nearest::neighbours;
+use crate::queue::{ItemState, QueueKind};
+use crate::{Desk, groups_of};
+use ack_http::gate::{Gate, Refusal};
+use ack_http::peers::{Peer, read_body};
+
+/// The most other memories of a session.
+const MAX_SESSION: usize = 8;
+
+type Answer = Response<Full<Bytes>>;
+
+/// Headers of every answer, in addition to the page's policy.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (CACHE_CONTROL, "no-store"),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("x-frame-options"), "DENY"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=()",
+    ),
+];
+
+/// The server's side of the page.
+#[derive(Debug)]
+pub struct ReviewSite {
+    desk: Arc<Mutex<Desk>>,
+    curator: Curator,
+    access: Arc<PageAccess>,
+    gate: Gate,
+    page: ReviewPage,
+    limits: PageLimits,
+    began: Instant,
+    /// The time of the last request of the page, in milliseconds since the start.
+    last_request: AtomicU64,
+    revision: AtomicU64,
+    /// Whether the nearest memories of a card have been sent.
+    has_sent_neighbours: AtomicBool,
+    /// Whether the groups of similar memories are known.
+    groups_found: Mutex<bool>,
+    finished: Notify,
+}
+
+/// Why a request fails.
+struct Failure {
+    status: StatusCode,
+    message: String,
+}
+
+impl Failure {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+        }
+    }
+}
+
+impl<E: ack_api::Diagnostic> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let message = error.as_message().render(&Shell::PLAIN);
+        Self::new(StatusCode::CONFLICT, text::line(&message, 500))
+    }
+}
+
+impl ReviewSite {
+    /// A site for a desk.
+    ///
+    /// # Errors
+    /// The page cannot be built.
+    pub fn new(
+        desk: Desk,
+        curator: Curator,
+        access: Arc<PageAccess>,
+        limits: PageLimits,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            desk: Arc::new(Mutex::new(desk)),
+            curator,
+            gate: Gate::new(&[], access.token()),
+            page: ReviewPage::new()?,
+            access,
+            limits,
+            began: Instant::now(),
+            last_request: AtomicU64::new(0),
+            revision: AtomicU64::new(1),
+            has_sent_neighbours: AtomicBool::new(false),
+            groups_found: Mutex::new(false),
+            finished: Notify::new(),
+        })
+    }
+
+    /// The desk.
+    pub fn desk(&self) -> Arc<Mutex<Desk>> {
+        Arc::clone(&self.desk)
+    }
+
+    /// Waits until the page says it is finished.
+    pub async fn finished(&self) {
+        self.finished.notified().await;
+    }
+
+    /// Waits until the page has asked nothing for this long. What strangers ask does not count.
+    pub async fn idle(&self, limit: Duration) {
+        loop {
+            let last_request = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
+            match (last_request + limit).checked_sub(self.began.elapsed()) {
+                Some(left) if !left.is_zero() => sleep(left).await,
+                _ => return,
+            }
+        }
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: &Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Answer {
+        let mut answer = match self.route(request, peer).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let mut answer = in_json(&json!({ "error": failure.message }));
+                *answer.status_mut() = failure.status;
+                // The unread part of the request must not count as the next request.
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+                answer
+            }
+        };
+        let headers = answer.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert(CONTENT_SECURITY_POLICY, self.page.policy.clone());
+        answer
+    }
+
+    async fn route(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        peer: &Peer,
+    ) -> Result<Answer, Failure> {
+        self.check_place(&request)?;
+        let path = request.uri().path().to_owned();
+        if path == "/" {
+            return match *request.method() {
+                Method::GET | Method::HEAD => Ok(self.document()),
+                _ => Err(not_allowed("GET, HEAD")),
+            };
+        }
+        if request.method() != Method::POST {
+            return Err(not_allowed("POST"));
+        }
+        let enters = path == "/enter";
+        if !enters {
+            self.check_token(&request)?;
+            self.admit(peer);
+        }
+        let PageLimits {
+            bytes,
+            body_timeout,
+            ..
+        } = self.limits;
+        let (body, _) = read_body(request.into_body(), bytes, body_timeout, None)
+            .await
+            .map_err(|error| Failure::new(error.status(), error.to_string()))?;
+        let _answering = peer.answering();
+        let site = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || site.act(&path, &body));
+        let failed = |_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer failed");
+        let answer = work.await.map_err(failed)??;
+        if enters {
+            self.admit(peer);
+        }
+        Ok(in_json(&answer))
+    }
+
+    /// Notes a request of the page. Its connection outlasts those of others.
+    fn admit(&self, peer: &Peer) {
+        peer.mark_known();
+        self.last_request
+            .store(millis(self.began.elapsed()), Ordering::Relaxed);
+    }
+
+    /// Checks that the request is for this server and comes from its own page.
+    fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
+        let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
+        let host = request.headers().get(hyper::header::HOST);
+        let own_host = format!("127.0.0.1:{}", self.access.port());
+        match self.gate.check_target(request.uri(), request.headers()) {
+            Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
+            Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
+                return wrong("`Host` is not this page's address");
+            }
+            Err(_) => return wrong("`Origin` is not this page's"),
+        }
+        let origin = request.headers().get(hyper::header::ORIGIN);
+        if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own_host}").as_bytes())
+        {
+            return wrong("`Origin` is not this page's");
+        }
+        let site = request.headers().get("sec-fetch-site");
+        match site.map(HeaderValue::as_bytes) {
+            None | Some(b"same-origin" | b"none") => Ok(()),
+            // Someone follows a link to the page. The page alone reveals nothing.
+            Some(_) if request.uri().path() == "/" => Ok(()),
+            Some(_) => wrong("the request comes from another page"),
+        }
+    }
+
+    fn check_token(&self, request: &Request<Incoming>) -> Result<(), Failure> {
+        self.gate.token(request.headers()).map_err(|_| {
+            let message = "this page does not belong to a session; press Enter in the terminal \
+                           of `ack-memory review` for a new address";
+            Failure::new(StatusCode::UNAUTHORIZED, message)
+        })
+    }
+
+    fn document(&self) -> Answer {
+        let mut answer = Response::new(Full::new(self.page.html.clone()));
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        answer.headers_mut().insert(CONTENT_TYPE, html);
+        answer
+    }
+
+    /// Handles a request, on a thread that may wait for a store.
+    fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
+        match path {
+            "/enter" => self.enter(&parse(body)?),
+            "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
+            "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
+            "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
+            "/plan" => {
+                let request: PlanRequest = parse(body)?;
+                // One of the heaps is made of them.
+                self.find_groups();
+                Ok(to_json(&self.desk.lock().heaps(request.turn)))
+            }
+            "/heap" => self.heap(parse(body)?),
+            "/card" => self.card(&parse(body)?),
+            "/near" => self.near(&parse(body)?),
+            "/evidence" => self.evidence(&parse(body)?),
+            "/preview" => {
+                let request = self.validated(parse(body)?)?;
+                Ok(to_json(
+                    &self
+                        .desk
+                        .lock()
+                        .preview(&request.numbers, &request.choice)?,
+                ))
+            }
+            "/choose" => self.choose(self.validated(parse(body)?)?),
+            "/back" => {
+                let request: TakeBackRequest = parse(body)?;
+                let mut desk = self.desk.lock();
+                let numbers = desk.take_back(request.key);
+                self.changed();
+                Ok(json!({ "numbers": numbers, "summary": self.summary(&desk) }))
+            }
+            "/write" => {
+                let mut desk = self.desk.lock();
+                let now = (self.curator.clock)();
+                let session = ReviewSession::begin(self.curator.actor.clone(), None, now);
+                let outcome = desk.write(&session);
+                self.changed();
+                let outcome = outcome?;
+                Ok(json!({
+                    "batch": outcome.batch, "written": outcome.written,
+                    "changed": outcome.changed,
+                    "side_effects": outcome.side_effects.lines(desk.short_ids()),
+                    "summary": self.summary(&desk),
+                }))
+            }
+            "/finish" => self.finish(&parse(body)?),
+            _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing here")),
+        }
+    }
+
+    fn enter(&self, request: &EnterRequest) -> Result<Value, Failure> {
+        let session = self.access.enter(&request.word).ok_or_else(|| {
+            let message = "this link is invalid or was already used; press Enter in the terminal of \
+                           `ack-memory review` for a new one";
+            Failure::new(StatusCode::FORBIDDEN, message)
+        })?;
+        Ok(json!({ "session": session }))
+    }
+
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn summary(&self, desk: &Desk) -> Summary {
+        Summary {
+            reasons: REASONS,
+            queue: desk.queue(),
+            head: desk.head(),
+            recent: desk.recent(),
+            notice: self.curator.notice.clone(),
+            revision: self.revision.load(Ordering::Relaxed),
+        }
+    }
+
+    fn card(&self, request: &CardRequest) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let card = desk.card(request.number).ok_or_else(not_found)?;
+        let numbers = request.view.with(desk.items(), Some(request.number));
+        let index = numbers.iter().position(|number| *number == request.number);
+        let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
+        let item = desk.items().get(request.number).ok_or_else(not_found)?;
+        let waits = item.state == ItemState::Waiting;
+        let queue = item.queue();
+        let action = |key, choice: Choice| -> Result<Action, Failure> {
+            let preview = desk.preview(&[request.number], &choice)?;
+            Ok(Action {
+                key,
+                choice,
+                preview,
+            })
+        };
+        let session = card.session.as_ref();
+        let others = desk.items().iter().enumerate().filter(|(number, item)| {
+            let memory = item.candidate.memory();
+            let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
+            *number != request.number
+                && item.state == ItemState::Waiting
+                && item.queue() == queue
+                && session_id.is_some()
+                && session_id == session
+                && item.candidate.scope.name == card.scope
+        });
+        let others = others.take(MAX_SESSION);
+        let group = desk.group(request.number).into_iter().filter_map(|number| {
+            let item = desk.items().get(number)?;
+            Some(ListEntry::of(number, item, &desk))
+        });
+        Ok(to_json(&Shown {
+            number: request.number,
+            position: index.filter(|_| waits).map(|index| index + 1),
+            total: numbers.len(),
+            previous: neighbour_at(index.and_then(|index| index.checked_sub(1))),
+            next: neighbour_at(index.map(|index| index + 1)),
+            chosen: desk.done(request.number),
+            stale: queue == QueueKind::Stale,
+            actions: match queue {
+                QueueKind::Waiting => vec![
+                    action('a', Choice::Approve)?,
+                    action('r', Choice::Reject)?,
+                    action('p', Choice::Promote)?,
+                ],
+                QueueKind::Stale => {
+                    vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?]
+                }
+            },
+            group: group.collect(),
+            session: others
+                .map(|(number, item)| ListEntry::of(number, item, &desk))
+                .collect(),
+            card,
+        }))
+    }
+
+    /// What the working tree says about a memory.
+    fn evidence(&self, request: &CardRequest) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let item = desk.items().get(request.number);
+        let candidate = item
+            .map(|item| item.candidate.clone())
+            .ok_or_else(not_found)?;
+        let service = desk.service();
+        drop(desk);
+        Ok(to_json(&evidence(service, &candidate)))
+    }
+
+    /// Waits until the nearest memories of a card have been sent, but no longer than this.
+    pub fn wait_for_near(&self, timeout: Duration) {
+        let began = Instant::now();
+        while !self.has_sent_neighbours.load(Ordering::Relaxed) && began.elapsed() < timeout {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Finds groups of similar memories while the page is already in use.
+    pub fn find_groups(&self) {
+        let mut found = self.groups_found.lock();
+        if *found {
+            return;
+        }
+        let candidates: Vec<Candidate> = {
+            let desk = self.desk.lock();
+            desk.waiting().into_iter().cloned().collect()
+        };
+        let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
+        self.desk.lock().set_groups(groups);
+        *found = true;
+        self.changed();
+    }
+
+    /// Finds approved memories that may be out of date, while the page is already in use.
+    pub fn find_stale(&self) {
+        if self.desk.lock().queue() == QueueKind::Stale {
+            // They are on the desk already.
+            return;
+        }
+        let search = self.desk.lock().stale_search();
+        // If a store cannot be read, its memories cannot be decided about anyway.
+        if let Ok(found) = search.run() {
+            self.desk.lock().add_stale(found);
+            self.changed();
+        }
+    }
+
+    /// The nearest approved memories, each with the possible actions for the pair.
+    fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let item = desk.items().get(request.number);
+        let candidate = item
+            .map(|item| item.candidate.clone())
+            .ok_or_else(not_found)?;
+        let (service, desk_now) = (desk.service(), desk.now());
+        // The first search may read a whole store. Decisions must not wait for it.
+        drop(desk);
+        let near = neighbours(service, &candidate, desk_now);
+        self.has_sent_neighbours.store(true, Ordering::Relaxed);
+        let desk = self.desk.lock();
+        let item = desk.items().get(request.number);
+        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Stale);
+        let entries = near.into_iter().map(|near| {
+            let id = || near.id.clone();
+            let choices = [
+                ('m', Choice::Merge { into: id() }),
+                ('d', Choice::Duplicate { of: id() }),
+                if is_stale {
+                    ('u', Choice::Replace { by: id() })
+                } else {
+                    ('u', Choice::Supersede { older: id() })
+                },
+            ];
+            let mut refusal = None;
+            let actions = choices.into_iter().filter_map(|(key, choice)| {
+                match desk.preview(&[request.number], &choice) {
+                    Ok(preview) => Some(Action {
+                        key,
+                        choice,
+                        preview,
+                    }),
+                    Err(error) => {
+                        refusal.get_or_insert(error.to_string());
+                        None
+                    }
+                }
+            });
+            ShownNear {
+                actions: actions.collect(),
+                refusal,
+                near,
+            }
+        });
+        Ok(to_json(&entries.collect::<Vec<_>>()))
+    }
+
+    /// A choice for memories that exist, each once.
+    fn validated(&self, mut request: ChoiceRequest) -> Result<ChoiceRequest, Failure> {
+        let wrong = |message: &str| Failure::new(StatusCode::BAD_REQUEST, message);
+        let mut numbers = BTreeSet::new();
+        request.numbers.retain(|number| numbers.insert(*number));
+        if request.numbers.is_empty() {
+            return Err(wrong("no memory is named"));
+        }
+        let known = self.desk.lock().items().len();
+        if request.numbers.iter().any(|number| *number >= known) {
+            return Err(not_found());
+        }
+        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
+        match request.choice.problem(today) {
+            Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
+            None => Ok(request),
+        }
+    }
+
+    fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
+        let mut desk = self.desk.lock();
+        let last = request.numbers.last().copied();
+        let preview = desk.preview(&request.numbers, &request.choice)?;
+        let reason = request.reason.as_deref();
+        let reason = reason.map(|reason| text::line(reason, 500));
+        desk.choose(
+            &request.numbers,
+            request.choice,
+            reason.filter(|reason| !reason.is_empty()),
+        )?;
+        self.changed();
+        let next = last.and_then(|last| desk.next(&request.view, last));
+        Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
+    }
+
+    /// Decides about all of a heap.
+    fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
+        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
+        let choice = request.choice.as_ref();
+        if let Some(flaw) = choice.and_then(|choice| choice.problem(today)) {
+            return Err(Failure::new(StatusCode::CONFLICT, flaw));
+        }
+        if choice.is_some_and(|choice| choice.other().is_some()) {
+            let message = "a heap cannot be joined with one memory";
+            return Err(Failure::new(StatusCode::BAD_REQUEST, message));
+        }
+        let mut desk = self.desk.lock();
+        let done = choice.map_or("kept one of each group", |choice| choice.done(false));
+        let reason = request.reason.map(|reason| text::line(&reason, 500));
+        let decided = desk.decide_heap(&request.name, request.choice, reason)?;
+        self.changed();
+        Ok(json!({ "done": done, "count": decided, "summary": self.summary(&desk) }))
+    }
+
+    fn finish(&self, request: &FinishRequest) -> Result<Value, Failure> {
+        let mut desk = self.desk.lock();
+        if request.discard {
+            while !desk.take_back(None).is_empty() {}
+        }
+        if desk.unwritten() > 0 {
+            let message = "some decisions are not written yet";
+            return Err(Failure::new(StatusCode::CONFLICT, message));
+        }
+        self.finished.notify_one();
+        Ok(json!({}))
+    }
+}
+
+fn not_found() -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, "there is no such memory")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = format!("the request is not understood: {error}");
+        Failure::new(StatusCode::BAD_REQUEST, text::line(&message, 300))
+    })
+}
+
+fn to_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn in_json(value: &Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(value.to_string())));
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
+
+fn not_allowed(allowed: &'static str) -> Failure {
+    Failure::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("allowed here: {allowed}"),
+    )
+}

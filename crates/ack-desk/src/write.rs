@@ -1,0 +1,357 @@
+//! Writes the choices, scope by scope.
+//!
+//! Decisions are made under the lock of the log or the store, from the memories as they are at that
+//! moment. A choice counts only if every memory it names is still what the curator saw; otherwise
+//! the whole choice is put back.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::memory::Status;
+use ack_store::READ_TIMEOUT;
+use ack_store::read::CuratedMemory;
+use serde::Serialize;
+
+use super::Desk;
+use super::choice::{Choice, ChoiceOnMemory};
+use super::effective::overridden;
+use super::queue::{ItemState, QueueItem};
+use crate::curate::side_effects::{About, SideEffects};
+use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
+use ack_service::scope::Scope;
+use ack_service::short_id::ShortIds;
+
+/// The result of writing the choices.
+#[derive(Debug, Default, Serialize)]
+pub struct ReviewOutcome {
+    /// The batch, for `undo`.
+    pub batch: String,
+    /// How many decisions were written.
+    pub written: usize,
+    /// The ids of memories that have changed since they were read. Nothing was decided about them.
+    pub changed: Vec<String>,
+    pub decisions: Vec<Decision>,
+    /// The memories that had a choice, and others that were decided about because of one.
+    pub about: Vec<About>,
+    /// What else changed.
+    #[serde(flatten)]
+    pub side_effects: SideEffects,
+}
+
+/// A choice for one memory, with the memories it names as they were read.
+struct PlannedChoice {
+    number: usize,
+    choice: Choice,
+    reason: Option<String>,
+    candidate: Candidate,
+    other: Option<Candidate>,
+    /// Why the memory may be out of date, if it is approved.
+    stale: Option<String>,
+}
+
+/// The planned choices by scope name.
+type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
+
+impl Desk {
+    /// Writes all choices. Puts back those about memories that have changed, or that someone else
+    /// decided about.
+    ///
+    /// # Errors
+    /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
+    /// following ones are kept.
+    pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
+        let mut outcome = ReviewOutcome {
+            batch: session.batch.clone(),
+            ..ReviewOutcome::default()
+        };
+        let planned = self.planned_choices();
+        let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
+        log::write_scopes(&scopes, &session.batch, |scope| {
+            let choices = planned
+                .get(&scope.name)
+                .map(|(_, choices)| choices.as_slice());
+            self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
+        })?;
+        Ok(outcome)
+    }
+
+    /// What [`Desk::write`] would do. Writes nothing.
+    ///
+    /// # Errors
+    /// A store or a log cannot be read.
+    pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
+        let mut outcome = ReviewOutcome {
+            batch: session.batch.clone(),
+            ..ReviewOutcome::default()
+        };
+        for (scope, choices) in self.planned_choices().into_values() {
+            let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
+            outcome.side_effects.add(log::dry_run(&scope, &decisions)?);
+            outcome.about.extend(about(&choices, &decisions));
+            outcome.written += decisions.len();
+            outcome.decisions.extend(decisions);
+        }
+        Ok(outcome)
+    }
+
+    fn write_scope(
+        &mut self,
+        scope: &Scope,
+        choices: &[PlannedChoice],
+        session: &ReviewSession,
+        outcome: &mut ReviewOutcome,
+    ) -> Result<(), CurateError> {
+        let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
+        let (mut broken, mut made) = (Vec::new(), 0);
+        let outcome_of_write = log::write_with(scope, &ids, |now| {
+            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) = choices
+                .iter()
+                .partition(|planned| planned.is_unchanged(now));
+            broken = other;
+            let decisions = decisions(&unchanged, session)?;
+            made = decisions.len();
+            Ok(decisions)
+        })?;
+        for decision in &outcome_of_write.decisions {
+            if let Some(newer) = &decision.into {
+                let key = (scope.name.clone(), newer.clone());
+                let older = self.replaced.entry(key).or_default();
+                older.push(decision.id.clone());
+            }
+        }
+        let about = about(choices, &outcome_of_write.decisions);
+        // Without those that only follow from them.
+        outcome.written += made;
+        outcome.decisions.extend(outcome_of_write.decisions);
+        outcome.side_effects.add(outcome_of_write.side_effects);
+        outcome.about.extend(about);
+        let broken: Vec<usize> = broken.iter().map(|planned| planned.number).collect();
+        for planned in choices {
+            self.update_item(planned, broken.contains(&planned.number), outcome);
+        }
+        Ok(())
+    }
+
+    /// The choices, by scope.
+    fn planned_choices(&self) -> PlannedChoices {
+        let mut by_scope = BTreeMap::new();
+        for made in &self.choices {
+            for pick in &made.picks {
+                let Some(item) = self.items.get(pick.number) else {
+                    continue;
+                };
+                let candidate = item.candidate.clone();
+                let scope = Arc::clone(&candidate.scope);
+                let entry = by_scope.entry(scope.name.clone());
+                let (_, choices) = entry.or_insert_with(|| (scope, Vec::new()));
+                choices.push(PlannedChoice {
+                    number: pick.number,
+                    choice: made.choice.clone(),
+                    reason: made.reason.clone(),
+                    other: pick.other.clone(),
+                    stale: item.stale.clone(),
+                    candidate,
+                });
+            }
+        }
+        by_scope
+    }
+
+    /// Marks what was written and puts the rest back in its present state.
+    fn update_item(
+        &mut self,
+        planned: &PlannedChoice,
+        is_broken: bool,
+        outcome: &mut ReviewOutcome,
+    ) {
+        self.forget(&[planned.number]);
+        let Some(item) = self.items.get_mut(planned.number) else {
+            return;
+        };
+        item.state = ItemState::Written;
+        if !is_broken {
+            return;
+        }
+        let id = planned.candidate.memory().id.clone();
+        let scope = Arc::clone(&planned.candidate.scope);
+        let now = scope
+            .store
+            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
+        // A memory that is gone, or that someone else decided about, no longer waits.
+        if let Some(curated) = now.ok().flatten()
+            && curated.memory.status == planned.candidate.memory().status
+        {
+            *item = QueueItem::new(Candidate { scope, curated });
+            item.stale.clone_from(&planned.stale);
+            item.was_put_back = true;
+        }
+        outcome.changed.push(id);
+    }
+}
+
+impl PlannedChoice {
+    /// The ids of the memories it names.
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        let both = std::iter::once(&self.candidate).chain(&self.other);
+        both.map(|candidate| candidate.memory().id.as_str())
+    }
+
+    /// Whether all of them are unchanged since they were read.
+    fn is_unchanged(&self, now: &HashMap<String, CuratedMemory>) -> bool {
+        let mut both = std::iter::once(&self.candidate).chain(&self.other);
+        both.all(|read| {
+            let now = now.get(&read.memory().id);
+            now.is_some_and(|now| {
+                now.digest == read.curated.digest && now.memory == read.curated.memory
+            })
+        })
+    }
+}
+
+/// The memories with a choice, and the others that were decided about because of one.
+fn about(choices: &[PlannedChoice], decisions: &[Decision]) -> Vec<About> {
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let chosen = choices.iter().map(|planned| &planned.candidate);
+    let mut seen: HashSet<&str> = chosen.map(|chosen| chosen.memory().id.as_str()).collect();
+    let mut about = Vec::new();
+    for planned in choices {
+        about.push(About::of(&planned.candidate));
+        let other = planned.other.iter().filter(|other| {
+            let id = other.memory().id.as_str();
+            decided.contains(id) && seen.insert(id)
+        });
+        about.extend(other.map(About::of));
+    }
+    about
+}
+
+/// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
+/// line about a memory counts, so the last edit includes the earlier ones.
+fn decisions(
+    choices: &[&PlannedChoice],
+    session: &ReviewSession,
+) -> Result<Vec<Decision>, CurateError> {
+    let mut all: Vec<Decision> = Vec::new();
+    let mut edits = HashMap::<String, Edit>::new();
+    let overridden = overridden(choices.iter().map(|planned| {
+        let other = planned.other.as_ref();
+        (&planned.choice, &planned.candidate, other)
+    }));
+    for (position, planned) in choices.iter().enumerate() {
+        let is_overridden = overridden.contains(&position);
+        if is_overridden && !matches!(planned.choice, Choice::Supersede { .. }) {
+            continue;
+        }
+        let mut other = planned.other.clone();
+        if let Some(other) = &mut other
+            && let Some(edit) = edits.get(&other.memory().id)
+        {
+            apply_lists(other, edit);
+        }
+        let on_memory = ChoiceOnMemory {
+            choice: &planned.choice,
+            candidate: &planned.candidate,
+            other: other.as_ref(),
+            hidden_count: 0,
+            stale: planned.stale.as_deref(),
+            short: &ShortIds::default(),
+        };
+        for mut decision in on_memory.decisions(session)? {
+            decision.reason = planned.reason.clone().or(decision.reason);
+            let is_own = decision.id == planned.candidate.memory().id;
+            if is_own && is_overridden {
+                // What it replaces stays replaced.
+                continue;
+            }
+            let earlier = all.iter().position(|earlier| earlier.id == decision.id);
+            if let Some(earlier) = earlier {
+                decision = combine(all.remove(earlier), decision, is_own);
+            }
+            edits.extend(
+                decision
+                    .edit
+                    .clone()
+                    .map(|edit| (decision.id.clone(), edit)),
+            );
+            all.push(decision);
+        }
+    }
+    // Only now, because a choice that removes a memory may be followed by one that keeps it.
+    for decision in &mut all {
+        if !decision.verdict.keeps_text() {
+            decision.edit = None;
+        }
+    }
+    let mut all = without_rejected_targets(all);
+    follow_replaced_targets(&mut all);
+    Ok(all)
+}
+
+/// One decision about a memory for two choices of a session. `is_own`: the later choice is about
+/// the memory itself; otherwise another memory replaces it or was merged into it.
+fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
+    let edit = match (earlier.edit.take(), later.edit.take()) {
+        (Some(before), Some(new)) => Some(merge_edits(new, before)),
+        (before, new) => new.or(before),
+    };
+    let is_replaced = later.verdict == Verdict::Supersede;
+    let counts = if is_own || is_replaced {
+        later
+    } else {
+        earlier
+    };
+    Decision { edit, ..counts }
+}
+
+/// Leaves out waiting memories that would be merged into, or replaced by, a memory that the same
+/// session rejects: they go on waiting.
+fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
+    let rejected: Vec<String> = decisions
+        .iter()
+        .filter(|decision| decision.verdict == Verdict::Reject)
+        .map(|decision| decision.id.clone())
+        .collect();
+    decisions.retain(|decision| {
+        decision.was != Status::Staging
+            || !decision
+                .into
+                .as_ref()
+                .is_some_and(|into| rejected.contains(into))
+    });
+    decisions
+}
+
+/// Names the memory that is left in the end, if the one that takes a place is replaced in the same
+/// session before agents ever saw it.
+fn follow_replaced_targets(decisions: &mut [Decision]) {
+    let unseen = decisions.iter().filter(|it| !it.was.is_served());
+    let next: HashMap<String, String> = unseen
+        .filter_map(|replaced| Some((replaced.id.clone(), replaced.into.clone()?)))
+        .collect();
+    for decision in decisions {
+        let Some(target) = &mut decision.into else {
+            continue;
+        };
+        for _ in 0..next.len() {
+            match next.get(target) {
+                Some(further) if *further != decision.id => target.clone_from(further),
+                _ => break,
+            }
+        }
+    }
+}
+
+/// Copies the lists of an edit into a memory.
+fn apply_lists(candidate: &mut Candidate, edit: &Edit) {
+    let memory = &mut candidate.curated.memory;
+    for (list, edited) in [
+        (&mut memory.facts, &edit.facts),
+        (&mut memory.concepts, &edit.concepts),
+        (&mut memory.files, &edit.files),
+    ] {
+        if let Some(edited) = edited {
+            list.clone_from(edited);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! What a short result shows of a memory's text: the facts that match the question, or the sentence
+//! of the long text that matches it better.
+
+use std::collections::HashSet;
+
+use ack_api::memory::Memory;
+use ack_api::{MemoryHit, text};
+use ack_search::bm25::Bm25Weights;
+use ack_search::lexical::Matcher;
+
+use super::sentences;
+use crate::answer;
+
+const MAX_EXCERPT_CHARS: usize = 160;
+const EMPHASIS: &str = "**";
+/// How many words stand beside a link of which they only say what it is: `see also`.
+const MAX_WORDS_OF_LINK: usize = 2;
+/// A line of this length may end because there was no more room in it.
+const MIN_WRAPPED_BYTES: usize = 60;
+/// Maximum bytes of a long text, and of the facts, that are compared with the question.
+const MAX_READ_BYTES: usize = 20_000;
+/// The same for all results of a page: about a millisecond.
+const MAX_PAGE_BYTES: usize = 120_000;
+
+/// Reads the texts of a page's results. How much it compares with the question is limited, so that
+/// a page of very long memories is not slow.
+pub struct Reader<'a> {
+    pub matcher: Option<Matcher<'a>>,
+    /// The bytes that it may still compare.
+    left: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader for a page; without a question, everything stays in order.
+    pub fn new(bm25: Option<&'a Bm25Weights>) -> Self {
+        Self {
+            matcher: bm25.map(Matcher::new),
+            left: MAX_PAGE_BYTES,
+        }
+    }
+
+    /// How much of the question a text contains, without the words of the title. A text that is too
+    /// much to read contains nothing.
+    fn weigh(&mut self, text: &str, in_title: &HashSet<String>) -> f32 {
+        let Some(matcher) = self.matcher.as_mut().filter(|_| text.len() <= self.left) else {
+            return 0.0;
+        };
+        self.left -= text.len();
+        let words = matcher.matching_words(text).into_iter();
+        let new = words.filter(|(_, word)| !in_title.contains(&word.to_lowercase()));
+        new.map(|(weight, _)| weight).sum::<f32>()
+    }
+
+    fn title_words(&mut self, title: &str) -> HashSet<String> {
+        let words = self.matcher.as_mut();
+        let words = words.map_or_else(Vec::new, |matcher| matcher.matching_words(title));
+        words
+            .into_iter()
+            .map(|(_, word)| word.to_lowercase())
+            .collect()
+    }
+}
+
+/// Chooses the facts and the excerpt of a short result. Facts that contain more of the question
+/// come first. The sentence of the long text that contains most of it is shown if the subtitle and
+/// the facts contain less, or if there are none: to agents (`by_agent`) in their place. Words of
+/// the title, which is shown anyway, do not count. Without a question, everything stays in order.
+pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_agent: bool) {
+    let has_lines = memory.subtitle.is_some() || !memory.facts.is_empty();
+    if reader.matcher.is_none() {
+        if !has_lines {
+            hit.excerpt = sentences_of(memory).next().map(cut);
+        }
+        return;
+    }
+    let in_title = reader.title_words(&memory.title);
+    let mut left = MAX_READ_BYTES;
+    let mut weigh = |text: &str| {
+        let is_read = text.len() <= left;
+        left -= if is_read { text.len() } else { 0 };
+        if is_read {
+            reader.weigh(text, &in_title)
+        } else {
+            0.0
+        }
+    };
+    let subtitle = memory.subtitle.as_deref().map(&mut weigh);
+    let mut facts: Vec<(f32, &String)> = memory.facts.iter().map(|it| (weigh(it), it)).collect();
+    facts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let lines = facts.iter().map(|(weight, _)| *weight);
+    let best_line = lines.chain(subtitle).fold(0.0, f32::max);
+    let mut best: Option<(f32, &str)> = None;
+    for sentence in sentences_of(memory) {
+        let weight = reader.weigh(sentence, &in_title);
+        if best.is_none_or(|(best_weight, _)| weight > best_weight) {
+            best = Some((weight, sentence));
+        }
+    }
+    let best = best.filter(|(weight, _)| !has_lines || *weight > best_line);
+    hit.excerpt = best.map(|(_, sentence)| cut(sentence));
+    if by_agent && hit.excerpt.is_some() {
+        hit.subtitle = None;
+        hit.facts.clear();
+        hit.more_facts = memory.facts.len() as u64;
+    } else {
+        hit.facts = answer::short_facts(facts.into_iter().map(|(_, fact)| fact));
+    }
+}
+
+/// A sentence in one line. The marks of emphasis go if the partner of one of them is cut off.
+fn cut(sentence: &str) -> String {
+    let line = text::line(sentence, MAX_EXCERPT_CHARS);
+    match line.matches(EMPHASIS).count() % 2 {
+        0 => line,
+        _ => line.replace(EMPHASIS, ""),
+    }
+}
+
+/// The sentences of the long text that say something: not those that repeat the title, and not
+/// those that are little more than a link.
+fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
+    let narrative = memory.narrative.as_deref().unwrap_or_default();
+    let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));
+    let title = trim_punctuation(&memory.title);
+    let paragraphs = paragraphs(read.unwrap_or_default());
+    let sentences = paragraphs.flat_map(sentences).map(str::trim);
+    sentences.filter(move |sentence| {
+        sentence.chars().any(char::is_alphanumeric)
+            && trim_punctuation(sentence) != title
+            && !is_lone_link(sentence)
+    })
+}
+
+/// Whether a sentence has a link and hardly a word besides it.
+fn is_lone_link(sentence: &str) -> bool {
+    let mut rest = String::with_capacity(sentence.len());
+    let (mut has_link, mut is_name) = (false, false);
+    for part in sentence.split('[') {
+        let after = match part.split_once(']') {
+            Some((_, after)) if is_name => after.strip_prefix(']'),
+            Some((_, after)) => after
+                .strip_prefix('(')
+                .and_then(|it| Some(it.split_once(')')?.1)),
+            None => None,
+        };
+        has_link |= after.is_some();
+        rest.push_str(after.unwrap_or(part));
+        // Between the brackets of `[[name]]` is nothing.
+        is_name = part.is_empty();
+    }
+    let is_address = |word: &&str| word.contains("://");
+    has_link |= rest.split_whitespace().any(|word| is_address(&word));
+    let words = rest.split_whitespace().filter(|word| !is_address(word));
+    let words = words.filter(|word| word.chars().any(char::is_alphanumeric));
+    has_link && words.count() <= MAX_WORDS_OF_LINK
+}
+
+/// The paragraphs of a text and the entries of its lists, without their marks. A line that goes on
+/// in the next one is not the end of a paragraph.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut lines = rest.split_inclusive('\n');
+        let first = lines.next()?;
+        let mut length = first.len();
+        let mut last = first;
+        for line in lines {
+            if !goes_on(last, line) {
+                break;
+            }
+            length += line.len();
+            last = line;
+        }
+        let (paragraph, after) = rest.split_at(length);
+        rest = after;
+        Some(paragraph.trim())
+    })
+    .filter(|paragraph| !paragraph.starts_with('#') && !paragraph.starts_with("```"))
+    .map(without_mark)
+}
+
+/// Whether a sentence of a line goes on in the next one, as in a text with lines of equal length.
+fn goes_on(line: &str, next: &str) -> bool {
+    let (line, next) = (line.trim(), next.trim());
+    let ends = line.is_empty() || line.ends_with(['.', '!', '?', ':', ';', '|', '。']);
+    let begins = without_mark(next).len() < next.len() || next.starts_with(['#', '`', '|', '=']);
+    let is_wrapped = line.len() >= MIN_WRAPPED_BYTES || next.starts_with(char::is_lowercase);
+    let is_prose = !line.starts_with(['#', '`']);
+    !ends && !next.is_empty() && !begins && is_wrapped && is_prose
+}
+
+/// A line without what marks an entry of a list or a quotation.
+fn without_mark(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let after = rest
+            .strip_prefix(['-', '*', '+', '>', '•'])
+            .or_else(|| rest.strip_prefix("[ ]"))
+            .or_else(|| rest.strip_prefix("[x]"))
+            .or_else(|| {
+                number
+                    .strip_prefix(['.', ')'])
+                    .filter(|_| number.len() < rest.len())
+            });
+        match after.filter(|after| after.is_empty() || after.starts_with(' ')) {
+            Some(after) => rest = after.trim_start(),
+            None => return rest,
+        }
+    }
+}
+
+/// A text without surrounding punctuation, for comparison.
+fn trim_punctuation(text: &str) -> String {
+    let trimmed = text.trim_matches(|char: char| !char.is_alphanumeric());
+    trimmed.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let memory = Memory {
+            title: "Title".to_owned(),
+            narrative: Some(text.to_owned()),
+            ..Memory::default()
+        };
+        let found: Vec<String> = sentences_of(&memory).map(cut).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn an_excerpt_begins_with_a_sentence() {
+        check(
+            "We round half to even, and the\nremainder goes to the first line. The rest is\n\
+             split. Done",
+            &[
+                "We round half to even, and the remainder goes to the first line.",
+                "The rest is split.",
+                "Done",
+            ],
+        );
+        check(
+            "Cause: a lock\nFix: take it first\n- one\n- two, which\n  goes on\n1. three\n2) four\n> five",
+            &[
+                "Cause: a lock",
+                "Fix: take it first",
+                "one",
+                "two, which goes on",
+                "three",
+                "four",
+                "five",
+            ],
+        );
+        check(
+            "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages. It is there.",
+            &[
+                "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages.",
+                "It is there.",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_excerpt_is_not_inside_emphasis() {
+        check(
+            "**Why:** it is slow. **Never retry. Always wait** for it (**really.**) Yes.",
+            &[
+                "**Why:** it is slow.",
+                "Never retry.",
+                "Always wait for it (really.)",
+                "Yes.",
+            ],
+        );
+        let long = format!("**{}** end", "word ".repeat(60));
+        assert!(!cut(&long).contains('*'), "{}", cut(&long));
+    }
+
+    #[test]
+    fn a_lone_link_is_no_excerpt() {
+        check(
+            "[[old]]\n\nReplaces [[old]].\n\n- See [the guide](a/b.md)\n\nhttps://example.org/x\n\n\
+             See also https://example.org/x\n\nTake [the lock](lock.md) before [[x]] runs.",
+            &["Take [the lock](lock.md) before [[x]] runs."],
+        );
+        check("The array a[0] is empty.", &["The array a[0] is empty."]);
+        check("Set x[0]", &["Set x[0]"]);
+    }
+}

@@ -1,0 +1,372 @@
+//! The page of a search: how many results it holds, and how much it shows of each.
+
+use super::passage::Question;
+use super::{cut_hit, cut_memory, frame, frame_cost, limit_also, shrink, token_cost};
+use crate::search::{Page, Search};
+use ack_api::number::count;
+use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool, text};
+
+/// Average tokens per result of a page for an agent, as structure.
+pub const RESULT_TOKENS: usize = 131;
+/// How many fewer it may take as text. An agent sees one of them, which depends on its client.
+const FEWER_AS_TEXT: usize = 30;
+/// What the layout of a line costs in tokens.
+const LINE_TOKENS: usize = 3;
+/// Tokens of such a page, not counting its results.
+const PAGE_FRAME_TOKENS: usize = 30;
+/// Tokens of a comma and of the field `more_facts`.
+const MORE_TOKENS: usize = 7;
+const CURSOR_TOKENS: usize = 60;
+/// What a result with a part of its text must have room for, besides its other fields.
+const MIN_TEXT_TOKENS: usize = 100;
+/// How often a text is cut again to fill the limit.
+const MAX_ATTEMPTS: usize = 6;
+const MAX_NAMED: usize = 3;
+const TITLE_CAP: usize = 200;
+/// Maximum characters of the first fact of each result on such a page.
+const FIRST_FACT_CAP: usize = 160;
+/// How lines are cut if one for each result is too much, less each time.
+const TIGHT_LINES: [Tightness; 5] = [
+    Tightness::new(60, 40, 8),
+    Tightness::new(60, 25, 4),
+    Tightness::new(60, 12, 2),
+    Tightness::new(45, 12, 2),
+    Tightness::new(30, 12, 2),
+];
+
+/// Shortens a page until the whole answer is within its limit. A full result for which there is no
+/// room shows a part of its text: the first one, or the last one if there is room for a part.
+pub fn fit(
+    request: &QueryRequest,
+    search: &Search<'_>,
+    mut frame: QueryResponse,
+    mut page: Page,
+) -> QueryResponse {
+    let spec = search.spec;
+    let bound = spec.tokens;
+    let wanted = page.hits.len();
+    frame::limit_notes(&mut frame.notes);
+    if spec.by_agent {
+        frame::skip_once(&mut frame.searched, &frame.notes);
+        if !search.is_narrowed {
+            frame::drop_default_fields(&mut frame.searched);
+        }
+    }
+    frame::limit_searched(&mut frame.searched, |name| {
+        page.hits.iter().any(|hit| hit.hit.scope == name)
+    });
+    shorten_frame(&mut frame, bound / 2);
+    let mut room = bound.saturating_sub(token_cost(&frame) + CURSOR_TOKENS);
+    if spec.by_agent && spec.detail == Detail::Concise && !spec.explain {
+        // Results come before further facts. Each takes a comma, and the number of further facts.
+        let room = room.saturating_sub(wanted * MORE_TOKENS);
+        let budget = room.min(PAGE_FRAME_TOKENS + wanted * RESULT_TOKENS);
+        fit_lines(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
+    }
+    let mut whole = 0;
+    for hit in &page.hits {
+        let cost = token_cost(&hit.hit) + 1;
+        if cost > room {
+            break;
+        }
+        room -= cost;
+        whole += 1;
+    }
+    let fitting = Fitting {
+        request,
+        search,
+        wanted,
+    };
+    if let Some(filled) = fitting.with_part(&frame, &mut page, whole, room) {
+        return filled;
+    }
+    page.end_before(whole.max(1));
+    loop {
+        let mut answer = fitting.answer(&frame, &page);
+        if token_cost(&answer) <= bound {
+            return answer;
+        }
+        let folded = page.hits.first().map_or(0, |hit| hit.hit.also.len());
+        if page.hits.len() > 1 {
+            page.end_before(page.hits.len() - 1);
+        } else if folded > 0 {
+            page.end_within_first(folded / 2);
+        } else {
+            answer.notes = frame.notes;
+            cut_last_result(&mut answer, bound);
+            return answer;
+        }
+    }
+}
+
+/// Shortens what surrounds the results until it takes at most `bound` tokens, as far as possible.
+fn shorten_frame(response: &mut QueryResponse, bound: usize) {
+    shrink(
+        response,
+        bound,
+        &[
+            |response| limit_names(response, 5, 3),
+            |response| frame::shorten_skipped(&mut response.searched),
+            |response| frame::shorten_notes(&mut response.notes),
+            |response| limit_names(response, 1, 0),
+            |response| response.notes.truncate(3),
+            |response| response.suggestions.truncate(2),
+        ],
+    );
+}
+
+fn limit_names(response: &mut QueryResponse, scopes: usize, skipped: usize) {
+    frame::keep_scopes(&mut response.searched, scopes, |_| false);
+    frame::keep_skipped(&mut response.searched, skipped);
+}
+
+/// The last resort for an answer with one result that is too long: drops explanations before the
+/// result, and cuts that one.
+fn cut_last_result(response: &mut QueryResponse, bound: usize) {
+    let note = Note::new(NoteKind::Cut, format!("cut to {bound} tokens"));
+    let note = note.with(Hint::call(Tool::GetMemory, "shows it in full"));
+    response.notes.insert(0, note);
+    let excess = token_cost(response).saturating_sub(bound);
+    if let Some(hit) = response.results.first_mut() {
+        let room = token_cost(hit).saturating_sub(excess);
+        cut_hit(hit, room.max(40));
+    }
+    shrink(
+        response,
+        bound,
+        &[
+            |response| {
+                let matters =
+                    |note: &Note| matches!(note.kind, NoteKind::ScopeUnavailable | NoteKind::Cut);
+                response.notes.retain(matters);
+            },
+            |response| response.suggestions.truncate(2),
+            |response| frame::shorten_skipped(&mut response.searched),
+            |response| frame::shorten_notes(&mut response.notes),
+            |response| frame::drop_names(&mut response.searched),
+            |response| response.suggestions.clear(),
+            |response| response.notes.truncate(1),
+            |response| frame::replace_notes(&mut response.notes),
+            |response| response.results.iter_mut().for_each(|hit| strip(hit, 80)),
+            |response| response.results.iter_mut().for_each(|hit| strip(hit, 40)),
+            |response| response.results.iter_mut().for_each(|hit| strip(hit, 20)),
+        ],
+    );
+}
+
+/// Leaves which memory it is, and what there is to know before it is used.
+fn strip(hit: &mut MemoryHit, title: usize) {
+    limit_also(hit, 0);
+    let bare = MemoryHit {
+        id: std::mem::take(&mut hit.id),
+        title: text::line(&hit.title, title),
+        scope: std::mem::take(&mut hit.scope),
+        status: hit.status,
+        more_facts: hit.more_facts + hit.facts.len() as u64,
+        more_also: hit.more_also,
+        superseded_by: hit.superseded_by.take(),
+        contradicts: std::mem::take(&mut hit.contradicts),
+        stale: hit.stale.take(),
+        ..MemoryHit::default()
+    };
+    *hit = bare;
+}
+
+struct Fitting<'a> {
+    request: &'a QueryRequest,
+    search: &'a Search<'a>,
+    /// The number of results before any were left out.
+    wanted: usize,
+}
+
+impl Fitting<'_> {
+    fn answer(&self, frame: &QueryResponse, page: &Page) -> QueryResponse {
+        let mut answer = frame.clone();
+        answer.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
+        let cursor = page.cursor(self.request, self.search.bm25());
+        answer.next_cursor = cursor.map(|cursor| cursor.encode());
+        let kept = page.hits.len();
+        if kept < self.wanted && !self.search.spec.fills_budget {
+            let wanted = count(self.wanted as u64, "result");
+            let tokens = self.search.spec.tokens;
+            let message = format!("cut to {tokens} tokens: {kept} of {wanted}");
+            let note = Note::new(NoteKind::Cut, message);
+            answer.notes.push(note.with(Hint::NextPage));
+        }
+        answer.notes.extend(note_cut_texts(page));
+        answer
+    }
+
+    /// The answer with the whole results that fit and a part of the next one, if that has a text to
+    /// cut and there is room for some of it.
+    fn with_part(
+        &self,
+        frame: &QueryResponse,
+        page: &mut Page,
+        whole: usize,
+        mut room: usize,
+    ) -> Option<QueryResponse> {
+        let spec = self.search.spec;
+        let next = page.hits.get(whole)?;
+        let (original, shown) = (next.hit.clone(), next.shown);
+        let has_text = next.memory.narrative.is_some() || !next.memory.facts.is_empty();
+        // The memories folded into a result are not cut, but continued on the next page.
+        let max_frame_cost = if original.also.is_empty() {
+            room.saturating_sub(MIN_TEXT_TOKENS)
+        } else {
+            room / 2
+        };
+        if spec.detail != Detail::Full || !has_text || frame_cost(&original) > max_frame_cost {
+            return None;
+        }
+        page.end_before(whole + 1);
+        let question: &mut Question<'_> = &mut self.search.question();
+        let mut best: Option<(usize, QueryResponse)> = None;
+        // Notes, the cursor and the text share the room, so the right size is found by trying.
+        for _ in 0..MAX_ATTEMPTS {
+            let last = page.hits.get_mut(whole)?;
+            last.hit = original.clone();
+            last.shown = Some(cut_memory(&mut last.hit, &last.memory, room, question));
+            let answer = self.answer(frame, page);
+            let cost = token_cost(&answer);
+            if cost > spec.tokens {
+                room = room.saturating_sub(cost - spec.tokens + 1);
+                continue;
+            }
+            let left = spec.tokens - cost;
+            if best.as_ref().is_none_or(|(known, _)| cost > *known) {
+                best = Some((cost, answer));
+            }
+            if left <= spec.tokens / 32 {
+                break;
+            }
+            room += left;
+        }
+        if best.is_none() {
+            let last = page.hits.get_mut(whole)?;
+            (last.hit, last.shown) = (original, shown);
+        }
+        best.map(|(_, answer)| answer)
+    }
+}
+
+/// The note about results that show only a part of their texts.
+fn note_cut_texts(page: &Page) -> Option<Note> {
+    let messages = page.hits.iter().filter_map(|hit| {
+        let shown = hit.shown?.message()?;
+        Some(format!("`{}` shows {shown}", hit.hit.id))
+    });
+    let mut messages: Vec<String> = messages.collect();
+    if messages.is_empty() {
+        return None;
+    }
+    let more = messages.len().saturating_sub(MAX_NAMED);
+    messages.truncate(MAX_NAMED);
+    if more > 0 {
+        messages.push(format!("{} too", count(more as u64, "more result")));
+    }
+    let note = Note::new(NoteKind::Cut, messages.join(", "));
+    Some(note.with(Hint::call(Tool::GetMemory, "shows more")))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Tightness {
+    /// Tokens of its title, and of each other line.
+    title: usize,
+    line: usize,
+    tags: usize,
+}
+
+impl Tightness {
+    const fn new(title: usize, line: usize, tags: usize) -> Self {
+        Self { title, line, tags }
+    }
+
+    fn apply(self, hit: &mut MemoryHit) {
+        hit.concepts.truncate(self.tags);
+        hit.title = text::line_within(&hit.title, self.title);
+        let lines = hit.facts.iter_mut().chain(&mut hit.subtitle);
+        for text in lines.chain(&mut hit.excerpt) {
+            *text = text::line_within(text, self.line);
+        }
+    }
+}
+
+/// A result with one line, and what else a page may show of it.
+struct OneLine<'a> {
+    hit: &'a mut MemoryHit,
+    subtitle: Option<String>,
+    facts: std::vec::IntoIter<String>,
+}
+
+impl<'a> OneLine<'a> {
+    /// Leaves a title of one line and one fact, or else the subtitle.
+    fn new(hit: &'a mut MemoryHit) -> Self {
+        let subtitle = hit.subtitle.take();
+        let mut facts = std::mem::take(&mut hit.facts).into_iter();
+        hit.title = text::line(&hit.title, TITLE_CAP);
+        match (facts.next(), &subtitle) {
+            (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
+            (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
+            (None, None) => {}
+        }
+        Self {
+            subtitle: subtitle.filter(|_| hit.subtitle.is_none()),
+            facts,
+            hit,
+        }
+    }
+}
+
+/// The tokens of a result as structure, or as text if that is above its share.
+fn cost_on_page(hit: &MemoryHit) -> usize {
+    let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);
+    let words = hit.project.iter().chain(&hit.kind).chain(&hit.created_at);
+    words.for_each(|word| head.extend([", ", word]));
+    let (doubts, also) = (hit.doubts(), hit.also.iter().map(|also| &also.id));
+    let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
+    let lines = lines.chain(&doubts).chain(also);
+    let lines = lines.map(|line| text::tokens(line) + LINE_TOKENS);
+    let as_text = token_cost(&head) + lines.sum::<usize>();
+    token_cost(hit).max(as_text + FEWER_AS_TEXT)
+}
+
+/// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more
+/// facts for the best results while there is room. If one fact is too much already, tags, facts and
+/// at last titles are cut.
+fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
+    let mut results: Vec<OneLine<'_>> = hits.map(OneLine::new).collect();
+    let total = |results: &[OneLine<'_>]| {
+        let costs = results.iter().map(|result| cost_on_page(result.hit));
+        costs.sum::<usize>()
+    };
+    let mut used = total(&results);
+    for tightness in TIGHT_LINES {
+        if used <= budget {
+            break;
+        }
+        for result in &mut results {
+            tightness.apply(result.hit);
+        }
+        used = total(&results);
+    }
+    for OneLine {
+        hit,
+        subtitle,
+        facts,
+    } in results
+    {
+        let mut fits = |line: &String| {
+            let more = used + text::tokens(line) + LINE_TOKENS;
+            let fits = more <= budget;
+            used = if fits { more } else { used };
+            fits
+        };
+        hit.subtitle = hit.subtitle.take().or(subtitle.filter(&mut fits));
+        let mut facts = facts.peekable();
+        while let Some(fact) = facts.next_if(&mut fits) {
+            hit.facts.push(fact);
+        }
+        hit.more_facts += facts.count() as u64;
+    }
+}

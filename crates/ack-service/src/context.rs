@@ -1,0 +1,309 @@
+//! `get_context`: the few memories that matter for a project now.
+//!
+//! If the caller says what the session is about (`focus`), this is a search. Otherwise the state of
+//! the project decides, reason by reason (`evidence`): the changed files, the name of the branch,
+//! what the manifests declare. Then come decisions and gotchas, and finally recent memories. The
+//! session start hook uses the same selection code (`choose`).
+
+pub mod about_files;
+mod branch;
+pub mod brief;
+mod choose;
+pub(super) mod evidence;
+mod files;
+mod focus;
+pub mod listed;
+mod manifests;
+pub(super) mod outlines;
+mod signals;
+pub(super) mod words;
+
+pub use self::choose::RECENT_REASON;
+
+use std::path::Path;
+
+use self::choose::{ChosenMemories, Limits, choose};
+use self::signals::Signals;
+use crate::budget::{self, frame, token_cost};
+use crate::config::absolute;
+use crate::engine::Service;
+use crate::error::Error;
+use crate::open::overviews_withheld;
+use crate::scope::resolve::{Current, Selection};
+use crate::validate::{check_length, max_tokens, number};
+use ack_api::memory::StatusFilter;
+use ack_api::number::{count, verb};
+use ack_api::{
+    ContextRequest, ContextResponse, Given, Hint, MAX_LIMIT, MemoryHit, Note, NoteKind,
+    ProjectInfo, SessionEntry, Tool, text,
+};
+use ack_store::READ_TIMEOUT;
+use ack_store::sessions::RecentSession;
+use ack_worktree::changes::Changes;
+use ack_worktree::objects::Unknown;
+
+/// Memories in a list if a request does not say how many.
+const DEFAULT_MEMORIES: u32 = 5;
+const MAX_SESSIONS: usize = 3;
+
+/// Answers `get_context`.
+pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
+    let max = number(
+        "max_memories",
+        request.max_memories,
+        1,
+        i64::from(MAX_LIMIT),
+        DEFAULT_MEMORIES,
+    )?;
+    let budget = max_tokens(request.max_tokens, &service.config)?;
+    check_length(
+        "project_path",
+        request.project_path.as_deref().unwrap_or_default(),
+    )?;
+    check_length("focus", request.focus.as_deref().unwrap_or_default())?;
+    let mut notes = Vec::new();
+    let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
+    let focus = request.focus.as_deref().unwrap_or_default().trim();
+    let others = request.include_cross_project.unwrap_or(true);
+    let limits = Limits {
+        own: max,
+        others: if others { max } else { 0 },
+        sessions: true,
+        timeout: READ_TIMEOUT,
+        wait_policy: service.wait_policy,
+        now: (service.config.clock)(),
+    };
+    let mut chosen = if focus.is_empty() {
+        let signals = Signals::of(&selection.current, &service.config);
+        note_unknown_changes(&signals.changes, &mut notes);
+        let cache = Some(&*service.outlines);
+        choose(&mut selection, signals, limits, cache, &mut notes)?
+    } else {
+        let focus = text::line(focus, 2_000);
+        focus::choose(service, &mut selection, &focus, limits, &mut notes)?
+    };
+    if selection.current.scope.is_none() {
+        let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
+        if !request.by_agent {
+            let claim = Hint::command(
+                "scopes set NAME paths+=.",
+                "in its folder assigns it to one",
+            );
+            note = note.with(claim);
+        }
+        notes.push(note);
+    }
+    let no_others = chosen.no_others;
+    notes.extend(no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
+    let mut response = ContextResponse {
+        project: project_info(&selection.current),
+        pending: chosen.pending.take(),
+        searched: selection.searched(StatusFilter::Approved),
+        notes,
+        ..ContextResponse::default()
+    };
+    let shown = || chosen.own.iter().chain(&chosen.others);
+    let from = |name: &str| shown().any(|hit| hit.scope == name);
+    frame::limit_notes(&mut response.notes);
+    if request.by_agent {
+        frame::skip_once(&mut response.searched, &response.notes);
+    }
+    frame::limit_searched(&mut response.searched, from);
+    if service.config.max_status.value.withholds(request.by_agent) {
+        // `pending` has the number. A caller that may not ask for them does not need to know how.
+        let is_about_status =
+            |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
+        response.notes.retain(|note| !is_about_status(note.kind));
+    }
+    fill_within_budget(&mut response, chosen, budget);
+    Ok(response)
+}
+
+fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
+    let mut note = |message| notes.push(Note::new(NoteKind::NotAvailable, message));
+    let (compared, tracked) = (changes.compared, changes.tracked);
+    if compared < tracked {
+        note(format!(
+            "{compared} of {tracked} tracked files were looked at for changes, the likeliest first"
+        ));
+    }
+    let reason = |unknown: Unknown| match unknown {
+        Unknown::OutOfTime => "git's history is too long to compare in time",
+        Unknown::Shallow => "the clone is shallow",
+        Unknown::Unreadable => "git's objects cannot be read",
+    };
+    if let Some(unknown) = changes.staged_unknown {
+        note(format!("staged files are not known: {}", reason(unknown)));
+    }
+    if let Some(unknown) = changes.branch_unknown {
+        note(format!(
+            "what the branch's commits changed is not known: {}",
+            reason(unknown)
+        ));
+    }
+}
+
+fn project_info(current: &Current) -> ProjectInfo {
+    ProjectInfo {
+        name: text::line(&current.name, 200),
+        path: text::line(&current.folder.display().to_string(), 400),
+        scope: current.scope.as_ref().map(|scope| scope.name.clone()),
+        detected_by: current.rule.clone(),
+    }
+}
+
+/// The note about a project whose memories all wait for review. `pending` has their number.
+fn hidden_by_status(scope: &str) -> Note {
+    let waiting = [Given::value("status", "staging")];
+    let show = Hint::call_with(
+        Tool::QueryMemories,
+        waiting,
+        "shows what nobody reviewed yet",
+    );
+    Note::about(NoteKind::HiddenByStatus, scope, show)
+}
+
+/// The scopes and the project of a request. Says if the project's folder is not known.
+fn select(
+    service: &Service,
+    project_path: Option<&str>,
+    notes: &mut Vec<Note>,
+) -> Result<Selection, Error> {
+    let given = project_path.map(str::trim).filter(|path| !path.is_empty());
+    if let Some(path) = given.filter(|path| path.contains('\0') || path.len() > 4_096) {
+        let value = text::line(path, 60);
+        return Err(Error::invalid(
+            "project_path",
+            value,
+            "a path of at most 4096 bytes",
+        ));
+    }
+    let config = &service.config;
+    let folder = given.map(|path| {
+        let folder = &config.project.value;
+        absolute(Path::new(path), folder, config.home.as_deref())
+    });
+    let mut selection = service.select(None, folder.as_deref())?;
+    selection.current.add_common_rows();
+    let top = &selection.current.top;
+    let unknown = if top.as_os_str().is_empty() {
+        "the working directory was removed, so no project is current"
+    } else if top.parent().is_none() {
+        "`/` is not a project's folder"
+    } else if given.is_some() && !top.is_dir() {
+        "the project's path is not a folder on this machine; the project was recognised by its name only"
+    } else {
+        return Ok(selection);
+    };
+    let note = Note::new(NoteKind::NotAvailable, unknown);
+    let name = Hint::pass(
+        [Given::any("project_path")],
+        "to name the folder you work in",
+    );
+    notes.push(match given.is_some() && top.parent().is_some() {
+        true => note,
+        false => note.with(name),
+    });
+    Ok(selection)
+}
+
+/// The newest sessions, each with the name of its scope. Their entries leave out memories that are
+/// already shown. Says which scopes do not show the overviews of theirs.
+fn newest_sessions(
+    mut sessions: Vec<(&str, RecentSession)>,
+    shown: &[&[MemoryHit]],
+    notes: &mut Vec<Note>,
+) -> Vec<SessionEntry> {
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    let shown = |scope: &str, id: &str| {
+        shown
+            .iter()
+            .copied()
+            .flatten()
+            .any(|hit| hit.scope == scope && hit.id == id)
+    };
+    sessions.truncate(MAX_SESSIONS);
+    for (scope, _) in sessions
+        .iter()
+        .filter(|(_, session)| session.withholds_overview)
+    {
+        let note = overviews_withheld(scope);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let sessions = sessions.into_iter();
+    sessions
+        .map(|(scope, session)| session.into_entry(|id| shown(scope, id)))
+        .collect()
+}
+
+/// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
+const MIN_ENTRY_TOKENS: usize = 30;
+
+/// Fills the answer within its token limit: own memories first, then those of other projects, then
+/// sessions.
+fn fill_within_budget(response: &mut ContextResponse, mut chosen: ChosenMemories, budget: usize) {
+    let wanted = chosen.entries();
+    let mut rest = budget.saturating_sub(token_cost(response) + 60);
+    let reserve = if chosen.others.is_empty() {
+        0
+    } else {
+        rest / 3
+    };
+    for (hits, reserve) in [(&mut chosen.own, reserve), (&mut chosen.others, 0)] {
+        let share = rest.saturating_sub(reserve);
+        if share < MIN_ENTRY_TOKENS {
+            hits.clear();
+        }
+        rest = rest.saturating_sub(budget::keep_fitting(hits, share));
+    }
+    chosen.sessions.retain(|session| {
+        let cost = token_cost(session) + 1;
+        let fits = cost <= rest;
+        rest = if fits { rest - cost } else { 0 };
+        fits
+    });
+    // The note about what was cut is the one that no other may displace.
+    let note = |message, what| {
+        let find = Hint::call(Tool::QueryMemories, format!("finds {what}"));
+        Note::new(NoteKind::Cut, message).with(find)
+    };
+    let left_out = (wanted - chosen.entries()) as u64;
+    if left_out > 0 {
+        let entries = count(left_out, "entry");
+        let are = verb(left_out, "is", "are");
+        let message = format!("cut to {budget} tokens: {entries} {are} left out");
+        let them = verb(left_out, "it", "them");
+        response.notes.insert(0, note(message, them));
+    }
+    response.recent_memories = chosen.own;
+    response.cross_project_learnings = chosen.others;
+    response.recent_sessions = chosen.sessions;
+    if token_cost(response) <= budget {
+        return;
+    }
+    response.notes.retain(|note| note.kind != NoteKind::Cut);
+    let message = format!("cut to {budget} tokens");
+    response.notes.insert(0, note(message, "the rest"));
+    budget::shrink(
+        response,
+        budget,
+        &[
+            |response| frame::shorten_skipped(&mut response.searched),
+            |response| frame::shorten_notes(&mut response.notes),
+            |response| frame::drop_names(&mut response.searched),
+            |response| response.notes.truncate(1),
+            |response| response.project.path = text::line(&response.project.path, 40),
+            |response| response.recent_sessions.clear(),
+            |response| response.cross_project_learnings.clear(),
+            |response| response.searched.detected_by = None,
+            |response| response.project.detected_by = None,
+            |response| response.recent_memories.truncate(1),
+            |response| frame::replace_notes(&mut response.notes),
+            |response| response.pending = None,
+            |response| response.project.path = text::line(&response.project.path, 20),
+            |response| response.recent_memories.clear(),
+        ],
+    );
+}

@@ -1,0 +1,223 @@
+//! The memories about files that are about to be edited.
+//!
+//! Only certain matches count: an approved memory of the project itself whose file list names the
+//! file, its folder, or a glob that matches it. A memory that only mentions a similar word is not
+//! shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aho_corasick::AhoCorasick;
+
+use super::files::{Naming, ProjectFile, ProjectRoots};
+use super::outlines;
+use super::signals::LASTING_TYPES;
+use crate::engine::Service;
+use crate::error::Error;
+use crate::evidence::Bounds;
+use crate::scope::Scope;
+use crate::service_state::serves_unreviewed;
+use crate::shown::Shown;
+use crate::stale::Staleness;
+use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
+use ack_api::{Contradiction, MemoryHit};
+use ack_store::StoreError;
+use ack_store::outline::{FindWords, Outline};
+
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
+const READ_FACTOR: usize = 3;
+/// How many candidates to check per shown memory, including those that newer ones replace.
+const CHECK_FACTOR: usize = 20;
+
+#[derive(Debug, Clone, Default)]
+pub struct FilesRequest {
+    /// The project's folder. Default: the current project's.
+    pub project_path: Option<String>,
+    pub files: Vec<String>,
+    pub max: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct FilesBrief {
+    pub memories: Vec<MemoryHit>,
+    /// Whether some come from a store without a status, whose notes count as approved without
+    /// review.
+    pub unreviewed: bool,
+}
+
+impl Service {
+    /// The memories about files that are about to be edited. Skips scopes that cannot be read.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope, or no readable store.
+    pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
+        let mut notes = Vec::new();
+        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
+        let roots = ProjectRoots::of(&selection.current);
+        let files = request.files.iter().filter_map(|path| roots.file_at(path));
+        let finder = FileFinder::new(files.collect());
+        if finder.files.is_empty() {
+            return Ok(FilesBrief::default());
+        }
+        let read = outlines::read_scopes(
+            &mut selection,
+            self.wait_policy,
+            &mut notes,
+            |scope, own| matches_in(scope, own, &finder),
+        )?;
+        let now = (self.config.clock)();
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let mut brief = FilesBrief::default();
+        let mut shown = Shown::default();
+        let mut rest = request.max * READ_FACTOR;
+        for (naming, scope, outline) in rank_matches(&read)
+            .into_iter()
+            .take(request.max * CHECK_FACTOR)
+        {
+            if rest == 0 || brief.memories.len() >= request.max {
+                break;
+            }
+            let Some((memory, others)) = record(scope, outline) else {
+                continue;
+            };
+            rest -= 1;
+            let why = match naming {
+                Naming::Path | Naming::FileName => None,
+                Naming::Folder => Some("about its folder"),
+                Naming::Glob => Some("about files of this kind"),
+            };
+            shown.add_to(&mut brief.memories, 0, &memory, || {
+                brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
+                MemoryHit {
+                    why: why.map(str::to_owned),
+                    ..staleness.hit(&memory, &scope.scope, others)
+                }
+            });
+        }
+        Ok(brief)
+    }
+}
+
+struct ScopeMatches {
+    scope: Arc<Scope>,
+    own: ProjectRows,
+    has_status: bool,
+    outlines: Vec<Outline>,
+}
+
+fn matches_in(
+    scope: &Arc<Scope>,
+    own: ProjectRows,
+    finder: &FileFinder,
+) -> Result<ScopeMatches, StoreError> {
+    let read = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+        let outlines = snapshot.outlines_by_files(StatusFilter::Approved, finder)?;
+        Ok((snapshot.layout.has_status(), outlines))
+    });
+    read.map(|(has_status, outlines)| ScopeMatches {
+        scope: Arc::clone(scope),
+        own,
+        has_status,
+        outlines,
+    })
+}
+
+/// The memories that name one of the files, sorted by how exactly they name it, then lasting ones
+/// first, then newest first.
+fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)> {
+    let outlines_of_scopes = read.iter().flat_map(|scope| {
+        let outlines = scope.outlines.iter();
+        outlines
+            .filter(|outline| outline.matches.anywhere & NAMING_MASK != 0)
+            .filter(|outline| scope.own.contain(&outline.project, &outline.alias))
+            .map(move |outline| (scope, outline))
+    });
+    let ranked = outlines_of_scopes.filter_map(|(scope, outline)| {
+        let found = outline.matches.anywhere;
+        let (_, naming) = NAMING_BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
+        Some((naming, scope, outline))
+    });
+    let mut found: Vec<(Naming, &ScopeMatches, &Outline)> = ranked.collect();
+    found.sort_by(|a, b| {
+        let is_lasting = |outline: &Outline| outline.matches.type_or_tags & IS_LASTING != 0;
+        a.0.cmp(&b.0)
+            .then_with(|| is_lasting(b.2).cmp(&is_lasting(a.2)))
+            .then_with(|| b.2.created.cmp(&a.2.created))
+            .then_with(|| a.1.scope.name.cmp(&b.1.scope.name))
+            .then_with(|| a.2.id.cmp(&b.2.id))
+    });
+    found
+}
+
+/// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
+/// whether it may be shown.
+fn record(scope: &ScopeMatches, outline: &Outline) -> Option<(Memory, Vec<Contradiction>)> {
+    let id = outline.id.as_str();
+    let store = &scope.scope.store;
+    let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
+        if !snapshot.is_in_force(outline, StatusFilter::Approved)? {
+            return Ok(None);
+        }
+        let mut found = snapshot.memories(&[(outline.key, id)], StatusFilter::Approved)?;
+        let others = snapshot.contradictions(std::iter::once(id), StatusFilter::Approved)?;
+        let others = others.into_iter().flat_map(|(_, others)| others);
+        Ok(found.remove(id).map(|memory| (memory, others.collect())))
+    });
+    found.ok()?
+}
+
+const NAMING_BITS: [(u128, Naming); 4] = [
+    (1, Naming::Path),
+    (1 << 1, Naming::FileName),
+    (1 << 2, Naming::Folder),
+    (1 << 3, Naming::Glob),
+];
+const NAMING_MASK: u128 = 0b1111;
+/// Whether the type or a tag is one of [`LASTING_TYPES`].
+const IS_LASTING: u128 = 1 << 4;
+
+struct FileFinder {
+    files: Vec<ProjectFile>,
+    /// Names of the files and their folders. A list that contains none of them, and no glob, names
+    /// none of the files.
+    names: Option<AhoCorasick>,
+}
+
+impl FileFinder {
+    fn new(files: Vec<ProjectFile>) -> Self {
+        let names = files.iter().flat_map(|file| file.path().split('/'));
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        let names = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(&names)
+            .ok();
+        Self { files, names }
+    }
+}
+
+impl FindWords for FileFinder {
+    fn in_text(&self, text: &[u8]) -> u128 {
+        // Types and tags are short.
+        let label = str::from_utf8(text).unwrap_or_default();
+        let is_lasting = text.len() < 200
+            && label
+                .split(['"', ',', '[', ']', '|'])
+                .any(|label| LASTING_TYPES.contains(&fold_name(label).as_str()));
+        if is_lasting { IS_LASTING } else { 0 }
+    }
+
+    fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
+        let names = self.names.as_ref();
+        let may_name = list.contains(&b'*') || names.is_none_or(|names| names.is_match(list));
+        if !may_name {
+            return 0;
+        }
+        let entries = entries();
+        let pairs = entries
+            .iter()
+            .flat_map(|entry| self.files.iter().map(move |file| file.named_by(entry)));
+        let bit = |naming| NAMING_BITS.iter().find(|(_, other)| *other == naming);
+        let found = pairs.flatten().min().and_then(bit);
+        found.map_or(0, |(bit, _)| *bit)
+    }
+}

@@ -1,0 +1,485 @@
+//! Chooses the memories that a project needs now, for `get_context` and for the session start hook.
+//!
+//! The usual rules decide what may be shown: `Service::select` chooses the scopes, and the store's
+//! status is checked again when the record is read.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+
+use super::evidence::{Evidence, Reason, Terms};
+use super::newest_sessions;
+use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
+use super::signals::Signals;
+use crate::error::Error;
+use crate::evidence::Bounds;
+use crate::open::{
+    Record, failure, missing_status, note_incomplete_reads, read_records, unavailable,
+};
+use crate::scope::resolve::Selection;
+use crate::service_state::serves_unreviewed;
+use crate::shown::Shown;
+use crate::stale::Staleness;
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::queue::Flow;
+use ack_api::remote::WaitPolicy;
+use ack_api::source::RowKey;
+use ack_api::{MemoryHit, Note, Pending, SessionEntry, text, time};
+use ack_store::outline::{Outline, Outlines};
+use ack_store::record::UNTITLED;
+
+const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// The reason for a memory that was chosen only by its date.
+pub const RECENT_REASON: &str = "recent in this project";
+
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub own: usize,
+    pub others: usize,
+    pub sessions: bool,
+    pub timeout: Duration,
+    pub wait_policy: WaitPolicy,
+    /// The present time, for the review queue.
+    pub now: jiff::Timestamp,
+}
+
+#[derive(Debug, Default)]
+pub struct ChosenMemories {
+    pub own: Vec<MemoryHit>,
+    pub others: Vec<MemoryHit>,
+    pub sessions: Vec<SessionEntry>,
+    /// Why there are none of other projects, if there could be.
+    pub no_others: Option<&'static str>,
+    /// The memories that wait for review in the project's scope, or in every scope if it has none.
+    pub pending: Option<Pending>,
+    /// How many memories recently entered and left that queue, or all if nothing waits in it.
+    pub flow: Flow,
+    /// How many memories the scopes could serve.
+    pub served: usize,
+    /// How many memories wait for review in all of them.
+    pub waiting: u64,
+    /// Since when the oldest of these waits.
+    pub oldest_waiting: Option<jiff::Timestamp>,
+    /// Whether some come from a store without a status, whose notes count as approved without
+    /// review.
+    pub unreviewed: bool,
+    pub shared_ids: HashSet<String>,
+}
+
+impl ChosenMemories {
+    pub const fn entries(&self) -> usize {
+        self.own.len() + self.others.len() + self.sessions.len()
+    }
+}
+
+/// Chooses by the state of the project's files. A scope that cannot be read is removed from the
+/// selection, with a note. If outlines are cached, the queue's flow is as old as the outlines.
+pub fn choose(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    cache: Option<&OutlineCache>,
+    notes: &mut Vec<Note>,
+) -> Result<ChosenMemories, Error> {
+    let (terms, read) = read_outlines(selection, signals, limits, cache, notes)?;
+    let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
+    let own = chooser.choose(true, limits.own, notes)?;
+    let others = chooser.choose(false, limits.others, notes)?;
+    let no_others = (limits.others > 0 && others.is_empty()).then(|| {
+        match chooser.memories(false).is_empty() {
+            true => "no approved memory of another project is in the searched scopes",
+            false => {
+                "no memory of another project was promoted, or shares files, dependencies or tags \
+                 with this one"
+            }
+        }
+    });
+    let holders = |id: &str| {
+        let holding = read.iter().filter(|read| read.outlines().contains(id));
+        holding.count()
+    };
+    let shared = own.iter().chain(&others).map(|hit| &hit.id);
+    let shared_ids = shared.filter(|id| holders(id) > 1).cloned().collect();
+    let is_unreviewed = |hit: &MemoryHit| {
+        let mut read = read.iter();
+        read.any(|read| {
+            read.scope.name == hit.scope
+                && !read.outlines().has_status
+                && serves_unreviewed(&read.scope)
+        })
+    };
+    let unreviewed = own.iter().chain(&others).any(is_unreviewed);
+    let own_scope = selection.current.scope.as_ref();
+    let is_own = |read: &&ScopeOutline| own_scope.is_some_and(|own| own.name == read.scope.name);
+    let own_read = read.iter().find(is_own);
+    let meant = Waiting::of(read.iter().filter(|it| own_scope.is_none() || is_own(it)));
+    let pending = (meant.count > 0).then(|| Pending {
+        count: meant.count,
+        oldest: meant.oldest.map(time::to_rfc3339),
+        ids: Vec::new(),
+        pace: None,
+    });
+    if let (Some(_), Some(own_scope), true) = (&pending, own_scope, own.is_empty()) {
+        if own_read.is_some_and(|read| !read.outlines().has_status) {
+            notes.push(missing_status(own_scope));
+        }
+        notes.push(super::hidden_by_status(&own_scope.name));
+    }
+    note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
+    let all = Waiting::of(read.iter());
+    Ok(ChosenMemories {
+        flow: match own_read.filter(|read| read.outlines().pending > 0) {
+            Some(own) => own.outlines().flow,
+            None => read.iter().map(|read| read.outlines().flow).sum(),
+        },
+        waiting: all.count,
+        oldest_waiting: all.oldest,
+        served: read.iter().map(|read| read.outlines().served.len()).sum(),
+        sessions: newest_sessions(
+            outlines::recent_sessions(&read, limits.timeout),
+            &[&own, &others],
+            notes,
+        ),
+        own,
+        others,
+        no_others,
+        pending,
+        unreviewed,
+        shared_ids,
+    })
+}
+
+/// The memories that wait for review in some scopes.
+struct Waiting {
+    count: u64,
+    oldest: Option<jiff::Timestamp>,
+}
+
+impl Waiting {
+    fn of<'a>(read: impl Iterator<Item = &'a ScopeOutline>) -> Self {
+        let outlines: Vec<&Outlines> = read.map(ScopeOutline::outlines).collect();
+        let oldest = outlines.iter().filter_map(|it| it.oldest_pending).min();
+        Self {
+            count: outlines.iter().map(|it| it.pending).sum(),
+            oldest: oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
+        }
+    }
+}
+
+/// The words of a project, and the outlines of the scopes in which they are searched.
+fn read_outlines(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    cache: Option<&OutlineCache>,
+    notes: &mut Vec<Note>,
+) -> Result<(Terms, Vec<ScopeOutline>), Error> {
+    let terms = Terms::new(signals, &selection.current);
+    let reading = Reading {
+        words: &terms.words,
+        sessions: limits.sessions,
+        timeout: limits.timeout,
+        wait_policy: limits.wait_policy,
+        now: limits.now,
+        cache,
+    };
+    let read = outlines::read(selection, reading, notes)?;
+    Ok((terms, read))
+}
+
+/// The project's own memories that are chosen now, and those that would be chosen if one more
+/// memory of a scope were approved. The memories that this one would replace are in neither.
+pub fn choose_with(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    cache: &OutlineCache,
+    (scope, memory): (&str, &Memory),
+) -> Result<[Vec<MemoryHit>; 2], Error> {
+    let mut notes = Vec::new();
+    let (terms, read) = read_outlines(selection, signals, limits, Some(cache), &mut notes)?;
+    let position = read.iter().position(|read| read.scope.name == scope);
+    let extra = position.and_then(|number| ExtraMemory::of(&read, number, memory, &terms));
+    let mut choose = |extra| {
+        let mut chooser = Chooser::new(selection, (&terms, &read), limits, extra);
+        chooser.choose(true, limits.own, &mut notes)
+    };
+    let (mut now, then) = (choose(None)?, choose(extra.as_ref())?);
+    let is_hidden = |hit: &MemoryHit| {
+        let mut hidden = extra.iter().flat_map(|extra| &extra.hides);
+        hit.scope == scope && hidden.any(|id| *id == hit.id)
+    };
+    now.retain(|hit| !is_hidden(hit));
+    Ok([now, then])
+}
+
+struct Candidate<'a> {
+    scope: usize,
+    outline: &'a Outline,
+    why: String,
+    /// The reason for it; `None` if only its date counts.
+    reason: Option<Reason>,
+}
+
+/// The records of candidates, by the position of their scope and their id.
+type Records = HashMap<(usize, String), Record>;
+
+struct ExtraMemory<'a> {
+    scope: usize,
+    outline: Outline,
+    memory: &'a Memory,
+    hides: HashSet<String>,
+}
+
+impl<'a> ExtraMemory<'a> {
+    /// A memory of the scope at this position, unless that one cannot be read.
+    fn of(read: &[ScopeOutline], scope: usize, memory: &'a Memory, terms: &Terms) -> Option<Self> {
+        let newer = std::iter::once(memory.id.as_str()).collect();
+        let store = &read.get(scope)?.scope.store;
+        let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
+        Some(Self {
+            scope,
+            outline: Outline::of(memory, &*terms.words),
+            memory,
+            hides: older.ok()?.into_iter().map(|older| older.id).collect(),
+        })
+    }
+}
+
+struct Chooser<'a> {
+    read: &'a [ScopeOutline],
+    extra: Option<&'a ExtraMemory<'a>>,
+    evidence: Evidence<'a>,
+    timeout: Duration,
+    staleness: Staleness,
+    /// The position of the project's scope, if it has other projects too. Its rows without a
+    /// project come after the project's own.
+    common_scope: Option<usize>,
+    /// What is in the answer already, so that nothing is shown twice in either list.
+    shown: Shown,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(
+        selection: &Selection,
+        (terms, read): (&'a Terms, &'a [ScopeOutline]),
+        limits: Limits,
+        extra: Option<&'a ExtraMemory<'a>>,
+    ) -> Self {
+        Self {
+            staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
+            evidence: Evidence::new(terms, read),
+            common_scope: selection.current.common_scope().and_then(|common| {
+                let mut names = read.iter().map(|read| &read.scope.name);
+                names.position(|name| *name == common.name)
+            }),
+            read,
+            extra,
+            timeout: limits.timeout,
+            shown: Shown::default(),
+        }
+    }
+
+    /// The project's own memories, or those of other projects, that have a reason. For its own,
+    /// also the newest.
+    fn choose(
+        &mut self,
+        own: bool,
+        max: usize,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<MemoryHit>, Error> {
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        let mut memories = self.memories(own);
+        if !own {
+            self.evidence.weigh_tags(&self.memories(true), self.read);
+        }
+        let mut known: HashSet<(usize, RowKey)> = HashSet::default();
+        let mut candidates: Vec<Candidate<'_>> = Vec::new();
+        for reason in Reason::ALL {
+            // One that another contains is left out later, so take more.
+            let enough = reason.max_length(own, max, 0) * 2;
+            if enough == 0 {
+                continue;
+            }
+            let mut found: Vec<(f64, usize, &Outline)> = memories
+                .iter()
+                .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
+                .filter_map(|(scope, outline)| {
+                    let score = self.evidence.score(outline, reason, own)?;
+                    Some((score, *scope, *outline))
+                })
+                .collect();
+            found.sort_by(|a, b| {
+                b.0.total_cmp(&a.0)
+                    .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+            });
+            let best = found.first().map_or(0.0, |best| best.0);
+            found.retain(|(score, _, outline)| {
+                *score >= best * reason.min_share(own)
+                    || self.evidence.names_file(outline, reason, own)
+            });
+            found.truncate(enough + 2);
+            for (_, scope, outline) in found {
+                known.insert((scope, outline.key));
+                candidates.push(Candidate {
+                    scope,
+                    outline,
+                    why: text::line(&self.evidence.why(outline, reason, own), 120),
+                    reason: Some(reason),
+                });
+            }
+        }
+        if own {
+            memories.sort_by(|a, b| self.newest_first(*a, *b));
+            let newest = memories.into_iter().take(max * 2 + 2);
+            candidates.extend(newest.map(|(scope, outline)| Candidate {
+                scope,
+                outline,
+                why: RECENT_REASON.to_owned(),
+                reason: None,
+            }));
+        }
+        let records = self.records(&candidates, notes)?;
+        Ok(self.take(&candidates, &records, own, max))
+    }
+
+    /// The project's own memories, or those of other projects, each with the position of its scope.
+    fn memories(&self, is_own: bool) -> Vec<(usize, &'a Outline)> {
+        let mut memories = Vec::new();
+        for (number, read) in self.read.iter().enumerate() {
+            // A store has few projects and many memories.
+            let mut known: HashMap<(&str, &str), bool> = HashMap::default();
+            let extra = self.extra.filter(|extra| extra.scope == number);
+            let served = read.outlines().served.iter();
+            let served = served
+                .filter(|outline| extra.is_none_or(|extra| !extra.hides.contains(&outline.id)));
+            memories.extend(
+                served
+                    .chain(extra.map(|extra| &extra.outline))
+                    .filter(|outline| {
+                        let names = (&*outline.project, &*outline.alias);
+                        let hold = || read.own.contain(names.0, names.1);
+                        *known.entry(names).or_insert_with(hold) == is_own
+                    })
+                    .map(|outline| (number, outline)),
+            );
+        }
+        memories
+    }
+
+    /// Newest first, those without a project last, then by scope and id, so that the order is
+    /// total. Among those of one day, what says little comes last.
+    fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
+        let is_common = |(scope, outline): (usize, &Outline)| {
+            Some(scope) == self.common_scope
+                && outline.project.is_empty()
+                && outline.alias.is_empty()
+        };
+        let name = |scope: usize| {
+            let read = self.read.get(scope);
+            read.map_or("", |read| read.scope.name.as_str())
+        };
+        let day = |outline: &Outline| outline.created.div_euclid(MILLISECONDS_PER_DAY);
+        is_common(a)
+            .cmp(&is_common(b))
+            .then_with(|| day(b.1).cmp(&day(a.1)))
+            .then_with(|| a.1.says_little.cmp(&b.1.says_little))
+            .then_with(|| b.1.created.cmp(&a.1.created))
+            .then_with(|| name(a.0).cmp(name(b.0)))
+            .then_with(|| a.1.id.cmp(&b.1.id))
+    }
+
+    /// Reads the candidates' records. The store decides again whether each may be shown.
+    fn records(
+        &self,
+        candidates: &[Candidate<'_>],
+        notes: &mut Vec<Note>,
+    ) -> Result<Records, Error> {
+        let mut records = Records::default();
+        for (number, read) in self.read.iter().enumerate() {
+            let here = candidates
+                .iter()
+                .filter(|candidate| candidate.scope == number);
+            let wanted: Vec<(RowKey, &str)> = here
+                .map(|found| (found.outline.key, found.outline.id.as_str()))
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let store = &read.scope.store;
+            match read_records(store, &wanted, StatusFilter::Approved, self.timeout) {
+                Ok(found) => {
+                    let found = found.into_iter();
+                    records.extend(found.map(|(id, record)| ((number, id), record)));
+                }
+                Err(error) => {
+                    let error = failure(&read.scope, error);
+                    if self.read.len() == 1 {
+                        return Err(error);
+                    }
+                    notes.push(unavailable(&read.scope.name, &error));
+                }
+            }
+        }
+        if let Some(ExtraMemory { scope, memory, .. }) = self.extra {
+            let record = Record {
+                memory: (*memory).clone(),
+                contradictions: Vec::new(),
+            };
+            records.insert((*scope, memory.id.clone()), record);
+        }
+        Ok(records)
+    }
+
+    /// Takes candidates in order until there are enough.
+    fn take(
+        &mut self,
+        candidates: &[Candidate<'_>],
+        records: &Records,
+        is_own: bool,
+        max: usize,
+    ) -> Vec<MemoryHit> {
+        let mut hits: Vec<MemoryHit> = Vec::new();
+        let first = self.shown.len();
+        let mut last_reason = None;
+        let mut until = max;
+        // If there is room left at the end, also show what a reason found beyond its share.
+        let shared = candidates.iter().map(|candidate| (candidate, true));
+        let beyond = candidates.iter().map(|candidate| (candidate, false));
+        for (candidate, is_shared) in shared.chain(beyond) {
+            if !is_shared {
+                until = max;
+            } else if last_reason != candidate.reason || last_reason.is_none() {
+                last_reason = candidate.reason;
+                until = last_reason
+                    .map_or(max, |reason| reason.max_length(is_own, max, hits.len()))
+                    .min(max);
+            }
+            let key = (candidate.scope, candidate.outline.id.clone());
+            let found = self.read.get(candidate.scope).zip(records.get(&key));
+            let Some((read, record)) = found else {
+                continue;
+            };
+            let memory = &record.memory;
+            let is_taken = |hit: &MemoryHit| hit.id == memory.id && hit.scope == read.scope.name;
+            let says_nothing = memory.title == UNTITLED && memory.facts.is_empty();
+            if hits.len() >= until || says_nothing || hits.iter().any(is_taken) {
+                continue;
+            }
+            let why = self
+                .evidence
+                .why_of(memory, candidate.reason, &candidate.why);
+            self.shown.add_to(&mut hits, first, memory, || MemoryHit {
+                why: Some(why),
+                ..self
+                    .staleness
+                    .hit(memory, &read.scope, record.contradictions.clone())
+            });
+        }
+        hits
+    }
+}

@@ -1,0 +1,402 @@
+//! The reasons for showing a memory at the start of a session, and their weight.
+//!
+//! A memory of the project itself needs no more than its date. A memory of another project needs
+//! evidence: it was promoted for every project, it names a changed file, this project or a
+//! dependency, or words of the branch, or it shares tags with the project's own memories. Being
+//! recent is not evidence. A folder's name that is an everyday word (`empty`) names no project,
+//! unless some memory was learned there; only a tag counts then.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap as HashMap;
+
+use super::branch;
+use super::files::ProjectRoots;
+use super::outlines::ScopeOutline;
+use super::signals::{LASTING_TYPES, Signals, file_names, is_distinctive};
+use super::words::{WordKind, Words};
+use crate::scope::resolve::Current;
+use ack_api::memory::{Memory, Status};
+use ack_api::text;
+use ack_store::outline::{Outline, WordMatches, tag_hash};
+
+/// A word counts for nothing if more than this share of the memories contain it, and more than
+/// [`MIN_COMMON_MEMORIES`] of them.
+const COMMON_SHARE: f64 = 0.2;
+/// A word that at most this many memories contain is never too common.
+const MIN_COMMON_MEMORIES: usize = 10;
+/// The weight factor of a word in the title or the tags.
+const PROMINENT_FACTOR: f64 = 2.0;
+/// The minimum length of a project name that memories of other projects can match.
+const MIN_NAME_CHARS: usize = 3;
+
+/// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
+/// have a subject in common.
+const KIND_TAGS: &str = "\
+    bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
+    why-it-exists";
+const MAX_NAMED_TAGS: usize = 3;
+
+/// The reasons for a memory, in the order they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Changed,
+    Branch,
+    /// Its curator promoted it for every project.
+    Promoted,
+    NamesProject,
+    UsesDependency,
+    SharesTags,
+    /// It is a decision or a gotcha.
+    Lasting,
+}
+
+impl Reason {
+    pub const ALL: [Self; 7] = [
+        Self::Changed,
+        Self::Branch,
+        Self::Promoted,
+        Self::NamesProject,
+        Self::UsesDependency,
+        Self::SharesTags,
+        Self::Lasting,
+    ];
+
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Changed => "about changed files",
+            Self::Branch => "matches the branch",
+            Self::Promoted => "promoted",
+            Self::NamesProject => "names this project",
+            Self::UsesDependency => "about what the project uses",
+            Self::SharesTags => "shares tags with this project",
+            Self::Lasting => "of this project",
+        }
+    }
+
+    /// The share of the best score that a memory must reach. A word shared with a changed file, or
+    /// a dependency that the project's own memories name, is weak evidence by itself.
+    pub const fn min_share(self, is_own: bool) -> f64 {
+        match (self, is_own) {
+            (Self::Changed, _) | (Self::UsesDependency, true) => 0.5,
+            _ => 0.0,
+        }
+    }
+
+    /// The maximum length of a list of at most `max` memories after this reason, if it had `so_far`
+    /// before. No reason fills a list alone, and the project's own list always has room for
+    /// something recent.
+    pub fn max_length(self, is_own: bool, max: usize, so_far: usize) -> usize {
+        let fifths = |count: usize| (max * count).div_ceil(5);
+        match (self, is_own) {
+            (Self::Changed, _) => fifths(3),
+            (Self::Branch, _) => fifths(4),
+            (Self::NamesProject | Self::Promoted | Self::SharesTags, true)
+            | (Self::Lasting, false) => so_far,
+            (Self::Promoted, false) => so_far + fifths(2),
+            (Self::NamesProject | Self::UsesDependency | Self::SharesTags, false) => max,
+            (Self::UsesDependency, true) => fifths(4).min(so_far + fifths(1)),
+            (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
+        }
+    }
+}
+
+/// The words of a project, as searched for in the stores, and those of each reason.
+pub struct Terms {
+    pub words: Arc<Words>,
+    branch: u128,
+    lasting: u128,
+    /// The names of the changed files, as the project's own memories write them.
+    endings: u128,
+    subject_names: u128,
+    subject_words: u128,
+    project: Option<String>,
+    dependencies: u128,
+    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
+    /// be tagged with them.
+    labels: u128,
+}
+
+impl Terms {
+    pub fn new(signals: Signals, current: &Current) -> Self {
+        let branch = signals.branch.as_deref().map(branch::words);
+        let branch = branch.unwrap_or_default();
+        let (endings, subjects) = (signals.endings(), signals.subjects());
+        let declared = signals.declared;
+        let project = current.name.to_lowercase();
+        let project = Some(project).filter(|name| name.chars().count() >= MIN_NAME_CHARS);
+        let lists = [
+            &endings,
+            &subjects.names,
+            &subjects.words,
+            &declared.dependencies,
+            &declared.tools,
+        ];
+        let listed = lists.into_iter().flatten().map(String::as_str);
+        let names = LASTING_TYPES
+            .into_iter()
+            .chain(project.as_deref())
+            .chain(listed);
+        let prose = branch.iter().map(|word| (word.as_str(), WordKind::Prose));
+        let roots = ProjectRoots::of(current);
+        let files = signals.changes.files.iter();
+        let files = files.map(|path| (roots.file(path), file_names(path)));
+        let words = Words::new(prose.chain(names.map(|name| (name, WordKind::Name))))
+            .with_files(files.collect());
+        let set = |list: &[String]| words.set(list.iter().map(String::as_str));
+        Self {
+            branch: set(&branch),
+            lasting: words.set(LASTING_TYPES),
+            endings: set(&endings),
+            subject_names: set(&subjects.names),
+            subject_words: set(&subjects.words),
+            dependencies: set(&declared.dependencies),
+            labels: set(&declared.tools) | words.set(declared.everyday_names()),
+            project,
+            words: Arc::new(words),
+        }
+    }
+}
+
+/// The words of a project, with their weights in these stores.
+pub struct Evidence<'a> {
+    terms: &'a Terms,
+    weights: Weights,
+    /// The words by which memories of other projects may match the changed files.
+    subjects: u128,
+    project: u128,
+    /// The project's name, if memories must be tagged with it.
+    tag: u128,
+    distinctive: u128,
+    /// The tags of the project's own memories, with their weights.
+    own_tags: HashMap<u64, f64>,
+}
+
+impl<'a> Evidence<'a> {
+    pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
+        let served = read.iter().flat_map(|read| &read.outlines().served);
+        let counts = Frequencies::count(served, &terms.words);
+        let distinctive = counts.distinctive();
+        let tag = terms.words.set(terms.project.as_deref()) & distinctive;
+        let is_name = terms.project.as_deref().is_some_and(|name| {
+            !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
+        });
+        Self {
+            terms,
+            weights: counts.weights(),
+            subjects: terms.subject_names | (terms.subject_words & distinctive),
+            project: if is_name { tag } else { 0 },
+            tag,
+            distinctive,
+            own_tags: HashMap::default(),
+        }
+    }
+
+    /// Weighs the tags of the project's own memories. A tag that many memories have, or that only
+    /// says what kind of memory it is, counts nothing.
+    pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
+        let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
+        let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
+        for kind in LASTING_TYPES
+            .into_iter()
+            .chain(KIND_TAGS.split_whitespace())
+        {
+            counts.remove(&tag_hash(kind));
+        }
+        let served = || read.iter().flat_map(|read| &read.outlines().served);
+        for tag in served().flat_map(|outline| &outline.tags) {
+            if let Some(count) = counts.get_mut(tag) {
+                *count += 1;
+            }
+        }
+        let memories = served().count();
+        let weighed = counts
+            .into_iter()
+            .map(|(tag, count)| (tag, weight(count, memories)));
+        self.own_tags = weighed.filter(|(_, weight)| *weight > 0.0).collect();
+    }
+
+    /// The weight of the tags that a memory shares with the project's own memories.
+    fn shared_tags(&self, outline: &Outline) -> f64 {
+        let tags = outline.tags.iter();
+        tags.filter_map(|tag| self.own_tags.get(tag)).sum()
+    }
+
+    /// The reason in words, for a memory that was read.
+    pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
+        if reason != Some(Reason::SharesTags) {
+            return why.to_owned();
+        }
+        let tags = memory.concepts.iter();
+        let shared = tags.filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
+        let names: Vec<&str> = shared.take(MAX_NAMED_TAGS).map(String::as_str).collect();
+        text::line(&format!("{why}: {}", names.join(", ")), 120)
+    }
+
+    /// The words of a reason that a memory contains.
+    fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
+        let (terms, matches) = (self.terms, outline.matches);
+        match reason {
+            Reason::Changed if is_own => matches.anywhere & (terms.endings | self.subjects),
+            Reason::Changed => matches.anywhere & self.subjects,
+            Reason::Branch => {
+                let found = matches.anywhere & terms.branch;
+                // A single word in passing does not show that another project had the same problem.
+                let counts = is_own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
+                if counts { found } else { 0 }
+            }
+            Reason::Promoted | Reason::SharesTags => 0,
+            Reason::NamesProject if is_own => 0,
+            Reason::NamesProject => {
+                matches.title_or_tags & self.project | matches.type_or_tags & self.tag
+            }
+            Reason::UsesDependency if is_own => {
+                matches.anywhere & (terms.dependencies | terms.labels)
+            }
+            Reason::UsesDependency => {
+                let names = terms.dependencies & !terms.labels;
+                names & (matches.title_or_tags | (matches.anywhere & self.distinctive))
+                    | (matches.type_or_tags & terms.labels)
+            }
+            Reason::Lasting => matches.type_or_tags & terms.lasting,
+        }
+    }
+
+    /// Whether a memory names a changed file. Then it need not be compared with the best score.
+    pub fn names_file(&self, outline: &Outline, reason: Reason, is_own: bool) -> bool {
+        is_own && reason == Reason::Changed && outline.matches.anywhere & self.terms.endings != 0
+    }
+
+    /// The score of a memory; `None` if nothing matches.
+    pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
+        let found = self.found(outline, reason, is_own);
+        match reason {
+            Reason::Lasting => return (found != 0).then_some(1.0),
+            Reason::Promoted => {
+                let is_promoted = outline.status == Status::Promoted && !is_own;
+                return is_promoted.then(|| 1.0 + self.shared_tags(outline));
+            }
+            Reason::SharesTags => {
+                let shared = self.shared_tags(outline);
+                return (shared > 0.0 && !is_own).then_some(shared);
+            }
+            _ => {}
+        }
+        let score = self.weights.sum(outline.matches, found);
+        (score > 0.0).then_some(score)
+    }
+
+    pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
+        let found = self.found(outline, reason, is_own);
+        if reason == Reason::Lasting {
+            let labels = self.terms.words.list(found);
+            let label = labels.first().copied().unwrap_or_default();
+            return format!("{label} {}", reason.label());
+        }
+        if matches!(
+            reason,
+            Reason::NamesProject | Reason::Promoted | Reason::SharesTags
+        ) {
+            return reason.label().to_owned();
+        }
+        let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
+        let weighted = weighted.fold(0, |set, number| set | 1 << number);
+        let mut words = self.terms.words.list(weighted);
+        words.truncate(4);
+        format!("{}: {}", reason.label(), words.join(", "))
+    }
+}
+
+pub struct Weights(Vec<f64>);
+
+impl Weights {
+    fn of(&self, number: u32) -> f64 {
+        let weight = self.0.get(number as usize);
+        weight.copied().unwrap_or_default()
+    }
+
+    /// The weight of some of the words that a memory contains. Words of its title or tags count
+    /// more.
+    pub fn sum(&self, matches: WordMatches, found: u128) -> f64 {
+        let prominent = bits(found & matches.title_or_tags).map(|number| self.of(number));
+        let all = bits(found).map(|number| self.of(number));
+        all.sum::<f64>() + (PROMINENT_FACTOR - 1.0) * prominent.sum::<f64>()
+    }
+}
+
+fn bits(mut set: u128) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let number = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (number < u128::BITS).then_some(number)
+    })
+}
+
+/// The weight of a word or tag that some of the memories have: rare ones count more, common ones
+/// count nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+fn weight(count: usize, memories: usize) -> f64 {
+    let share = count as f64 / memories.max(1) as f64;
+    let common = count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
+    if count == 0 || common {
+        0.0
+    } else {
+        (1.0 / share).ln_1p()
+    }
+}
+
+pub struct Frequencies {
+    counts: Vec<usize>,
+    memories: usize,
+}
+
+impl Frequencies {
+    pub fn count<'a>(outlines: impl Iterator<Item = &'a Outline>, words: &Words) -> Self {
+        let mut counts = vec![0usize; words.len()];
+        let mut memories = 0;
+        for outline in outlines {
+            memories += 1;
+            for number in bits(outline.matches.anywhere) {
+                if let Some(count) = counts.get_mut(number as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        Self { counts, memories }
+    }
+
+    pub fn weights(&self) -> Weights {
+        let weights = self
+            .counts
+            .iter()
+            .map(|count| weight(*count, self.memories));
+        Weights(weights.collect())
+    }
+
+    fn distinctive(&self) -> u128 {
+        let counted = (0u32..).zip(&self.counts);
+        let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));
+        few.fold(0, |set, (number, _)| set | 1 << number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn something_recent_always_has_a_place_among_five() {
+        for so_far in 0..5 {
+            for reason in Reason::ALL {
+                assert!(reason.max_length(true, 5, so_far) < 5, "{reason:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bits_of_a_set_are_its_numbers() {
+        let numbers: Vec<u32> = bits(1 | 1 << 5 | 1 << 127).collect();
+        assert_eq!(numbers, [0, 5, 127]);
+        assert_eq!(bits(0).count(), 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! Chooses by what a session is about (`focus`): a search with the scopes' indexes. The newest of
+//! the project's own memories follow; memories of other projects come only from the search.
+
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
+
+use super::MAX_SESSIONS;
+use super::choose::{ChosenMemories, Limits, RECENT_REASON};
+use super::newest_sessions;
+use crate::engine::Service;
+use crate::error::Error;
+use crate::open::{OpenScope, OpenScopes};
+use crate::scope::resolve::Selection;
+use crate::scopes;
+use crate::search::Search;
+use crate::shown::Shown;
+use crate::validate::QuerySpec;
+use ack_api::memory::StatusFilter;
+use ack_api::{MemoryHit, Note, NoteKind, Pending, text};
+use ack_search::filter::Filters;
+use ack_search::interner::NameId;
+use ack_search::inverted::Index;
+use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+
+const FOCUS_REASON: &str = "matches the focus";
+/// Minimum cosine of a memory that shares no word with the focus. Below it, a recent memory is more
+/// useful.
+const FOCUS_FLOOR: f32 = 0.35;
+
+/// Chooses by what the session is about.
+pub fn choose(
+    service: &Service,
+    selection: &mut Selection,
+    focus: &str,
+    limits: Limits,
+    notes: &mut Vec<Note>,
+) -> Result<ChosenMemories, Error> {
+    let opened = OpenScopes::open(service, selection, notes)?;
+    let mut search = FocusSearch {
+        opened: &opened,
+        selection,
+        shown: Shown::default(),
+    };
+    let mut own = Vec::new();
+    search.take(Some(focus), true, limits.own, &mut own, notes)?;
+    search.take(None, true, limits.own, &mut own, notes)?;
+    let mut others = Vec::new();
+    search.take(Some(focus), false, limits.others, &mut others, notes)?;
+    let own_scope = selection.current.scope.as_ref();
+    let is_meant = |open: &&OpenScope| own_scope.is_none_or(|own| own.name == open.name());
+    let meant = opened.iter().filter(is_meant).filter_map(OpenScope::index);
+    let pending = meant.map(|index| scopes::pending(index, 0));
+    let pending = pending.filter(|pending| pending.count > 0);
+    let pending = pending.reduce(|all, one| Pending {
+        count: all.count + one.count,
+        oldest: [all.oldest, one.oldest].into_iter().flatten().min(),
+        ..all
+    });
+    if let (Some(_), Some(scope), true) = (&pending, &selection.current.scope, own.is_empty()) {
+        opened.note_missing_status(|name| name == scope.name, notes);
+        notes.push(super::hidden_by_status(&scope.name));
+    }
+    opened.note_incomplete_reads(notes);
+    Ok(ChosenMemories {
+        sessions: newest_sessions(search.sessions(), &[&own, &others], notes),
+        no_others: (limits.others > 0 && others.is_empty())
+            .then_some("no memory of another project matches the focus"),
+        own,
+        others,
+        pending,
+        ..ChosenMemories::default()
+    })
+}
+
+struct FocusSearch<'a> {
+    opened: &'a OpenScopes,
+    selection: &'a Selection,
+    /// What is in the answer already, so that nothing is shown twice in either list.
+    shown: Shown,
+}
+
+impl<'a> FocusSearch<'a> {
+    /// Searches the project's own memories or those of other projects, or lists the newest if there
+    /// is no text. Adds new ones until the list has `max` entries.
+    fn take(
+        &mut self,
+        text: Option<&str>,
+        is_own: bool,
+        max: usize,
+        hits: &mut Vec<MemoryHit>,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
+        if hits.len() >= max {
+            return Ok(());
+        }
+        let spec = QuerySpec {
+            text: text.map(str::to_owned),
+            filters: Filters {
+                current_project: Some(is_own),
+                status: StatusFilter::Approved,
+                ..Filters::default()
+            },
+            min_cosine: Some(FOCUS_FLOOR),
+            sessions: true,
+            ..QuerySpec::words("", StatusFilter::Approved, max)
+        };
+        let search = Search::new(self.opened, self.selection, &spec, None)?;
+        // Fetch more, because some may be in either list already, perhaps under another id.
+        let page = search.page(None, max + self.shown.len() + 2)?;
+        for (scope, reason) in page.failed {
+            let is_noted = |note: &Note| {
+                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
+            };
+            if !notes.iter().any(is_noted) {
+                notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+            }
+        }
+        for found in page.hits {
+            if hits.len() >= max {
+                break;
+            }
+            let is_taken =
+                |known: &MemoryHit| (&known.id, &known.scope) == (&found.hit.id, &found.hit.scope);
+            if hits.iter().any(is_taken) {
+                continue;
+            }
+            let first = self.shown.len() - hits.len();
+            let why = match (text, found.hit.why.as_deref()) {
+                (None, _) => RECENT_REASON.to_owned(),
+                (Some(_), None) => FOCUS_REASON.to_owned(),
+                (Some(_), Some(words)) => format!("{FOCUS_REASON} ({words})"),
+            };
+            self.shown.add_to(hits, first, &found.memory, || MemoryHit {
+                why: Some(text::line(&why, 160)),
+                score: None,
+                ..found.hit
+            });
+        }
+        Ok(())
+    }
+
+    /// The project's recent sessions, each with the name of its scope.
+    fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
+        let mut sessions = Vec::new();
+        for open in self.opened.iter() {
+            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+                continue;
+            };
+            let own_rows = self.selection.current.rows_in(scope);
+            // Memories are read before sessions, so a store that cannot be read has been reported
+            // already.
+            let wanted = SessionQuery {
+                projects: &own_rows.names,
+                unnamed: own_rows.unnamed,
+                filter: StatusFilter::Approved,
+                limit: MAX_SESSIONS,
+            };
+            let read = scope.store.snapshot(|snapshot| {
+                snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))
+            });
+            let read = read.unwrap_or_default().into_iter();
+            sessions.extend(read.map(|session| (scope.name.as_str(), session)));
+        }
+        sessions
+    }
+}
+
+/// The memories of sessions, according to the index.
+fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
+    let wanted: FxHashMap<NameId, &str> = sessions
+        .iter()
+        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
+        .collect();
+    let mut members = Members::new();
+    if wanted.is_empty() {
+        return members;
+    }
+    for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
+        let names = [
+            Some(doc.session),
+            Some(doc.session_id).filter(|name| *name != doc.session),
+        ];
+        for session in names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| wanted.get(&name))
+        {
+            let of = members.entry((*session).to_owned()).or_default();
+            if of.len() < MAX_MEMBERS {
+                of.push((doc.key, index.id(number).to_owned()));
+            }
+        }
+    }
+    members
+}

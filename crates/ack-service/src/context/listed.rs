@@ -1,0 +1,116 @@
+//! The memories that a client lists in a menu: those that were promoted, and the project's newest.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::outlines::{self, Reading, ScopeOutline};
+use super::select;
+use super::words::Words;
+use crate::engine::Service;
+use crate::error::Error;
+use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::remote::WaitPolicy;
+use ack_api::uri::Address;
+use ack_api::{text, time};
+use ack_store::READ_TIMEOUT;
+use ack_store::outline::Outline;
+
+const MAX_LISTED: usize = 50;
+/// Maximum characters of a title and of a description.
+const MAX_TITLE_CHARS: usize = 120;
+const MAX_DESCRIPTION_CHARS: usize = 240;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedMemory {
+    pub uri: String,
+    pub title: String,
+    /// What it is about, in words that a person may type to find it.
+    pub description: String,
+}
+
+impl Service {
+    /// The project's promoted memories, its newest, then promoted ones of other projects. Without a
+    /// project, those of every searched scope. A scope that cannot be read at once has none.
+    pub fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
+        let mut selection = select(self, None, &mut Vec::new())?;
+        let words = Arc::new(Words::default());
+        let reading = Reading {
+            words: &words,
+            sessions: true,
+            timeout: READ_TIMEOUT,
+            wait_policy: WaitPolicy::None,
+            now: (self.config.clock)(),
+            cache: Some(&self.outlines),
+        };
+        let read = outlines::read(&mut selection, reading, &mut Vec::new())?;
+        let has_project = selection.current.scope.is_some();
+        let mut places: Vec<(usize, &Outline)> = Vec::new();
+        for (number, read) in read.iter().enumerate() {
+            let served = read.outlines().served.iter();
+            let is_listed = |outline: &&Outline| {
+                !has_project || outline.status == Status::Promoted || is_own(read, outline)
+            };
+            places.extend(served.filter(is_listed).map(|outline| (number, outline)));
+        }
+        let is_foreign = |(number, outline): (usize, &Outline)| {
+            has_project && read.get(number).is_some_and(|read| !is_own(read, outline))
+        };
+        places.sort_by_cached_key(|(number, outline)| {
+            let is_promoted = outline.status == Status::Promoted;
+            let key = (is_foreign((*number, outline)), !is_promoted);
+            (key, Reverse(outline.created), *number, outline.key)
+        });
+        places.truncate(MAX_LISTED);
+        let mut listed: Vec<(usize, ListedMemory)> = Vec::new();
+        for (number, read) in read.iter().enumerate() {
+            let here = places.iter().filter(|(scope, _)| *scope == number);
+            let wanted: Vec<_> = here.map(|(_, it)| (it.key, it.id.as_str())).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let found = read
+                .scope
+                .store
+                .snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
+                    snapshot.memories(&wanted, StatusFilter::Approved)
+                });
+            let found = found.unwrap_or_default();
+            for (position, (scope, outline)) in places.iter().enumerate() {
+                if let Some(memory) = found.get(&outline.id).filter(|_| *scope == number) {
+                    listed.push((position, entry(&read.scope.name, memory)));
+                }
+            }
+        }
+        listed.sort_by_key(|(position, _)| *position);
+        Ok(listed.into_iter().map(|(_, memory)| memory).collect())
+    }
+}
+
+fn is_own(read: &ScopeOutline, outline: &Outline) -> bool {
+    read.own.contain(&outline.project, &outline.alias)
+}
+
+fn entry(scope: &str, memory: &Memory) -> ListedMemory {
+    let kind = memory.kind.as_deref().unwrap_or("memory");
+    let project = memory.project.as_deref().unwrap_or(scope);
+    let mut about = format!("{kind} of {project}");
+    if let Some(created) = memory.created_at {
+        about.push_str(&format!(", {}", time::to_date(created)));
+    }
+    let more = memory.subtitle.iter().chain(memory.facts.first()).take(1);
+    for more in more {
+        about.push_str(&format!(": {more}"));
+    }
+    if !memory.concepts.is_empty() {
+        about.push_str(&format!(" ({})", memory.concepts.join(", ")));
+    }
+    ListedMemory {
+        uri: Address::Memory {
+            scope: scope.to_owned(),
+            id: memory.id.clone(),
+        }
+        .to_string(),
+        title: text::line(&memory.title, MAX_TITLE_CHARS),
+        description: text::line(&about, MAX_DESCRIPTION_CHARS),
+    }
+}

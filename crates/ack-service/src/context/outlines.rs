@@ -1,0 +1,277 @@
+//! The outlines of the scopes at a session's start.
+//!
+//! An index pays off in a server that answers many requests. For a process that answers once, and
+//! for a server's first request, building it would take most of the time. So this searches the
+//! stores directly for a project's words, and reads only the shown records in full.
+//!
+//! While a store's files, the words and the day are the same, a second scan would find the same. So
+//! a server keeps what it found last in each scope. That only serves to choose and rank: each
+//! memory and each session is read again before it is shown, with its present status.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::MAX_SESSIONS;
+use super::words::Words;
+use crate::error::Error;
+use crate::open::{failure, note_broken_manifests, remove_cold_scopes, unavailable};
+use crate::remote;
+use crate::scope::Scope;
+use crate::scope::resolve::Selection;
+use ack_api::Note;
+use ack_api::memory::{ProjectRows, StatusFilter};
+use ack_api::remote::WaitPolicy;
+use ack_store::StoreError;
+use ack_store::open::FileState;
+use ack_store::outline::Outlines;
+use ack_store::sessions::{Members, RecentSession, SessionQuery};
+
+/// The approximate size of a session, and of a scope without memories, in bytes.
+const SESSION_BYTES: usize = 1_000;
+
+pub struct ScopeOutline {
+    pub scope: Arc<Scope>,
+    pub own: ProjectRows,
+    found: Arc<Found>,
+    is_kept: bool,
+}
+
+impl ScopeOutline {
+    pub fn outlines(&self) -> &Outlines {
+        &self.found.outlines
+    }
+
+    pub fn has_own(&self) -> bool {
+        let mut served = self.outlines().served.iter();
+        served.any(|outline| {
+            let names = (&*outline.project, &*outline.alias);
+            names != ("", "") && self.own.contain(names.0, names.1)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Found {
+    outlines: Outlines,
+    sessions: Vec<RecentSession>,
+    members: Members,
+    /// The scope that was read. A changed manifest makes a new scope.
+    scope: Weak<Scope>,
+    state: FileState,
+    key: OutlineKey,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OutlineKey {
+    words: Arc<Words>,
+    /// The rows whose sessions were read.
+    own: ProjectRows,
+    /// Memories that are put off until a later day do not wait yet.
+    today: Date,
+}
+
+impl Found {
+    fn bytes(&self) -> usize {
+        self.outlines.bytes() + (self.sessions.len() + 1) * SESSION_BYTES
+    }
+
+    /// Whether a scan would find the same now. A request without words may use any others.
+    fn is_current(&self, scope: &Arc<Scope>, state: &FileState, key: &OutlineKey) -> bool {
+        std::ptr::eq(self.scope.as_ptr(), Arc::as_ptr(scope))
+            && self.state == *state
+            && (&self.key.own, self.key.today) == (&key.own, key.today)
+            && (key.words.is_empty() || self.key.words == key.words)
+    }
+}
+
+/// What the last scan of each scope found.
+#[derive(Debug)]
+pub struct OutlineCache {
+    max_bytes: usize,
+    scopes: Mutex<HashMap<String, Arc<Found>>>,
+}
+
+impl OutlineCache {
+    /// An empty cache that takes at most `max_bytes`, approximately.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            scopes: Mutex::default(),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.values().map(|found| found.bytes()).sum()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Found>> {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.get(name).cloned()
+    }
+
+    /// Keeps what was found in a scope, if there is room.
+    fn keep(&self, name: &str, found: &Arc<Found>) {
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.retain(|known, found| known != name && found.scope.strong_count() > 0);
+        let used: usize = scopes.values().map(|found| found.bytes()).sum();
+        if used + found.bytes() <= self.max_bytes {
+            scopes.insert(name.to_owned(), Arc::clone(found));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    pub words: &'a Arc<Words>,
+    /// Whether to read the project's recent sessions too.
+    pub sessions: bool,
+    pub timeout: Duration,
+    pub wait_policy: WaitPolicy,
+    /// The present time, for the review queue.
+    pub now: jiff::Timestamp,
+    /// In a process that may get further requests, what it found before. The queue's flow is then as
+    /// old as that.
+    pub cache: Option<&'a OutlineCache>,
+}
+
+/// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
+/// selection, with a note.
+pub fn read(
+    selection: &mut Selection,
+    reading: Reading<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<ScopeOutline>, Error> {
+    let today = reading.now.to_zoned(TimeZone::UTC).date();
+    read_scopes(selection, reading.wait_policy, notes, |scope, own| {
+        let key = OutlineKey {
+            words: Arc::clone(reading.words),
+            own: own.clone(),
+            today,
+        };
+        let kept = reading.cache.and_then(|cache| cache.find(&scope.name));
+        let kept = match kept {
+            Some(found) => {
+                let state = scope.store.file_state()?;
+                found.is_current(scope, &state, &key).then_some(found)
+            }
+            None => None,
+        };
+        let is_kept = kept.is_some();
+        let found = match kept {
+            Some(found) => found,
+            None => Arc::new(scan(scope, &key, reading)?),
+        };
+        if let Some(cache) = reading.cache.filter(|_| !is_kept && reading.sessions) {
+            cache.keep(&scope.name, &found);
+        }
+        Ok(ScopeOutline {
+            scope: Arc::clone(scope),
+            own,
+            found,
+            is_kept,
+        })
+    })
+}
+
+/// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
+/// A scope that cannot be read is removed from the selection, with a note.
+pub fn read_scopes<T>(
+    selection: &mut Selection,
+    wait_policy: WaitPolicy,
+    notes: &mut Vec<Note>,
+    mut read_scope: impl FnMut(&Arc<Scope>, ProjectRows) -> Result<T, StoreError>,
+) -> Result<Vec<T>, Error> {
+    let scopes = selection.scopes.clone();
+    note_broken_manifests(selection, &scopes, notes)?;
+    let cold = remove_cold_scopes(selection, &scopes, wait_policy, notes)?;
+    let mut read = Vec::with_capacity(scopes.len());
+    let mut first: Option<Error> = None;
+    for scope in scopes {
+        if cold.contains(&scope.name) {
+            continue;
+        }
+        ack_api::cancel::check()?;
+        let own_rows = || selection.current.rows_in(&scope);
+        let found = match read_scope(&scope, own_rows()) {
+            Err(error) if remote::repair(&scope, &error, wait_policy) => {
+                read_scope(&scope, own_rows())
+            }
+            found => found,
+        };
+        match found {
+            Ok(found) => read.push(found),
+            Err(error) => {
+                let error = failure(&scope, error);
+                selection.skip(&scope.name, error.to_string());
+                notes.push(unavailable(&scope.name, &error));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        Some(error) if read.is_empty() => Err(error),
+        _ => Ok(read),
+    }
+}
+
+fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
+    scope.store.full_scan(reading.timeout, |snapshot| {
+        let mut outlines =
+            snapshot.outlines(StatusFilter::Approved, &**reading.words, reading.now)?;
+        let mut members = std::mem::take(&mut outlines.members);
+        let mut sessions = Vec::new();
+        if reading.sessions {
+            sessions = snapshot.recent_sessions(session_query(&key.own), |names| {
+                members.retain(|name, _| names.contains(name.as_str()));
+                members.clone()
+            })?;
+        }
+        let is_found = |name: &String| sessions.iter().any(|session| session.names.contains(name));
+        members.retain(|name, _| is_found(name));
+        members.shrink_to_fit();
+        Ok(Found {
+            outlines,
+            sessions,
+            members,
+            scope: Arc::downgrade(scope),
+            state: snapshot.file_state.clone(),
+            key: key.clone(),
+        })
+    })
+}
+
+const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
+    SessionQuery {
+        projects: own_rows.names.as_slice(),
+        unnamed: own_rows.unnamed,
+        filter: StatusFilter::Approved,
+        limit: MAX_SESSIONS,
+    }
+}
+
+/// The recent sessions of some scopes, each with the name of its scope. Those that were read for an
+/// earlier request are read again; a scope that cannot be read now yields none.
+pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, RecentSession)> {
+    let of_scope = |outline: &ScopeOutline| {
+        let found = &outline.found;
+        if !outline.is_kept || found.sessions.is_empty() {
+            return found.sessions.clone();
+        }
+        let store = &outline.scope.store;
+        let again = store.snapshot_with_timeout(timeout, |snapshot| {
+            snapshot.recent_sessions(session_query(&outline.own), |_| found.members.clone())
+        });
+        again.unwrap_or_default()
+    };
+    let sessions = read.iter().flat_map(|outline| {
+        let name = outline.scope.name.as_str();
+        let sessions = of_scope(outline).into_iter();
+        sessions.map(move |session| (name, session))
+    });
+    sessions.collect()
+}

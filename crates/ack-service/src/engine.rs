@@ -1,0 +1,162 @@
+//! The shared state of every operation: the settings, the scopes and their live indexes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::context::outlines::OutlineCache;
+use super::error::Error;
+use crate::config::Config;
+use crate::live::LiveIndexes;
+use crate::scope::resolve::{Selection, select};
+use crate::scope::{Registry, Scope};
+use ack_api::memory::Visibility;
+use ack_api::remote::WaitPolicy;
+use ack_store::READ_TIMEOUT;
+
+/// The service for one configuration. Clones share the scopes, their indexes and their outlines.
+#[derive(Debug, Clone)]
+pub struct Service {
+    pub config: Config,
+    pub registry: Registry,
+    /// Whether requests may wait for buckets.
+    pub wait_policy: WaitPolicy,
+    pub indexes: Arc<LiveIndexes>,
+    /// The store outlines that `get_context` read last.
+    pub outlines: Arc<OutlineCache>,
+}
+
+/// The share of the index memory (one in this many) that outlines may take.
+const OUTLINES_SHARE: usize = 8;
+
+impl Service {
+    /// Creates a service. Opens and reads nothing until the first request.
+    pub fn new(config: Config) -> Self {
+        let registry = Registry::new(&config);
+        let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
+        let outlines = Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE));
+        Self {
+            wait_policy: if config.offline {
+                WaitPolicy::None
+            } else {
+                WaitPolicy::Brief
+            },
+            config,
+            registry,
+            indexes,
+            outlines,
+        }
+    }
+
+    /// The same service for a process that must not wait for a bucket. It uses only the existing
+    /// local copies.
+    #[must_use]
+    pub fn without_bucket_wait(mut self) -> Self {
+        self.wait_policy = WaitPolicy::None;
+        self
+    }
+
+    /// The same service for a caller that sees only some scopes. The indexes are shared.
+    #[must_use]
+    pub fn limited(&self, scopes: Option<&BTreeSet<String>>) -> Self {
+        let mut limited = self.clone();
+        if let Some(scopes) = scopes {
+            // An error would reveal its name if it does not exist.
+            let default = &mut limited.config.default_scope;
+            default.take_if(|default| !scopes.contains(&default.value));
+            limited.registry = self.registry.limited(scopes.clone());
+        }
+        limited
+    }
+
+    /// The same service with other settings. Scopes, indexes and outlines are shared, so the number
+    /// of memories held in memory stays as it was.
+    #[must_use]
+    pub fn configured(&self, config: Config) -> Self {
+        Self {
+            config,
+            ..self.clone()
+        }
+    }
+
+    /// A service that lives as long as the process. Freeing a large index at the end would only
+    /// delay the exit. [`Service::close`] removes the private copies of stores.
+    pub fn leak(self) -> &'static Self {
+        Box::leak(Box::new(self))
+    }
+
+    pub fn close(&self) {
+        self.registry.close();
+    }
+
+    /// The approximate size of a scope's index in memory, in bytes; 0 if there is none.
+    pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
+        self.indexes.of(scope).bytes()
+    }
+
+    /// The approximate size of the outlines that `get_context` keeps, in bytes.
+    pub fn outlines_bytes(&self) -> usize {
+        self.outlines.bytes()
+    }
+
+    pub fn uses_table(&self, scope: &Arc<Scope>) -> bool {
+        self.indexes.of(scope).uses_table()
+    }
+
+    /// Builds the index of each shared scope, so that the first question does not wait for it.
+    pub fn warm(&self) {
+        for scope in self.registry.discover().scopes {
+            let is_shared = scope.manifest.visibility == Visibility::Shared;
+            if scope.problem.is_none() && is_shared {
+                if let Some(remote) = &scope.remote {
+                    let _ = remote.prepare(self.wait_policy);
+                }
+                // Answers have a note about a store that cannot be read.
+                let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
+            }
+        }
+    }
+
+    /// Begins to ask the buckets of the scopes that are searched without being named, so that the
+    /// first question does not wait for them.
+    pub fn ask_buckets(&self) {
+        if self.wait_policy == WaitPolicy::None {
+            return;
+        }
+        let pinned = self
+            .config
+            .pinned
+            .as_ref()
+            .map(|pinned| pinned.value.trim());
+        for scope in self.registry.discover().scopes {
+            let is_searched = match pinned {
+                Some(pinned) => scope.name == pinned,
+                None => scope.manifest.visibility == Visibility::Shared,
+            };
+            let remote = scope.remote.as_ref().filter(|_| scope.problem.is_none());
+            if let Some(remote) = remote.filter(|_| is_searched) {
+                remote.set_resident(self.indexes.resident());
+                remote.begin();
+            }
+        }
+    }
+
+    /// The folder of the current project: of several, the first that belongs to a scope.
+    pub fn project_folder(&self) -> Option<String> {
+        let current = self.select(None, None).ok()?.current;
+        current.folder.to_str().map(str::to_owned)
+    }
+
+    pub fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
+        let selection = select(&self.config, &self.registry, named, folder)?;
+        let bound = self
+            .config
+            .index_bytes
+            .saturating_sub(self.outlines_bytes());
+        self.indexes.evict_to_fit(bound, &selection.scopes);
+        for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
+            remote.set_resident(self.indexes.resident());
+        }
+        Ok(selection)
+    }
+}

@@ -1,0 +1,438 @@
+//! The errors of a request, each with a stable code and the next step for the reader.
+
+use std::path::Path;
+
+use ack_api::cancel::Stopped;
+use ack_api::diagnostic::{MAX_MESSAGE_CHARS, chain};
+use ack_api::memory::{Status, nearest};
+use ack_api::{
+    Diagnostic, ErrorBody, ErrorCode, Given, Hint, Note, NoteKind, Reader, Tool, hint, text,
+};
+use ack_search::cursor::InvalidCursor;
+use ack_search::remote::RemoteError;
+use ack_store::StoreError;
+
+use crate::scope::ScopeError;
+
+/// What an agent does if there are no scopes.
+pub fn without_scopes() -> Vec<Hint> {
+    vec![
+        Hint::advice("go on without memories, unless the user asks about them"),
+        Hint::command("setup", "sets them up"),
+    ]
+}
+
+/// What an agent is told that asks for memories which nobody reviewed.
+pub const UNREVIEWED_WITHHELD: &str = "unreviewed memories are not shown to agents here";
+
+pub fn review_shows() -> Hint {
+    Hint::command("review", "shows them")
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("`{argument}` is {value}; allowed: {allowed}")]
+    InvalidArgument {
+        argument: String,
+        value: String,
+        allowed: String,
+        nearest: Vec<String>,
+        /// Corrected arguments, as JSON.
+        example: Option<String>,
+    },
+    #[error("`{argument}` must be {wanted}, not {kind}{value}")]
+    WrongType {
+        argument: String,
+        wanted: String,
+        /// What kind of value was given: `the string `, or nothing if the value shows it.
+        kind: &'static str,
+        value: String,
+        example: Option<String>,
+    },
+    #[error("`until` ({until}) is before `since` ({since})")]
+    EmptyRange { since: String, until: String },
+    #[error("{operation} has no argument `{argument}`")]
+    UnknownArgument {
+        operation: String,
+        argument: String,
+        known: Vec<String>,
+    },
+    #[error(transparent)]
+    InvalidCursor(#[from] InvalidCursor),
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// An address names another scope than the argument `scope`.
+    #[error(
+        "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
+    )]
+    OtherScope {
+        address: String,
+        named: String,
+        id: String,
+        scope: String,
+    },
+    #[error(
+        "there is no memory `{id}` in {}{}",
+        text::list(scopes),
+        unread_scopes_text(unread)
+    )]
+    MemoryNotFound {
+        id: String,
+        scopes: Vec<String>,
+        /// Scopes that could not be read, where it may be.
+        unread: Vec<String>,
+        nearest: Vec<String>,
+    },
+    #[error("memory `{id}` in scope `{scope}` {}", not_served(*.status, .replaced_by.as_deref()))]
+    MemoryNotServed {
+        id: String,
+        scope: String,
+        status: Status,
+        is_changed: bool,
+        /// The memory that took its place, if that one is served.
+        replaced_by: Option<String>,
+    },
+    /// The memory waits for review, and the owner does not show such memories to agents.
+    #[error("memory `{id}` in scope `{scope}` waits for review")]
+    MemoryWithheld { id: String, scope: String },
+    /// The owner does not show memories that wait for review to agents.
+    #[error("memories that wait for review are not shown to agents here")]
+    ReviewWithheld,
+    /// The memory's status is unknown to this program.
+    #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
+    UnknownStatus {
+        id: String,
+        scope: String,
+        /// Its status, as stored, for a caller that may see what was not approved.
+        word: Option<String>,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The vector table of a large scope can no longer be searched.
+    #[error("the vector table of scope `{scope}` cannot be searched: {source}")]
+    Table { scope: String, source: RemoteError },
+    /// A defect in this program: a request ended in a panic.
+    #[error("internal error while answering {operation}: {message}")]
+    Internal { operation: String, message: String },
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+fn not_served(status: Status, replaced_by: Option<&str>) -> String {
+    match replaced_by {
+        Some(newer) => format!("was replaced by `{newer}`"),
+        None => format!("is `{status}`"),
+    }
+}
+
+impl Error {
+    /// Adds the scopes that could not be read, according to the notes, to a not-found error.
+    #[must_use]
+    pub fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
+        if let Self::MemoryNotFound { unread, .. } = &mut self {
+            let closed = notes
+                .iter()
+                .filter(|note| note.kind == NoteKind::ScopeUnavailable);
+            for scope in closed.filter_map(|note| note.scope.as_ref()) {
+                if !unread.contains(scope) {
+                    unread.push(scope.clone());
+                }
+            }
+        }
+        self
+    }
+    /// An invalid argument without a nearest value.
+    pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::InvalidArgument {
+            argument: argument.to_owned(),
+            value: value.into(),
+            allowed: allowed.into(),
+            nearest: Vec::new(),
+            example: None,
+        }
+    }
+
+    /// The stable code, as `docs/tools.md` lists it.
+    pub fn code(&self) -> ErrorCode {
+        Diagnostic::code(self)
+    }
+
+    /// The error body for an agent that has the four tools.
+    pub fn body(&self) -> ErrorBody {
+        Diagnostic::body(self)
+    }
+
+    /// The error body for an agent. Without memories, it goes on.
+    pub fn body_for_agent(&self, reader: &dyn Reader) -> ErrorBody {
+        let mut body = self.body_for(reader);
+        if matches!(self, Self::Scope(ScopeError::NoScopes { .. })) {
+            body.hint = hint::render(&without_scopes(), reader);
+        }
+        body
+    }
+}
+
+impl Diagnostic for Error {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::InvalidArgument { .. } | Self::WrongType { .. } | Self::EmptyRange { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            Self::OtherScope { .. } => ErrorCode::InvalidArgument,
+            Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
+            Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
+            Self::Scope(error) => error.code(),
+            Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::MemoryNotServed { .. }
+            | Self::MemoryWithheld { .. }
+            | Self::ReviewWithheld
+            | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
+            Self::Store(error) => error.code(),
+            Self::Table { .. } => ErrorCode::IndexFailed,
+            Self::Internal { .. } => ErrorCode::InternalError,
+            Self::Stopped(stopped) => stopped.code(),
+        }
+    }
+
+    fn message(&self, reader: &dyn Reader) -> String {
+        let name = |argument: &str| argument_name(argument, reader);
+        let message = match self {
+            Self::InvalidArgument {
+                argument,
+                value,
+                allowed,
+                ..
+            } => format!("{} is {value}; allowed: {allowed}", name(argument)),
+            Self::WrongType {
+                argument,
+                wanted,
+                kind,
+                value,
+                ..
+            } => format!("{} must be {wanted}, not {kind}{value}", name(argument)),
+            Self::EmptyRange { since, until } => format!(
+                "{} ({until}) is before {} ({since})",
+                name("until"),
+                name("since")
+            ),
+            Self::UnknownArgument {
+                operation,
+                argument,
+                ..
+            } => format!(
+                "{} has no argument {}",
+                operation_name(operation, reader),
+                name(argument)
+            ),
+            Self::Internal { operation, message } => format!(
+                "internal error while answering {}: {message}",
+                operation_name(operation, reader)
+            ),
+            _ => return chain(self),
+        };
+        text::line(&message, MAX_MESSAGE_CHARS)
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            Self::InvalidArgument { .. }
+            | Self::WrongType { .. }
+            | Self::EmptyRange { .. }
+            | Self::UnknownArgument { .. }
+            | Self::Stopped(Stopped::Cancelled) => Vec::new(),
+            Self::InvalidCursor(_) => vec![Hint::omit(
+                "cursor",
+                "to start from the first page, and repeat the other arguments unchanged",
+            )],
+            Self::Scope(error) => error.hints(),
+            Self::OtherScope { id, scope, .. } => vec![
+                Hint::omit("scope", "because the address names one"),
+                Hint::advice(format!(
+                    "or give `{id}` instead of the address, to look for that id in scope `{scope}`"
+                )),
+            ],
+            Self::MemoryNotFound { .. } => vec![
+                Hint::call(Tool::QueryMemories, "finds ids"),
+                Hint::pass([Given::any("scope")], "for an id in a private scope"),
+            ],
+            Self::MemoryNotServed {
+                replaced_by: Some(newer),
+                ..
+            } => vec![Hint::advice(format!("ask for `{newer}` instead"))],
+            Self::MemoryNotServed {
+                status: Status::Rejected,
+                ..
+            } => vec![Hint::advice(
+                "its curator rejected it, and rejected memories are never served",
+            )],
+            Self::ReviewWithheld => vec![Hint::setting(
+                "`max_status = \"all\"` in config.toml",
+                "lets agents read them",
+            )],
+            Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
+            Self::UnknownStatus { .. } => vec![
+                Hint::advice("such memories are never served"),
+                Hint::Allowed {
+                    what: "known words",
+                    values: Status::ALL.map(|status| status.to_string()).into(),
+                },
+            ],
+            Self::MemoryNotServed {
+                status: Status::Staging,
+                is_changed,
+                ..
+            } => not_approved(*is_changed),
+            Self::MemoryNotServed { .. } => vec![Hint::omit("status", "to see it")],
+            Self::Store(error) => error.hints(),
+            Self::Table { .. } => vec![
+                Hint::advice("searches work without it; fix the cause"),
+                Hint::command(
+                    "index",
+                    "then builds it again, with --rebuild if the table is damaged",
+                ),
+            ],
+            Self::Internal { .. } => vec![Hint::advice(
+                "the server keeps running; please report this message with the request that caused it",
+            )],
+            Self::Stopped(Stopped::DeadlineExceeded { .. }) => vec![
+                Hint::advice(
+                    "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept",
+                ),
+                Hint::setting("`[limits] seconds` in config.toml", "allows more time"),
+            ],
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Scope(error) => error.path(),
+            Self::Store(error) => Some(&error.path),
+            _ => None,
+        }
+    }
+
+    fn details(&self, body: &mut ErrorBody) {
+        match self {
+            Self::InvalidArgument {
+                argument,
+                value,
+                allowed,
+                nearest,
+                example,
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.value = Some(text::line(value, 200));
+                body.allowed = vec![allowed.clone()];
+                body.nearest.clone_from(nearest);
+                body.example = example.clone().or_else(|| example_of(argument));
+            }
+            Self::WrongType {
+                argument,
+                wanted,
+                value,
+                example,
+                ..
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.value = Some(text::line(value, 200));
+                body.allowed = vec![wanted.clone()];
+                body.example = example.clone().or_else(|| example_of(argument));
+            }
+            Self::EmptyRange { since, until } => {
+                body.argument = Some("until".to_owned());
+                body.value = Some(until.clone());
+                body.allowed = vec![format!("a day not before {since}")];
+                body.nearest = vec![since.clone()];
+                let days = serde_json::json!({ "since": since, "until": since });
+                body.example = Some(days.to_string());
+            }
+            Self::UnknownArgument {
+                operation,
+                argument,
+                known,
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.example = Some(self::example(operation));
+                body.nearest = nearest(argument, known.iter().map(String::as_str), 2);
+                body.allowed.clone_from(known);
+            }
+            Self::OtherScope { named, scope, .. } => {
+                body.argument = Some("scope".to_owned());
+                body.value = Some(scope.clone());
+                body.allowed = vec![format!("`{named}`, or none")];
+                body.nearest = vec![named.clone()];
+            }
+            Self::Scope(error) => error.details(body),
+            Self::MemoryNotFound { id, nearest, .. } => {
+                body.value = Some(text::id(id));
+                body.nearest.clone_from(nearest);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn not_approved(is_changed: bool) -> Vec<Hint> {
+    let why = if is_changed {
+        "its text changed after it was decided about, so it waits for review again"
+    } else {
+        "nobody has approved it yet"
+    };
+    let statuses = ["staging", "all"].map(|status| Given::value("status", status));
+    vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
+}
+
+fn argument_name(argument: &str, reader: &dyn Reader) -> String {
+    let name = reader.argument_name(argument);
+    name.unwrap_or_else(|| format!("`{argument}`"))
+}
+
+/// A tool as its reader knows it, or else another operation.
+fn operation_name(operation: &str, reader: &dyn Reader) -> String {
+    let tool = Tool::from_name(operation);
+    let name = tool.and_then(|tool| reader.tool(tool));
+    name.unwrap_or_else(|| operation.to_owned())
+}
+
+/// An unknown status, with its word if the caller may see it.
+fn unknown_status(word: Option<&str>) -> String {
+    match word {
+        Some(word) => format!("the unknown status `{word}`"),
+        None => "an unknown status".to_owned(),
+    }
+}
+
+fn unread_scopes_text(scopes: &[String]) -> String {
+    if scopes.is_empty() {
+        return String::new();
+    }
+    format!("; {} could not be read", text::list(scopes))
+}
+
+/// Example arguments with a valid value for this one, as JSON.
+fn example_of(argument: &str) -> Option<String> {
+    let example = match argument {
+        "query" | "project" => r#"{"query":"connection refused"}"#,
+        // Both are valid if omitted.
+        "scope" => r#"{"scope":null}"#,
+        "cursor" => r#"{"cursor":null}"#,
+        "tags" => r#"{"tags":["docker"]}"#,
+        "files" => r#"{"files":["src/main.rs"]}"#,
+        "id" | "ids" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "project_path" => r#"{"project_path":"."}"#,
+        _ => return None,
+    };
+    Some(example.to_owned())
+}
+
+/// Example arguments for an operation, as JSON.
+fn example(operation: &str) -> String {
+    match operation {
+        "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
+        "list_scopes" | "curate_pending" => "{}",
+        "recall" => r#"{"query":"connection refused"}"#,
+        "get_context" => r#"{"max_memories":5}"#,
+        _ => r#"{"query":"connection refused","limit":5}"#,
+    }
+    .to_owned()
+}

@@ -1,0 +1,586 @@
+//! `get_memory`: memories by id, with their context.
+
+mod related;
+mod timeline;
+
+use std::collections::BTreeSet;
+
+use self::related::related;
+use self::timeline::{empty_reason, timeline};
+use super::answer;
+use super::budget::passage::Question;
+use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
+use super::engine::Service;
+use super::open::{OpenScope, OpenScopes, overviews_withheld};
+use super::same_id::{self, address, holders};
+use super::stale::Staleness;
+use super::validate::{check_length, number};
+use crate::config::MaxStatus;
+use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
+use crate::scope::Scope;
+use crate::scope::resolve::Selection;
+use ack_api::memory::{Memory, Status, StatusFilter, nearest};
+use ack_api::number::count;
+use ack_api::{
+    Contradiction, Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include,
+    MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within,
+    cancel, text, time,
+};
+use ack_search::inverted::Index;
+use ack_store::links::{self, LinkQuery, LinkWalk};
+use ack_store::{Snapshot, StoreError};
+
+const DEFAULT_NEIGHBOURS: u32 = 3;
+const DEFAULT_LINK_DEPTH: u32 = 4;
+const MAX_TOKENS: usize = 11_000;
+
+/// What to show of each memory, after all checks.
+struct GetSpec {
+    filter: StatusFilter,
+    /// Whether the caller may not ask for memories that wait for review.
+    withholds: bool,
+    /// The requested status, if the owner does not show such memories to agents.
+    withheld: Option<StatusFilter>,
+    /// The number of neighbours before and after it, and the range to take them from.
+    timeline: Option<(usize, usize, Option<Within>)>,
+    /// The number of link steps, and the kinds of links; empty means all.
+    links: Option<(u32, Vec<String>)>,
+    related: bool,
+    history: bool,
+}
+
+impl GetSpec {
+    /// Checks the arguments. An argument about a timeline or links also requests it.
+    fn new(request: &GetRequest, max_status: MaxStatus) -> Result<Self, Error> {
+        let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
+        let before = number(
+            "before",
+            request.before,
+            0,
+            MAX_NEIGHBOURS,
+            DEFAULT_NEIGHBOURS,
+        )?;
+        let after = number(
+            "after",
+            request.after,
+            0,
+            MAX_NEIGHBOURS,
+            DEFAULT_NEIGHBOURS,
+        )?;
+        let depth = number("depth", request.depth, 1, MAX_DEPTH, DEFAULT_LINK_DEPTH)?;
+        let kinds = normalise_kinds(request.kind.as_deref().unwrap_or_default());
+        let timeline = includes(Include::Timeline)
+            || request.before.is_some()
+            || request.after.is_some()
+            || request.timeline_within.is_some();
+        let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
+        let requested = request.status.unwrap_or_default();
+        let allowed = max_status.allowed(request.by_agent, requested);
+        Ok(Self {
+            filter: allowed.unwrap_or_default(),
+            withheld: (allowed != Some(requested)).then_some(requested),
+            withholds: max_status.withholds(request.by_agent),
+            timeline: timeline.then_some((before, after, request.timeline_within)),
+            links: links.then(|| (u32::try_from(depth).unwrap_or(DEFAULT_LINK_DEPTH), kinds)),
+            related: includes(Include::Related),
+            history: includes(Include::History),
+        })
+    }
+
+    fn allows(&self, status: Status) -> bool {
+        self.filter.allows(status) && self.withheld != Some(StatusFilter::Staging)
+    }
+
+    /// Rejects a kind of link that no store of the request has.
+    fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
+        let Some((_, kinds)) = &self.links else {
+            return Ok(());
+        };
+        if kinds
+            .iter()
+            .all(|kind| links::KINDS.contains(&kind.as_str()))
+        {
+            return Ok(());
+        }
+        let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
+        for open in opened.iter() {
+            // A store that cannot be read is reported when memories are looked up.
+            let kinds = open
+                .scope
+                .store
+                .snapshot(|snapshot| snapshot.other_kinds(self.filter));
+            known.extend(kinds.unwrap_or_default());
+        }
+        let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
+            return Ok(());
+        };
+        let near = nearest(unknown, known.iter().map(String::as_str), 2);
+        let example = near.first().or_else(|| known.first());
+        Err(Error::InvalidArgument {
+            argument: "kind".to_owned(),
+            value: text::line(unknown, 120),
+            allowed: format!(
+                "kinds of links: {}",
+                known.iter().cloned().collect::<Vec<_>>().join(", ")
+            ),
+            example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
+            nearest: near,
+        })
+    }
+}
+
+/// Normalises kinds of links for comparison. Commas also separate them.
+fn normalise_kinds(requested: &[String]) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in requested.iter().flat_map(|requested| requested.split(',')) {
+        let kind = kind.trim().to_lowercase();
+        if !kind.is_empty() && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+struct FoundMemory {
+    memory: Memory,
+    detail: Box<MemoryDetail>,
+    notes: Vec<Note>,
+    /// The other scopes that contain a memory with this id.
+    others: Vec<(String, Status)>,
+}
+
+pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
+    let spec = GetSpec::new(request, service.config.max_status.value)?;
+    let ids = requested_ids(request)?;
+    check_length("scope", request.scope.as_deref().unwrap_or_default())?;
+    let mut selection = service.select(request.scope.as_deref(), None)?;
+    let scopes = selection.scopes.clone();
+    let mut response = GetResponse::default();
+    let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
+    spec.check_kinds(&opened)?;
+    let mut lookup = Lookup::new(&opened, &selection, &spec);
+    let mut page = DetailPage::new(ids.len());
+    for id in &ids {
+        cancel::check()?;
+        let found = match lookup.find(id) {
+            Err(Error::MemoryNotFound { .. }) if address(id).is_some() => {
+                same_id::check_scope(id, request.scope.as_deref(), &scopes)
+                    .and_then(|()| find_at_address(service, id, &spec))
+            }
+            found => found,
+        };
+        cancel::check()?;
+        match found.map_err(|error| error.with_unread_scopes(&response.notes)) {
+            Ok(found) => page.add(id, found, &mut response.notes),
+            Err(error) if request.ids.is_some() => {
+                page.left -= 1;
+                response.missing.push(MissingMemory {
+                    id: text::id(id),
+                    reason: error.as_message(),
+                    nearest: error.body().nearest,
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let notes = &mut response.notes;
+    if spec.withheld.is_some() {
+        let note = Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD);
+        notes.push(note.with(review_shows()));
+    }
+    notes.extend(same_id::note(&page.shared));
+    notes.extend(lookup.failed.into_iter().map(|(_, note)| note));
+    opened.note_incomplete_reads(notes);
+    let found = page.found;
+    answer::note_repairs(found.iter().map(|(memory, _)| memory), notes);
+    if spec.filter != StatusFilter::Approved {
+        let is_shown = |scope: &str| found.iter().any(|(_, it)| it.memory.scope == scope);
+        opened.note_missing_status(is_shown, notes);
+    }
+    let mut details = found.into_iter().map(|(_, detail)| *detail);
+    if request.id.is_some() {
+        response.memory = details.next().map(Box::new);
+    } else {
+        response.memories = details.collect();
+    }
+    Ok(response)
+}
+
+fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
+    let (name, given) = match (&request.id, &request.ids) {
+        (Some(id), None) => ("id", std::slice::from_ref(id)),
+        (None, Some(ids)) => ("ids", ids.as_slice()),
+        (Some(_), Some(_)) => {
+            let value = "given together with a single id";
+            return Err(Error::invalid("ids", value, "one of the two"));
+        }
+        (None, None) => {
+            let allowed = "an id, or a list of up to 20 ids";
+            return Err(Error::invalid("id", "missing", allowed));
+        }
+    };
+    if !(1..=MAX_IDS).contains(&given.len()) {
+        let example = given.first().map(|id| text::line(id, 60));
+        return Err(Error::InvalidArgument {
+            argument: name.to_owned(),
+            value: match given.len() {
+                0 => "empty".to_owned(),
+                number => format!("{number} ids"),
+            },
+            allowed: format!("1 to {MAX_IDS} ids"),
+            nearest: vec![given.len().clamp(1, MAX_IDS).to_string()],
+            example: example.map(|id| serde_json::json!({ "ids": [id] }).to_string()),
+        });
+    }
+    let mut ids: Vec<String> = Vec::new();
+    for id in given.iter().map(|id| id.trim()) {
+        check_length(name, id)?;
+        if id.is_empty() {
+            let allowed = "an id as a search returns it";
+            return Err(Error::invalid(name, "empty", allowed));
+        }
+        if !ids.iter().any(|known| known == id) {
+            ids.push(id.to_owned());
+        }
+    }
+    Ok(ids)
+}
+
+/// The memories of an answer, each cut to its share of the tokens.
+struct DetailPage {
+    /// How many memories were asked for, and how many of these are still to come.
+    count: usize,
+    left: usize,
+    budget: usize,
+    found: Vec<(Memory, Box<MemoryDetail>)>,
+    /// Ids with the other scopes that contain them.
+    shared: Vec<(String, Vec<(String, Status)>)>,
+    /// The overviews of sessions that are shown.
+    overviews: BTreeSet<String>,
+}
+
+impl DetailPage {
+    const fn new(count: usize) -> Self {
+        Self {
+            count,
+            left: count,
+            budget: MAX_TOKENS,
+            found: Vec::new(),
+            shared: Vec::new(),
+            overviews: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
+        let FoundMemory {
+            memory, mut detail, ..
+        } = found;
+        drop_known_overview(&mut detail, &self.overviews);
+        for note in found.notes {
+            // Several memories may have the same to say about their scope.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        if !found.others.is_empty() {
+            self.shared.push((memory.id.clone(), found.others));
+        }
+        let share = self.budget / self.left.max(1);
+        self.left = self.left.saturating_sub(1);
+        let question = &mut Question::default();
+        let mut shown = cut_long_text(&mut detail.memory, &memory, question);
+        let is_cut = token_cost(&detail) > share;
+        if is_cut {
+            shown = shrink_detail(&mut detail, &memory, share).or(shown);
+        }
+        notes.extend(cut_note(id, is_cut, shown, self.count));
+        self.budget = self.budget.saturating_sub(token_cost(&detail));
+        let context = detail.session_context.as_ref();
+        let overview = context.and_then(|context| context.overview.clone());
+        self.overviews.extend(overview);
+        self.found.push((memory, detail));
+    }
+}
+
+/// Removes the overview of a session if an earlier memory already shows it.
+fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
+    let Some(context) = &mut detail.session_context else {
+        return;
+    };
+    if context
+        .overview
+        .take_if(|overview| overviews.contains(overview))
+        .is_none()
+    {
+        return;
+    }
+    // A remaining title has not been reviewed either.
+    context.unreviewed = context.title.is_some();
+    if context.title.is_none() {
+        detail.session_context = None;
+    }
+}
+
+/// Finds the memory at an address, as if its scope had been named.
+fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<FoundMemory, Error> {
+    let (scope, id) = address(given).unwrap_or_default();
+    let mut selection = service.select(Some(&scope), None)?;
+    let mut notes = Vec::new();
+    let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
+    let mut found = Lookup::new(&opened, &selection, spec).find(&id)?;
+    opened.note_incomplete_reads(&mut notes);
+    found.notes.splice(0..0, notes);
+    Ok(found)
+}
+
+enum Finding {
+    Found(Box<FoundMemory>),
+    /// It has the memory, and may not show it.
+    Refused(Error),
+    Absent,
+}
+
+struct Lookup<'a> {
+    opened: &'a OpenScopes,
+    selection: &'a Selection,
+    spec: &'a GetSpec,
+    indexed: Vec<(&'a Scope, &'a Index)>,
+    /// Scopes that can no longer be read. They are skipped for the other ids too.
+    failed: Vec<(String, Note)>,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
+        let indexed = opened.iter();
+        let indexed = indexed.filter_map(|open| Some((&*open.scope, open.index()?)));
+        Self {
+            opened,
+            selection,
+            spec,
+            indexed: indexed.collect(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason
+    /// why none may. A scope that cannot be read becomes the error only if no other one has the
+    /// memory.
+    fn find(&mut self, id: &str) -> Result<FoundMemory, Error> {
+        let (mut refused, mut unreadable) = (None, None);
+        let own_scope = self.selection.current.scope.as_ref();
+        let own_scope = own_scope.map(|scope| scope.name.as_str());
+        let indexes = self.indexed.iter();
+        let indexes = indexes.map(|(scope, index)| (scope.name.as_str(), *index));
+        let known = holders(indexes, own_scope, id, self.spec.filter);
+        for holder in &known {
+            let Some((scope, index)) = self.indexed.get(holder.number).copied() else {
+                continue;
+            };
+            if self.has_failed(&scope.name) {
+                continue;
+            }
+            let store = &scope.store;
+            match store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
+                Ok(Finding::Found(mut found)) => {
+                    found.others = same_id::others(&known, &scope.name);
+                    if self.spec.related {
+                        let (detail, notes) = (&mut found.detail, &mut found.notes);
+                        related(self.opened, self.selection, self.spec.filter, detail, notes)?;
+                    }
+                    return Ok(*found);
+                }
+                Ok(Finding::Refused(error)) => {
+                    refused.get_or_insert(error);
+                }
+                Ok(Finding::Absent) => {}
+                Err(error) => {
+                    let kind = NoteKind::ScopeUnavailable;
+                    let note = Note::about(kind, &scope.name, error.as_message());
+                    self.failed.push((scope.name.clone(), note));
+                    unreadable.get_or_insert(error);
+                }
+            }
+        }
+        match (refused, unreadable) {
+            (Some(refused), _) => Err(refused),
+            (None, Some(unreadable)) => Err(unreadable.into()),
+            (None, None) => Err(self.not_found(id)),
+        }
+    }
+
+    fn has_failed(&self, scope: &str) -> bool {
+        self.failed.iter().any(|(name, _)| name == scope)
+    }
+
+    fn look_in(
+        &self,
+        snapshot: &Snapshot<'_>,
+        scope: &Scope,
+        index: &Index,
+        id: &str,
+    ) -> Result<Finding, StoreError> {
+        let Some(memory) = fetch(snapshot, index, id)? else {
+            return Ok(Finding::Absent);
+        };
+        if self.spec.allows(memory.status) {
+            let scope = (scope, &self.opened.staleness);
+            let found = build_detail(snapshot, index, scope, memory, self.spec)?;
+            return Ok(Finding::Found(Box::new(found)));
+        }
+        let withholds = self.spec.withholds;
+        let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
+        if let Some(word) = memory.unknown_status {
+            return Ok(Finding::Refused(Error::UnknownStatus {
+                id: shown_id,
+                scope,
+                word: Some(word).filter(|_| !withholds),
+            }));
+        }
+        if withholds && status == Status::Staging {
+            return Ok(Finding::Refused(Error::MemoryWithheld {
+                id: shown_id,
+                scope,
+            }));
+        }
+        let is_served = |id: &String| {
+            let newer = index.find(id);
+            newer.is_some_and(|(_, doc)| self.spec.filter.allows(doc.status))
+        };
+        let replaced_by = memory.superseded_by.filter(is_served);
+        // A caller that may not ask for what waits does not need to know why it waits.
+        let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
+        Ok(Finding::Refused(Error::MemoryNotServed {
+            id: shown_id,
+            scope,
+            status,
+            is_changed,
+            replaced_by: replaced_by.filter(|_| status == Status::Rejected),
+        }))
+    }
+
+    fn not_found(&self, id: &str) -> Error {
+        let read = self.opened.iter().map(OpenScope::name);
+        let read = read.filter(|name| !self.has_failed(name));
+        let unread = self.failed.iter().map(|(name, _)| name.clone());
+        Error::MemoryNotFound {
+            id: text::id(id),
+            scopes: read.map(str::to_owned).collect(),
+            unread: unread.collect(),
+            nearest: similar_ids(self.opened, id, self.spec.filter),
+        }
+    }
+}
+
+/// Finds a memory by its stored id, or by its displayed id if that differs because it had to be
+/// made safe.
+fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, StoreError> {
+    if let Some(memory) = snapshot.by_id(id)? {
+        return Ok(Some(memory));
+    }
+    let Some((_, doc)) = index.find(id) else {
+        return Ok(None);
+    };
+    Ok(snapshot
+        .memories(&[(doc.key, id)], StatusFilter::All)?
+        .remove(id))
+}
+
+fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
+    let ids = opened
+        .iter()
+        .filter_map(OpenScope::index)
+        .flat_map(|index| index.live_ids(filter));
+    nearest(id, ids, 3)
+}
+
+fn build_detail(
+    snapshot: &Snapshot<'_>,
+    index: &Index,
+    (scope, staleness): (&Scope, &Staleness),
+    memory: Memory,
+    spec: &GetSpec,
+) -> Result<FoundMemory, StoreError> {
+    let filter = spec.filter;
+    let mut notes = Vec::new();
+    let mut detail = MemoryDetail {
+        memory: answer::hit(&memory, &scope.name, Detail::Full),
+        date: memory.date.clone(),
+        session_id: memory.session_id.clone(),
+        session_context: snapshot.session_context(&memory, filter)?,
+        reviewed_at: memory.reviewed_at.map(time::to_rfc3339),
+        reviewed_by: memory.reviewed_by.clone(),
+        updated_at: memory.updated_at.map(time::to_rfc3339),
+        ..MemoryDetail::default()
+    };
+    let context = detail.session_context.as_ref();
+    let has_overview = context.is_some_and(|context| context.overview.is_some());
+    if !has_overview && snapshot.withholds_overview(&memory, filter)? {
+        notes.push(overviews_withheld(&scope.name));
+    }
+    answer::hide_successor(&mut detail.memory, index, filter);
+    let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
+    let others = contradicted.into_iter().flat_map(|(_, others)| others);
+    let others: Vec<Contradiction> = others.collect();
+    staleness.mark(&mut detail.memory, &memory, scope, others);
+    if spec.timeline.is_some() {
+        detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;
+        let alone = detail
+            .timeline
+            .as_ref()
+            .is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+        if let (true, Some((before, after, Some(within)))) = (alone, spec.timeline)
+            && before + after > 0
+        {
+            notes.push(Note::about(
+                NoteKind::NotAvailable,
+                &scope.name,
+                empty_reason(&memory, within),
+            ));
+        }
+    }
+    if let Some((depth, kinds)) = &spec.links {
+        let query = LinkQuery {
+            filter,
+            depth: *depth,
+            kinds,
+        };
+        let walk = snapshot.links(&memory.id, &query)?;
+        note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
+        detail.links = walk.links;
+    }
+    if spec.history {
+        detail.history = snapshot.history(&memory.id)?;
+    }
+    Ok(FoundMemory {
+        memory,
+        detail: Box::new(detail),
+        notes,
+        others: Vec::new(),
+    })
+}
+
+fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Vec<Note>) {
+    let note = |kind, message: String| Note::about(kind, scope, message);
+    if walk.is_truncated {
+        let links = walk.links.len();
+        let message = format!("only {links} links of `{id}` are shown, and there are more");
+        let narrow = [Given::any("kind"), Given::any("depth")];
+        notes.push(note(NoteKind::Cut, message).with(Hint::pass(narrow, "to narrow them")));
+    }
+    if !walk.missing.is_empty() {
+        let missing = text::list(&walk.missing);
+        let message = format!("`{id}` has links to {missing}, which this scope does not have");
+        notes.push(note(NoteKind::NotAvailable, message));
+    }
+    if walk.has_deeper_links {
+        let further = if i64::from(depth) < MAX_DEPTH {
+            let farthest = Given::value("depth", MAX_DEPTH);
+            Hint::pass([farthest], "to follow them as far as possible")
+        } else {
+            Hint::advice("to continue, ask for the last of them")
+        };
+        let steps = count(u64::from(depth), "step");
+        let message = format!("links of `{id}` were followed for {steps}; there are more");
+        notes.push(note(NoteKind::Cut, message).with(further));
+    }
+}

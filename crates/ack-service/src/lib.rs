@@ -1,0 +1,140 @@
+//! One method per operation, over the types of the API. Adapters (command line, MCP) call these and
+//! contain no rules of their own.
+//!
+//! Every method is synchronous and only uses the file system. Adapters must not call it on an async
+//! thread.
+
+mod answer;
+pub mod bucket;
+mod budget;
+pub mod config;
+pub mod context;
+mod engine;
+mod error;
+pub mod evidence;
+mod explain;
+mod get;
+pub mod instructions;
+mod live;
+mod meaning;
+pub mod nearest;
+mod open;
+mod query;
+pub mod remote;
+mod resources;
+mod review;
+pub mod same_id;
+pub mod scope;
+pub mod scopes;
+mod search;
+pub mod service_state;
+mod session_words;
+pub mod short_id;
+mod shown;
+pub mod stale;
+pub mod validate;
+
+use std::collections::HashSet;
+
+use ack_api::{
+    ContextRequest, ContextResponse, GetRequest, GetResponse, QueryRequest, QueryResponse, Review,
+};
+
+pub use self::engine::Service;
+pub use self::error::Error;
+pub use self::nearest::NearMemory;
+use self::open::{OpenScope, OpenScopes};
+pub use self::resources::ListedScope;
+pub use self::short_id::IdMatches;
+pub use self::validate::arguments;
+use ack_api::memory::Memory;
+use ack_search::inverted::Index;
+
+/// How many large scopes may lose their tables during one request.
+const MAX_TRIES: usize = 4;
+
+impl Service {
+    /// Searches memories, or lists the newest.
+    ///
+    /// # Errors
+    /// Invalid arguments, an unknown scope, or a named store that cannot be read.
+    pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
+        self.retry_without_table(|| query::run(self, request))
+    }
+
+    /// Reads memories by id.
+    ///
+    /// # Errors
+    /// Invalid arguments, an unknown scope or id, or a memory that the status filter excludes.
+    pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
+        self.retry_without_table(|| get::run(self, request))
+    }
+
+    /// The memories and sessions that a project needs now.
+    ///
+    /// # Errors
+    /// Invalid arguments, or there is no scope.
+    pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
+        self.retry_without_table(|| context::run(self, request))
+    }
+
+    /// The memories that wait for review, oldest first, in one scope or in the default scopes.
+    /// Skips the first `offset`.
+    pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
+        self.retry_without_table(|| review::run(self, scope, offset))
+    }
+
+    /// The approved memories of a scope that are nearest to a memory, at most three, with their
+    /// relation to it.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that cannot be read.
+    pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
+        self.retry_without_table(|| nearest::run(self, memory, scope))
+    }
+
+    /// The same, without waiting for the index of a large scope. Until the index is built, this
+    /// scans the store.
+    ///
+    /// # Errors
+    /// An unknown scope, or a store that cannot be read.
+    pub fn nearest_approved_soon(
+        &'static self,
+        memory: &Memory,
+        scope: &str,
+    ) -> Result<Vec<NearMemory>, Error> {
+        self.retry_without_table(|| nearest::without_index_wait(self, memory, scope))
+    }
+
+    /// The ids that several of the default scopes contain.
+    pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
+        let mut selection = self.select(None, None)?;
+        let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
+        let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
+        let holders = |id: &str| {
+            indexes
+                .iter()
+                .filter(|index| index.find(id).is_some())
+                .count()
+        };
+        let shared = ids.iter().filter(|id| holders(id) > 1);
+        Ok(shared.map(|id| (*id).to_owned()).collect())
+    }
+
+    /// Repeats a request if the table of a large scope failed on the way. That table is not used
+    /// again, so the next attempt reads the store.
+    fn retry_without_table<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
+        for _ in 0..MAX_TRIES {
+            match request() {
+                Err(Error::Table { scope, source }) => {
+                    let scopes = self.registry.discover().scopes;
+                    if let Some(failed) = scopes.iter().find(|other| other.name == scope) {
+                        self.indexes.of(failed).refuse_table(&source.to_string());
+                    }
+                }
+                done => return done,
+            }
+        }
+        request()
+    }
+}

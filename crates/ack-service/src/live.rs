@@ -1,0 +1,458 @@
+//! The live search index of each scope. It is built from the vector table if that matches, else
+//! from the store, and updated with every row that was committed before a request. When all indexes
+//! together exceed their memory limit, the least recently used ones are dropped.
+//!
+//! A [`Scope`] does not know its index. [`LiveIndexes`] finds the index of a scope, and replaces it
+//! when the scope's manifest has changed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use ack_api::memory::Status;
+use ack_api::text;
+use ack_search::encoder::Encoder;
+use ack_search::inverted::Index;
+use ack_search::inverted::sync::Listing;
+use ack_search::remote::TableInfo;
+use ack_store::open::FileState;
+use ack_store::projects::RecordedProjects;
+use ack_store::table_version::TableVersion;
+use ack_store::{READ_TIMEOUT, StoreError};
+use ack_sys::heap;
+use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
+
+use crate::scope::Scope;
+
+/// A logical clock: counts the uses of indexes.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+#[derive(Debug)]
+pub struct LiveIndexes {
+    /// Vector tables with at most this many rows are held in memory; larger ones are searched in
+    /// place.
+    resident: usize,
+    /// The indexes by scope name, each with the scope it was built for.
+    indexes: Mutex<HashMap<String, ScopedIndex>>,
+}
+
+/// An index with the scope it was built for.
+type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
+
+#[derive(Debug)]
+pub struct LiveIndex {
+    slot: Arc<RwLock<Option<IndexedScope>>>,
+    /// When it was last used, on the logical clock.
+    last_used: AtomicU64,
+    resident: usize,
+    /// A table that could be opened but not searched, with the reason. It is not used again.
+    refused_table: Mutex<Option<(TableVersion, String)>>,
+}
+
+/// An index with the versions it was built from.
+#[derive(Debug)]
+struct IndexedScope {
+    /// `None` after an update that did not complete.
+    file_state: Option<FileState>,
+    index: Index,
+    table_version: TableVersion,
+    table: TableState,
+    /// When its last update began, on the logical clock.
+    update_began: u64,
+}
+
+/// What happened to a scope's vector table when its index was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableState {
+    None,
+    /// It cannot be used. The index was built from the store alone.
+    Unusable {
+        reason: String,
+        /// Whether its files may be damaged, rather than made for another program.
+        may_be_damaged: bool,
+    },
+    /// The index uses the rows that match the store.
+    Used(TableInfo),
+}
+
+impl TableState {
+    const fn unusable(reason: String, may_be_damaged: bool) -> Self {
+        Self::Unusable {
+            reason,
+            may_be_damaged,
+        }
+    }
+}
+
+/// A scope's index, as of the last commit before the request. It does not change until the guard is
+/// dropped.
+pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<IndexedScope>>);
+
+impl IndexGuard {
+    pub fn get(&self) -> Option<&Index> {
+        self.0.as_ref().map(|indexed| &indexed.index)
+    }
+
+    pub fn table(&self) -> Option<&TableState> {
+        self.0.as_ref().map(|indexed| &indexed.table)
+    }
+}
+
+impl LiveIndexes {
+    /// No indexes yet. Vector tables with more than `resident` rows are searched in place.
+    pub fn new(resident: usize) -> Self {
+        Self {
+            resident,
+            indexes: Mutex::default(),
+        }
+    }
+
+    /// The maximum number of memories of a scope that are held in memory. A larger scope is
+    /// searched in its vector table.
+    pub const fn resident(&self) -> usize {
+        self.resident
+    }
+
+    /// The index of a scope; an empty one if the scope is new or its manifest has changed.
+    pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
+        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made_for, live)) = known.get(&scope.name)
+            && std::ptr::eq(made_for.as_ptr(), Arc::as_ptr(scope))
+        {
+            return Arc::clone(live);
+        }
+        let live = Arc::new(LiveIndex {
+            slot: Arc::default(),
+            last_used: AtomicU64::default(),
+            resident: self.resident,
+            refused_table: Mutex::default(),
+        });
+        known.insert(
+            scope.name.clone(),
+            (Arc::downgrade(scope), Arc::clone(&live)),
+        );
+        live
+    }
+
+    /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
+    /// the `needed` scopes and those that a request is reading.
+    pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
+        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (scope, _)| scope.strong_count() > 0);
+        let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
+            .values()
+            .map(|(scope, live)| {
+                (
+                    live.last_used.load(Ordering::Relaxed),
+                    live.bytes(),
+                    scope,
+                    live,
+                )
+            })
+            .collect();
+        let mut total: usize = sizes.iter().map(|(_, size, ..)| size).sum();
+        sizes.sort_unstable_by_key(|(used, ..)| *used);
+        for (_, size, scope, live) in sizes {
+            if total <= bytes {
+                break;
+            }
+            let is_needed = needed
+                .iter()
+                .any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
+            if !is_needed && let Some(mut slot) = live.slot.try_write() {
+                free_index(&mut slot);
+                total -= size;
+            }
+        }
+    }
+}
+
+impl LiveIndex {
+    /// Stops using the present vector table because it can no longer be searched. From the next
+    /// request on, everything is read from the store.
+    pub fn refuse_table(&self, reason: &str) {
+        let mut slot = self.slot.write();
+        if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
+            let mut refused = self
+                .refused_table
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *refused = Some((indexed.table_version, text::line(reason, 300)));
+        }
+    }
+
+    /// The index, updated with every row that was committed before this call.
+    pub fn current(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
+        let now = CLOCK.fetch_add(1, Ordering::SeqCst);
+        self.last_used.store(now, Ordering::Relaxed);
+        let stamp = scope.store.file_state()?;
+        let table_version = scope.table_version();
+        {
+            let current = self.slot.read_arc();
+            let fits = |indexed: &IndexedScope| {
+                indexed.file_state.as_ref() == Some(&stamp)
+                    && indexed.table_version == table_version
+            };
+            if current.as_ref().is_some_and(fits) {
+                return Ok(IndexGuard(current));
+            }
+        }
+        {
+            let mut slot = self.slot.write();
+            // A request that waited here while another one read the store shares the result, unless
+            // that read began too early.
+            let shares = |indexed: &IndexedScope| {
+                indexed.file_state.is_some()
+                    && indexed.update_began > now
+                    && indexed.table_version == table_version
+            };
+            if !slot.as_ref().is_some_and(shares) {
+                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+                self.refresh(scope, &mut slot, table_version, timeout)?;
+                if let Some(indexed) = slot.as_mut() {
+                    indexed.update_began = begun;
+                    if let Some(stamp) = &indexed.file_state {
+                        scope.set_recorded(stamp.clone(), projects(&indexed.index));
+                    }
+                }
+            }
+        }
+        Ok(IndexGuard(self.slot.read_arc()))
+    }
+
+    /// The index as the last call of [`LiveIndex::current`] left it. If it has been dropped, builds
+    /// it again.
+    pub fn refreshed(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
+        let current = self.slot.read_arc();
+        if current.is_some() {
+            return Ok(IndexGuard(current));
+        }
+        drop(current);
+        self.current(scope, timeout)
+    }
+
+    /// Whether there is an index and no thread is updating it.
+    pub fn is_ready(&self) -> bool {
+        self.peek(|indexed| indexed.is_some()) == Some(true)
+    }
+
+    /// Whether there is no index and no thread is building one.
+    pub fn is_missing(&self) -> bool {
+        self.peek(|indexed| indexed.is_none()) == Some(true)
+    }
+
+    /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
+    pub fn bytes(&self) -> usize {
+        let size = |indexed: Option<&IndexedScope>| indexed.map_or(0, |it| it.index.bytes());
+        self.peek(size).unwrap_or(0)
+    }
+
+    pub fn uses_table(&self) -> bool {
+        let uses = |indexed: Option<&IndexedScope>| {
+            indexed.is_some_and(|it| matches!(it.table, TableState::Used(_)))
+        };
+        self.peek(uses) == Some(true)
+    }
+
+    /// Looks at the index; `None` if a thread is updating it.
+    fn peek<T>(&self, look: impl FnOnce(Option<&IndexedScope>) -> T) -> Option<T> {
+        self.slot.try_read().map(|slot| look(slot.as_ref()))
+    }
+
+    fn refresh(
+        &self,
+        scope: &Scope,
+        slot: &mut Option<IndexedScope>,
+        table_version: TableVersion,
+        timeout: Duration,
+    ) -> Result<(), StoreError> {
+        // Look once at a table that appeared, changed or disappeared.
+        let looked = slot
+            .as_ref()
+            .is_some_and(|indexed| indexed.table_version == table_version);
+        let mut table = TableState::None;
+        if !looked && table_version.is_some() {
+            // Free the old index first, because two would take twice the memory.
+            free_index(slot);
+            match self.load(scope, &table_version, timeout)? {
+                Ok((stamp, index, state)) => {
+                    store_index(slot, IndexedScope::new(stamp, index, table_version, state));
+                    return Ok(());
+                }
+                Err(state) => table = state,
+            }
+        }
+        if let Some(indexed) = slot {
+            // The rows from an earlier table are still valid.
+            if !looked {
+                indexed.table = table.clone();
+                indexed.table_version = table_version.clone();
+            }
+            let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
+                let listing = Listing::read(snapshot)?;
+                Ok((
+                    snapshot.file_state.clone(),
+                    indexed.index.changes_since(listing, snapshot)?,
+                ))
+            })?;
+            indexed.file_state = None;
+            if indexed.index.apply(changes) {
+                indexed.file_state = Some(stamp);
+                return Ok(());
+            }
+        }
+        if let Some(indexed) = slot.as_mut() {
+            table = indexed.table.clone();
+        }
+        free_index(slot);
+        let build = |snapshot: &ack_store::Snapshot<'_>| {
+            Ok((snapshot.file_state.clone(), Index::build(snapshot)?))
+        };
+        let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
+        store_index(slot, IndexedScope::new(stamp, index, table_version, table));
+        Ok(())
+    }
+
+    /// The index from the vector table, brought in line with the store; or why the table cannot be
+    /// used.
+    ///
+    /// Reads the table and lists the store's rows in parallel, because both take about the same
+    /// time.
+    fn load(
+        &self,
+        scope: &Scope,
+        table_version: &TableVersion,
+        timeout: Duration,
+    ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
+        let mut read = None;
+        let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
+            let (state, index, listing) = match read.take() {
+                Some((state, index)) => (state, index, Listing::read(snapshot)?),
+                None => std::thread::scope(|threads| {
+                    let reading = threads.spawn(|| self.read_table(scope, table_version));
+                    let listing = Listing::read(snapshot);
+                    match reading.join() {
+                        Ok((state, index)) => Ok::<_, StoreError>((state, index, listing?)),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                })?,
+            };
+            let changes = match &index {
+                Some(index) => Some(index.changes_since(listing, snapshot)?),
+                None => None,
+            };
+            // A disturbed snapshot is read again; the table is not.
+            let loaded = (snapshot.file_state.clone(), changes);
+            read = Some((state, index));
+            Ok(loaded)
+        })?;
+        let Some((state, index)) = read else {
+            return Ok(Err(TableState::None));
+        };
+        if let (Some(mut index), Some(changes)) = (index, changes)
+            && index.apply(changes)
+        {
+            return Ok(Ok((stamp, index, state)));
+        }
+        Ok(Err(state))
+    }
+
+    fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
+        if !stamp.is_some() {
+            return (TableState::None, None);
+        }
+        let Some(encoder) = Encoder::embedded() else {
+            let reason = "the encoder inside this binary is damaged".to_owned();
+            return (TableState::unusable(reason, false), None);
+        };
+        let refused = self
+            .refused_table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
+            return (TableState::unusable(reason.clone(), true), None);
+        }
+        drop(refused);
+        load_table(scope, encoder, self.resident)
+    }
+}
+
+impl IndexedScope {
+    const fn new(
+        stamp: FileState,
+        index: Index,
+        table_version: TableVersion,
+        table: TableState,
+    ) -> Self {
+        Self {
+            file_state: Some(stamp),
+            index,
+            table_version,
+            table,
+            update_began: 0,
+        }
+    }
+}
+
+/// The projects that the memories of an index name, except rejected memories.
+fn projects(index: &Index) -> RecordedProjects {
+    let docs = index
+        .live()
+        .filter(|(_, doc)| doc.status != Status::Rejected);
+    let mut projects = RecordedProjects::default();
+    for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+        projects.add(name, count);
+    }
+    projects
+}
+
+#[cfg(feature = "table")]
+fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
+    let folder = scope.lance_folder();
+    #[cfg(feature = "bucket")]
+    let early = scope
+        .remote
+        .as_ref()
+        .and_then(|it| it.take_preloaded(&folder));
+    #[cfg(not(feature = "bucket"))]
+    let early = None;
+    let loaded = match early {
+        Some(Ok(loaded)) => Ok(loaded),
+        _ => ack_lance::load::load(&folder, encoder, resident),
+    };
+    match loaded {
+        Ok((index, info)) => (TableState::Used(info), Some(index)),
+        Err(error) => {
+            let reason = text::line(&error.to_string(), 300);
+            (TableState::unusable(reason, error.may_be_damage()), None)
+        }
+    }
+}
+
+/// A build without the `table` feature has no vector tables.
+#[cfg(not(feature = "table"))]
+const fn load_table(
+    _scope: &Scope,
+    _encoder: &Encoder,
+    _resident: usize,
+) -> (TableState, Option<Index>) {
+    (TableState::None, None)
+}
+
+/// Stores a new index, and returns the memory that building it took to the system.
+fn store_index(slot: &mut Option<IndexedScope>, indexed: IndexedScope) {
+    let size = indexed.index.bytes();
+    *slot = Some(indexed);
+    if size >= heap::MIN_RELEASE_BYTES {
+        heap::release();
+    }
+}
+
+/// Frees an index, and returns its memory to the system if it is large enough.
+fn free_index(slot: &mut Option<IndexedScope>) {
+    let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
+    if freed >= heap::MIN_RELEASE_BYTES {
+        heap::release();
+    }
+}

@@ -1,0 +1,142 @@
+//! The approved memories nearest to one that waits for review, and its relation to them.
+//!
+//! A search proposes candidates, by the words of the title and the meaning of the whole text. These
+//! are compared with the memory, and the nearest are kept. If a search would have to wait for its
+//! index, a scan of the store proposes candidates instead.
+
+mod scan;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use ack_api::RelationKind;
+use ack_api::memory::{Memory, StatusFilter};
+use ack_compare::{Profile, Relation, relate};
+use ack_store::READ_TIMEOUT;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use super::engine::Service;
+use super::error::Error;
+use super::open::OpenScopes;
+use super::search::Search;
+use super::validate::QuerySpec;
+use crate::scope::resolve::Selection;
+
+pub const MAX_NEAREST: usize = 3;
+const MAX_PROPOSED: usize = 10;
+const MAX_TITLE: usize = 200;
+
+#[derive(Debug)]
+pub struct NearMemory {
+    pub scope: String,
+    pub memory: Memory,
+    /// How the waiting memory relates to it.
+    pub relation: Relation,
+}
+
+/// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
+pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
+    let mut selection = service.select(Some(scope), None)?;
+    let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
+    let memory_in_scope = (scope, memory);
+    let profile = Profile::of(memory);
+    of(
+        &opened,
+        &selection,
+        memory_in_scope,
+        &profile,
+        StatusFilter::Approved,
+    )
+}
+
+/// The same without waiting for an index. While the index of a large store is missing, scans its
+/// rows and builds the index on another thread.
+pub fn without_index_wait(
+    service: &'static Service,
+    memory: &Memory,
+    scope: &str,
+) -> Result<Vec<NearMemory>, Error> {
+    let selection = service.select(Some(scope), None)?;
+    let found = selection.scopes.iter().find(|found| found.name == scope);
+    let Some(found) = found.filter(|found| scan::is_large(found)) else {
+        return run(service, memory, scope);
+    };
+    let live = service.indexes.of(found);
+    if live.is_ready() {
+        return run(service, memory, scope);
+    }
+    let scanned = scan::run(
+        found,
+        memory,
+        &Profile::of(memory),
+        (service.config.clock)(),
+    )?;
+    if live.is_missing() {
+        let found = Arc::clone(found);
+        // An error is reported when the index is needed.
+        std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
+    }
+    Ok(scanned)
+}
+
+/// The memories with a status in opened scopes that are nearest to a memory of one of them.
+pub fn of(
+    opened: &OpenScopes,
+    selection: &Selection,
+    (scope, memory): (&str, &Memory),
+    profile: &Profile,
+    status: StatusFilter,
+) -> Result<Vec<NearMemory>, Error> {
+    let title = ack_api::text::line(&memory.title, MAX_TITLE);
+    let spec = QuerySpec {
+        meaning: Some(profile.text().to_owned()),
+        is_proposal: true,
+        ..QuerySpec::words(&title, status, MAX_PROPOSED)
+    };
+    let search = Search::new(opened, selection, &spec, None)?;
+    let page = search.page(None, MAX_PROPOSED)?;
+    let hits = page.hits.into_iter();
+    let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
+    Ok(compare_proposed((scope, memory), profile, proposed))
+}
+
+/// The nearest of the proposed memories, each with the name of its scope.
+fn compare_proposed(
+    (scope, memory): (&str, &Memory),
+    profile: &Profile,
+    proposed: impl Iterator<Item = (String, Memory)>,
+) -> Vec<NearMemory> {
+    let others = proposed.filter(|(of, other)| other.id != memory.id || of != scope);
+    let others: Vec<(String, Memory)> = others.collect();
+    let mut neighbours: Vec<NearMemory> = others
+        .into_par_iter()
+        .map(|(scope, memory)| NearMemory {
+            relation: relate(profile, &Profile::of(&memory)),
+            scope,
+            memory,
+        })
+        .filter(|neighbours| neighbours.relation.kind != RelationKind::Unrelated)
+        .collect();
+    neighbours.sort_by(order);
+    neighbours.truncate(MAX_NEAREST);
+    neighbours
+}
+
+/// Duplicates and contradictions come first, then by similarity.
+fn order(one: &NearMemory, other: &NearMemory) -> Ordering {
+    let comes_first = |neighbour: &NearMemory| {
+        matches!(
+            neighbour.relation.kind,
+            RelationKind::Same | RelationKind::Contradicts
+        )
+    };
+    comes_first(other)
+        .cmp(&comes_first(one))
+        .then_with(|| {
+            other
+                .relation
+                .resemblance
+                .total_cmp(&one.relation.resemblance)
+        })
+        .then_with(|| (&one.scope, &one.memory.id).cmp(&(&other.scope, &other.memory.id)))
+}

@@ -1,0 +1,81 @@
+//! The approved memories nearest to one, without an index: one pass over the store.
+//!
+//! Building the index of a large store takes seconds, and a reviewer wants to see the first card
+//! now. So this searches the row outlines for the words of the memory, then reads the rows with the
+//! rarest words in full and compares them. The index is built meanwhile.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ack_api::memory::{Memory, StatusFilter};
+use ack_compare::Profile;
+use ack_search::analysis::{self, TextRole};
+use ack_store::outline::Outline;
+use ack_store::{READ_TIMEOUT, StoreError};
+
+use super::{MAX_PROPOSED, NearMemory, compare_proposed};
+use crate::context::evidence::Frequencies;
+use crate::context::words::{WordKind, Words};
+use crate::scope::Scope;
+
+/// The index of a store up to this size is built without a noticeable delay.
+const MAX_BYTES: u64 = 4 << 20;
+/// Maximum bytes of a text whose words are searched for.
+const MAX_TEXT_BYTES: usize = 4_000;
+
+/// Whether the index of a scope takes too long to wait for.
+pub fn is_large(scope: &Scope) -> bool {
+    let metadata = std::fs::metadata(scope.store.path());
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() > MAX_BYTES)
+}
+
+/// The approved memories of a scope that are nearest to one of its memories.
+pub fn run(
+    scope: &Arc<Scope>,
+    memory: &Memory,
+    profile: &Profile,
+    now: jiff::Timestamp,
+) -> Result<Vec<NearMemory>, StoreError> {
+    let words = words(memory);
+    let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let outlines = snapshot.outlines(StatusFilter::Approved, &words, now)?;
+        let best = best(&outlines.served, &words);
+        let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
+        snapshot.memories(&keys, StatusFilter::Approved)
+    })?;
+    let found = found.into_values().map(|found| (scope.name.clone(), found));
+    Ok(compare_proposed((&scope.name, memory), profile, found))
+}
+
+/// The words of a memory, title first.
+fn words(memory: &Memory) -> Words {
+    let mut unique = HashSet::new();
+    let mut list = Vec::new();
+    let facts = memory.facts.iter().map(String::as_str);
+    let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
+    let texts = texts.into_iter().flatten().chain(facts);
+    for text in texts.chain(memory.narrative.as_deref()) {
+        let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
+        analysis::tokenize(&text, TextRole::Document, &mut |token| {
+            if unique.insert(token.text.to_string()) {
+                list.push((token.text.into_owned(), WordKind::Prose));
+            }
+        });
+    }
+    Words::new(list)
+}
+
+/// The rows with the most and rarest words.
+fn best<'a>(rows: &'a [Outline], words: &Words) -> Vec<&'a Outline> {
+    let weights = Frequencies::count(rows.iter(), words).weights();
+    let scores = rows.iter().map(|row| {
+        let found = row.matches.anywhere;
+        (weights.sum(row.matches, found), row)
+    });
+    let mut scored: Vec<(f64, &Outline)> = scores.filter(|(score, _)| *score > 0.0).collect();
+    scored.sort_by(|(one, row), (other, next)| {
+        other.total_cmp(one).then_with(|| row.id.cmp(&next.id))
+    });
+    scored.truncate(MAX_PROPOSED);
+    scored.into_iter().map(|(_, row)| row).collect()
+}

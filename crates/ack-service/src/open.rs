@@ -1,0 +1,419 @@
+//! The scopes of one request with their indexes. Reads records from their stores.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::number::{count, verb};
+use ack_api::remote::WaitPolicy;
+use ack_api::source::RowKey;
+use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, Skipped, cancel, text, time};
+use ack_search::inverted::Index;
+use ack_search::inverted::docs::Doc;
+use ack_search::postings::DocId;
+use ack_store::{READ_TIMEOUT, Store, StoreError};
+
+use super::engine::Service;
+use super::error::Error;
+use super::remote;
+use super::stale::Staleness;
+use crate::evidence::Bounds;
+use crate::live::{IndexGuard, LiveIndex, TableState};
+use crate::scope::resolve::Selection;
+use crate::scope::{Scope, ScopeError};
+
+/// If at least this many indexes are missing, several threads build them.
+const MIN_PARALLEL_SCOPES: usize = 8;
+/// With at least this many scopes, several threads look whether their indexes are current.
+const MANY_SCOPES: usize = 100;
+const MAX_REFRESH_THREADS: usize = 8;
+
+pub struct OpenScope {
+    pub scope: Arc<Scope>,
+    guard: IndexGuard,
+}
+
+impl OpenScope {
+    pub fn name(&self) -> &str {
+        &self.scope.name
+    }
+
+    /// Its index, as of the last commit before the request.
+    pub fn index(&self) -> Option<&Index> {
+        self.guard.get()
+    }
+}
+
+pub struct OpenScopes {
+    scopes: Vec<OpenScope>,
+    /// Decides why approved memories may be out of date.
+    pub staleness: Staleness,
+}
+
+/// A record to read: the position of its scope among the open ones, and its document.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordKey {
+    pub scope: usize,
+    pub doc: DocId,
+}
+
+#[derive(Default)]
+pub struct Records {
+    /// The records, by the position of their scope and their id. A record is missing if it is gone,
+    /// or if the filter does not allow its present status.
+    pub found: HashMap<(usize, String), Record>,
+    /// The scopes that could not be read.
+    pub failed: Vec<(usize, Error)>,
+}
+
+/// A memory, and the memories that contradict it.
+pub struct Record {
+    pub memory: Memory,
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// Reads records of one store, by their ids.
+pub fn read_records(
+    store: &Store,
+    wanted: &[(RowKey, &str)],
+    filter: StatusFilter,
+    timeout: Duration,
+) -> Result<Vec<(String, Record)>, StoreError> {
+    store.snapshot_with_timeout(timeout, |snapshot| {
+        let found = snapshot.memories(wanted, filter)?;
+        let ids = found.keys().map(String::as_str);
+        let contradictions = snapshot.contradictions(ids, filter)?;
+        let mut contradictions: HashMap<_, _> = contradictions.into_iter().collect();
+        let records = found.into_iter().map(|(id, memory)| {
+            let contradictions = contradictions.remove(&id).unwrap_or_default();
+            let record = Record {
+                memory,
+                contradictions,
+            };
+            (id, record)
+        });
+        Ok(records.collect())
+    })
+}
+
+impl OpenScopes {
+    /// Opens the scopes of a selection with updated indexes. A scope that cannot be read is moved
+    /// from the selection to `skipped`, with a note. If every scope fails, the first failure is the
+    /// error. Every request locks scopes in name order, so that two requests never deadlock.
+    pub fn open(
+        service: &Service,
+        selection: &mut Selection,
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, Error> {
+        let mut scopes = selection.scopes.clone();
+        note_broken_manifests(selection, &scopes, notes)?;
+        let cold = remove_cold_scopes(selection, &scopes, service.wait_policy, notes)?;
+        scopes.retain(|scope| !cold.contains(&scope.name));
+        let mut open = Vec::with_capacity(scopes.len());
+        let mut first: Option<Error> = None;
+        // A locked scope gets less time if other scopes can answer.
+        let timeout = match scopes.len() {
+            0 | 1 => READ_TIMEOUT,
+            _ => READ_TIMEOUT / 4,
+        };
+        let indexes: Vec<Arc<LiveIndex>> = scopes
+            .iter()
+            .map(|scope| service.indexes.of(scope))
+            .collect();
+        let mut refreshed = refresh(&scopes, &indexes, timeout)?.into_iter();
+        for (scope, live) in scopes.into_iter().zip(&indexes) {
+            cancel::check()?;
+            let guard = match refreshed.next() {
+                Some(Err(error)) => Err(error),
+                Some(Ok(())) => live.refreshed(&scope, timeout),
+                None => live.current(&scope, timeout),
+            };
+            let guard = match guard {
+                Err(error) if remote::repair(&scope, &error, service.wait_policy) => {
+                    live.current(&scope, timeout)
+                }
+                guard => guard,
+            };
+            match guard {
+                Ok(guard) => {
+                    notes.extend(unusable_table(&scope, &guard));
+                    open.push(OpenScope { scope, guard });
+                }
+                Err(error) => {
+                    let error = failure(&scope, error);
+                    selection.skip(&scope.name, text::line(&error.to_string(), 300));
+                    notes.push(unavailable(&scope.name, &error));
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        if let Some(error) = first.filter(|_| open.is_empty()) {
+            return Err(error);
+        }
+        let now = (service.config.clock)();
+        Ok(Self {
+            scopes: open,
+            staleness: Staleness::new(now, &selection.current, Bounds::ANSWER),
+        })
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
+        self.scopes.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.scopes.len()
+    }
+
+    pub fn get(&self, number: usize) -> Option<&OpenScope> {
+        self.scopes.get(number)
+    }
+
+    pub fn named(&self, name: &str) -> Option<&OpenScope> {
+        self.scopes.iter().find(|open| open.scope.name == name)
+    }
+
+    /// The memories that get a place, in the order of their places.
+    pub fn ordered<'a, K: Ord>(
+        &'a self,
+        place: impl Fn(&'a Index, DocId, &'a Doc) -> Option<K>,
+    ) -> Vec<(K, RecordKey)> {
+        let mut found = Vec::new();
+        for (scope, open) in self.scopes.iter().enumerate() {
+            let Some(index) = open.index() else { continue };
+            found.extend(cancel::guarded(index.live()).filter_map(|(doc, row)| {
+                Some((place(index, doc, row)?, RecordKey { scope, doc }))
+            }));
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found
+    }
+
+    /// Reads records from their stores. The filter applies to the present status in each store.
+    pub fn read(
+        &self,
+        wanted: impl IntoIterator<Item = RecordKey>,
+        filter: StatusFilter,
+    ) -> Records {
+        let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.scopes.len()];
+        for RecordKey { scope, doc } in wanted {
+            let index = self.get(scope).and_then(OpenScope::index);
+            let key = index.and_then(|index| Some((index.doc(doc)?.key, index.id(doc))));
+            if let (Some(keys), Some(key)) = (keys.get_mut(scope), key) {
+                keys.push(key);
+            }
+        }
+        let mut records = Records::default();
+        for (number, (open, keys)) in self
+            .scopes
+            .iter()
+            .zip(keys)
+            .enumerate()
+            .filter(|(_, (_, keys))| !keys.is_empty())
+        {
+            match read_records(&open.scope.store, &keys, filter, READ_TIMEOUT) {
+                Ok(found) => {
+                    let found = found.into_iter();
+                    let keyed = found.map(|(id, record)| ((number, id), record));
+                    records.found.extend(keyed);
+                }
+                Err(error) => records.failed.push((number, failure(&open.scope, error))),
+            }
+        }
+        records
+    }
+
+    /// Adds notes about scopes of which a part was not read, or not the newest state.
+    pub fn note_incomplete_reads(&self, notes: &mut Vec<Note>) {
+        note_incomplete_reads(self.iter().map(|open| &*open.scope), notes);
+    }
+
+    /// Adds notes about scopes whose stores have no review status.
+    pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
+        for open in self.iter() {
+            if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
+                continue;
+            }
+            notes.push(missing_status(&open.scope));
+        }
+    }
+}
+
+/// Adds notes about the scopes that were meant and about those with a broken manifest.
+pub fn note_broken_manifests(
+    selection: &Selection,
+    scopes: &[Arc<Scope>],
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    notes.extend(selection.named_note.clone());
+    for broken in &selection.broken {
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            &broken.scope,
+            broken.reason.clone(),
+        ));
+    }
+    match selection.broken.first().filter(|_| scopes.is_empty()) {
+        Some(broken) => Err(ScopeError::Unusable {
+            name: broken.scope.clone(),
+            reason: broken.reason.text().to_owned(),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Updates the scopes in buckets. Those without a local copy are removed from the selection, and
+/// their names are returned.
+pub fn remove_cold_scopes(
+    selection: &mut Selection,
+    scopes: &[Arc<Scope>],
+    wait_policy: WaitPolicy,
+    notes: &mut Vec<Note>,
+) -> Result<HashSet<String>, Error> {
+    let cold = remote::prepare(scopes, wait_policy, notes);
+    let first = cold.first().cloned();
+    let names: HashSet<String> = cold.iter().map(|cold| cold.scope.clone()).collect();
+    let skipped = cold.into_iter().map(|cold| Skipped {
+        scope: cold.scope,
+        reason: cold.reason.into(),
+    });
+    selection.skipped.extend(skipped);
+    selection
+        .scopes
+        .retain(|scope| !names.contains(&scope.name));
+    match first {
+        Some(cold) if names.len() == scopes.len() => Err(ScopeError::Cold {
+            name: cold.scope,
+            reason: cold.reason,
+            advice: cold.advice,
+        }
+        .into()),
+        _ => Ok(names),
+    }
+}
+
+fn unusable_table(scope: &Scope, guard: &IndexGuard) -> Option<Note> {
+    let Some(TableState::Unusable {
+        reason,
+        may_be_damaged,
+    }) = guard.table()
+    else {
+        return None;
+    };
+    let message = remote::unusable_table(scope, reason, *may_be_damaged);
+    Some(Note::about(NoteKind::IndexUnusable, &scope.name, message))
+}
+
+pub fn failure(scope: &Scope, error: StoreError) -> Error {
+    match remote::damaged(scope, &error) {
+        Some(damaged) => damaged.into(),
+        None => error.into(),
+    }
+}
+
+pub fn unavailable(scope: &str, error: &Error) -> Note {
+    Note::about(NoteKind::ScopeUnavailable, scope, error.as_message())
+}
+
+/// The note for a scope whose store has no review status.
+pub fn missing_status(scope: &Scope) -> Note {
+    let counts_as = scope.store.unreviewed().status();
+    Note::about(
+        NoteKind::NoStatusColumn,
+        &scope.name,
+        format!("this store keeps no review status; its memories count as `{counts_as}`"),
+    )
+}
+
+/// The note for a scope whose overviews of sessions are not shown.
+pub fn overviews_withheld(scope: &str) -> Note {
+    let message =
+        "overviews of its sessions are not shown while some of its memories are not approved";
+    let show = Hint::setting("`overviews = \"show\"` in its scope.toml", "shows them");
+    Note::about(NoteKind::NotAvailable, scope, message).with(show)
+}
+
+/// Adds notes about scopes with notes that cannot be read, and those that were read while a writer
+/// kept its lock.
+pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
+    for scope in scopes {
+        let report = scope.store.notes_report();
+        let mut unread = report.hidden.len() as u64;
+        if let Some(why) = report.unknown_reference {
+            // No file is missing: it is not known which are approved.
+            unread = unread.saturating_sub(1);
+            let message = format!("this scope's approved notes cannot be read: {why}");
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", "shows the details")));
+        }
+        if unread > 0 {
+            let message = format!(
+                "{} of this scope cannot be read and {} missing here",
+                count(unread, "file"),
+                verb(unread, "is", "are")
+            );
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", "shows which")));
+        }
+        let Some(read) = scope.store.read_while_locked() else {
+            continue;
+        };
+        notes.push(Note::about(
+            NoteKind::StoreLocked,
+            &scope.name,
+            format!(
+                "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
+                time::to_rfc3339(read)
+            ),
+        ));
+    }
+}
+
+/// Updates the indexes of many scopes on several threads, and returns the results in order. Does
+/// nothing if there is little to do: starting threads would take longer.
+fn refresh(
+    scopes: &[Arc<Scope>],
+    indexes: &[Arc<LiveIndex>],
+    timeout: Duration,
+) -> Result<Vec<Result<(), StoreError>>, Error> {
+    let missing = indexes.iter().filter(|live| !live.is_ready()).count();
+    if missing < MIN_PARALLEL_SCOPES && scopes.len() < MANY_SCOPES {
+        return Ok(Vec::new());
+    }
+    let flag = cancel::current();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut results = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match scopes.get(number).zip(indexes.get(number)) {
+                Some((scope, live)) if flag.check().is_ok() => {
+                    results.push((number, live.current(scope, timeout).map(drop)));
+                }
+                _ => return results,
+            }
+        }
+    };
+    let threads = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_REFRESH_THREADS);
+    let mut results = thread::scope(|threads_scope| {
+        let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
+        let mut results = work();
+        for other in others {
+            results.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
+        }
+        results
+    });
+    cancel::check()?;
+    results.sort_unstable_by_key(|(number, _)| *number);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}

@@ -1,0 +1,286 @@
+//! `query_memories`: the retrieval pipeline, from arguments to a page.
+
+mod names;
+
+use std::collections::BTreeSet;
+
+use self::names::{KnownNames, unknown_types};
+use super::engine::Service;
+use super::open::OpenScopes;
+use super::search::{Page, Search};
+use super::validate::QuerySpec;
+use super::{answer, budget, same_id};
+use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
+use crate::scope::resolve::Selection;
+use ack_api::memory::{StatusFilter, fold_name, nearest};
+use ack_api::number::{count, verb};
+use ack_api::{
+    Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool, cancel,
+};
+use ack_search::cursor::Cursor;
+use ack_search::encoder::Encoder;
+
+pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
+    let spec = QuerySpec::new(request, &service.config)?;
+    let cursor = Cursor::decode(request)?;
+    let mut selection = service.select(request.scope.as_deref(), None)?;
+    let mut notes = Vec::new();
+    let scopes = selection.scopes.clone();
+    let opened = OpenScopes::open(service, &mut selection, &mut notes)?;
+    let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
+    if request.order.is_some() && search.is_search() {
+        let message = "the results of a search are ordered by relevance, not by time";
+        let note = Note::new(NoteKind::NotAvailable, message);
+        notes.push(note.with(Hint::omit("order", "when you search")));
+    }
+    if let (None, Some(like)) = (search.like, &request.like) {
+        same_id::check_scope(like.trim(), request.scope.as_deref(), &scopes)?;
+    }
+    search.check_like()?;
+    search.note_legs(&mut notes);
+    notes.extend(search.note_same_id());
+    let mut page = search.page(cursor.as_ref(), spec.limit)?;
+    if spec.withheld == Some(StatusFilter::Staging) {
+        page.clear();
+    }
+    if request.query.is_some() && spec.text.is_none() && !page.hits.is_empty() {
+        let age = if spec.oldest { "oldest" } else { "newest" };
+        notes.push(Note::new(
+            NoteKind::EmptyQuery,
+            format!("the query is empty: these are the {age} memories that pass the filters"),
+        ));
+    }
+    let mut response = QueryResponse {
+        total: page.total,
+        hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
+        searched: selection.searched(spec.filters.status),
+        expected: spec
+            .expect
+            .as_deref()
+            .map(|id| Box::new(search.expected(id, &page))),
+        ..QueryResponse::default()
+    };
+    for (scope, reason) in &page.failed {
+        response.searched.scopes.retain(|name| name != scope);
+        response.searched.skipped.push(Skipped {
+            scope: scope.clone(),
+            reason: reason.clone(),
+        });
+        notes.push(Note::about(
+            NoteKind::ScopeUnavailable,
+            scope,
+            reason.clone(),
+        ));
+    }
+    search.notes(&selection, &page, &mut notes);
+    opened.note_incomplete_reads(&mut notes);
+    if page.hits.is_empty() && cursor.is_none() {
+        let has_hidden = page.hidden.by_status > 0 || spec.withheld == Some(StatusFilter::Staging);
+        response.suggestions = search.suggestions(request, has_hidden);
+        cancel::check()?;
+    } else if page.is_uncertain || page.lacks_words {
+        response.suggestions.extend(search.other_language());
+    }
+    response.notes = notes;
+    Ok(budget::page::fit(request, &search, response, page))
+}
+
+/// The note about matches hidden by their status. It says how to see them if the request may ask
+/// for them.
+fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
+    let matching = count(number, "matching memory");
+    let it = verb(number, "it", "them");
+    let note = |message| Note::new(NoteKind::HiddenByStatus, message);
+    let see = |options: &[&str]| {
+        let options = options.iter().map(|status| Given::value("status", *status));
+        Hint::pass(options.collect::<Vec<_>>(), format!("to see {it}"))
+    };
+    if spec.withholds {
+        let wait = verb(number, "waits", "wait");
+        let message = match (number, spec.withheld) {
+            (_, None) => return note(format!("{matching} {wait} for review")),
+            (0, Some(_)) => UNREVIEWED_WITHHELD.to_owned(),
+            (_, Some(_)) => format!("{matching} {wait} for review; {UNREVIEWED_WITHHELD}"),
+        };
+        note(message).with(review_shows())
+    } else if spec.filters.status == StatusFilter::Approved {
+        let are = verb(number, "is", "are");
+        note(format!("{matching} {are} not approved yet")).with(see(&["staging", "all"]))
+    } else {
+        let have = verb(number, "has", "have");
+        note(format!("{matching} {have} another status")).with(see(&["all"]))
+    }
+}
+
+impl Search<'_> {
+    /// Rejects a `like` that matches no memory, or one that the caller may not see.
+    fn check_like(&self) -> Result<(), Error> {
+        if let (Some(like), Some((scope, doc)), true) =
+            (&self.spec.like, self.like, self.spec.withholds)
+        {
+            let view = self.views.get(scope);
+            let status = view.and_then(|view| Some(view.index.doc(doc)?.status));
+            if status.is_some_and(|status| !self.spec.filters.status.allows(status)) {
+                return Err(Error::MemoryWithheld {
+                    id: ack_api::text::id(&like.id),
+                    scope: self.names.get(scope).cloned().unwrap_or_default(),
+                });
+            }
+        }
+        match &self.spec.like {
+            Some(like) if self.like.is_none() => {
+                let ids = self
+                    .views
+                    .iter()
+                    .flat_map(|view| view.index.live_ids(self.spec.filters.status));
+                let near = nearest(&like.id, ids, 3);
+                cancel::check()?;
+                Err(Error::MemoryNotFound {
+                    id: ack_api::text::id(&like.id),
+                    scopes: self.names.clone(),
+                    unread: Vec::new(),
+                    nearest: near,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note_legs(&self, notes: &mut Vec<Note>) {
+        if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.is_search() {
+            return;
+        }
+        let message = if self.spec.like.is_some() {
+            "this memory has no vector, because the encoder knows none of its words; nothing is near it"
+        } else {
+            "searched by exact words only: the encoder knows no word of the query"
+        };
+        notes.push(Note::new(NoteKind::NoSemanticLeg, message));
+    }
+
+    fn notes(&self, selection: &Selection, page: &Page, notes: &mut Vec<Note>) {
+        let hits = &page.hits;
+        if page.gone > 0 {
+            notes.push(Note::new(
+                NoteKind::ChangedMeanwhile,
+                format!(
+                    "{} changed or disappeared while this was being answered",
+                    count(page.gone as u64, "matching memory")
+                ),
+            ));
+        }
+        if page.lacks_words && !page.only_stop_words {
+            notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
+        }
+        if page.is_uncertain {
+            let note = Note::new(NoteKind::NothingCertain, self.nothing_certain());
+            notes.insert(0, note);
+        }
+        if page.only_stop_words {
+            notes.push(Note::new(
+                NoteKind::OnlyStopWords,
+                "the query has only very common words; they were searched as they are",
+            ));
+        }
+        for (_, name) in self
+            .views
+            .iter()
+            .zip(&self.names)
+            .filter(|(view, _)| view.is_partial())
+        {
+            let message = format!(
+                "`{name}` is large: only its best matches are counted in `total`; use filters to find others"
+            );
+            notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
+        }
+        let status = self.spec.filters.status;
+        let hidden = page.hidden.by_status;
+        let must_mention = match (self.spec.withholds, self.spec.withheld) {
+            (true, withheld) => hits.is_empty() || withheld.is_some(),
+            (false, _) => hits.is_empty() || (hidden >= 10 && status == StatusFilter::Approved),
+        };
+        if (hidden > 0 && must_mention) || self.spec.withheld.is_some() {
+            notes.push(hidden_by_status(hidden, self.spec));
+        }
+        // A caller that may not ask for what waits does not need to know why it waits.
+        if !self.spec.withholds {
+            let hiding = page
+                .hiding_scopes
+                .iter()
+                .filter_map(|scope| self.name(*scope));
+            let hiding: BTreeSet<&str> = hiding.collect();
+            let hides = |scope: &str| hiding.contains(scope);
+            self.opened.note_missing_status(hides, notes);
+        }
+        answer::note_repairs(hits.iter().map(|hit| &hit.memory), notes);
+        if selection.scopes.is_empty() {
+            notes.push(Note::new(
+                NoteKind::NoScopes,
+                "no scope could be searched; `searched.skipped` says why",
+            ));
+        }
+    }
+
+    /// What to try if the question is in a language that is searched by its words alone.
+    fn other_language(&self) -> Option<Message> {
+        let text = self.spec.text.as_deref()?;
+        let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
+        is_foreign.then(|| Message::suggestion(Hint::Language { argument: "query" }))
+    }
+
+    /// Which names of the request no memory has.
+    fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {
+        if request.project.is_none() && request.tags.is_none() && request.kind.is_none() {
+            return Vec::new();
+        }
+        let mut messages: Vec<Message> = Vec::new();
+        let known = KnownNames::of(self);
+        if let Some(project) = &request.project {
+            // If the project exists under another name, there is nothing to correct.
+            if !known
+                .projects
+                .visible
+                .iter()
+                .any(|name| self.project_names.contains(&fold_name(name)))
+            {
+                let unknown = known.projects.unknown("was learned in project", project);
+                messages.extend(unknown.map(Message::new));
+            }
+        }
+        for tag in request.tags.iter().flatten() {
+            messages.extend(known.tags.unknown("has the tag", tag).map(Message::new));
+        }
+        let types = unknown_types(request.kind.as_deref(), &known.types);
+        messages.extend(types.into_iter().map(Message::new));
+        messages
+    }
+
+    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
+    /// is nothing to say but which names are unknown.
+    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
+        let mut suggestions = self.unknown_names(request);
+        if has_hidden {
+            return suggestions;
+        }
+        let other_language = self.other_language();
+        let is_broad = self.spec.text.is_none() || other_language.is_some();
+        suggestions.extend(other_language);
+        if self.spec.filters.restricts() {
+            suggestions.push(
+                "Leave out filters (tags, project, type, files, since, until, session)".into(),
+            );
+        }
+        if !is_broad {
+            suggestions.push("Try broader search terms".into());
+        }
+        if request.scope.is_some() {
+            let omit = Hint::omit("scope", "to search every shared scope");
+            suggestions.push(Message::suggestion(omit));
+        }
+        suggestions.push(Message::suggestion(Hint::Try {
+            tool: Tool::ListScopes,
+            purpose: "to check available scopes".into(),
+        }));
+        suggestions
+    }
+}

@@ -1,0 +1,122 @@
+//! The names that occur in memories, for requests whose names occur in none.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::search::Search;
+use ack_api::memory::{Status, fold_name, nearest};
+use ack_api::{cancel, text};
+
+const MAX_TYPES: usize = 12;
+const MAX_NEAR: usize = 3;
+
+/// The projects, tags and types of the memories of a search.
+#[derive(Default)]
+pub struct KnownNames<'a> {
+    pub projects: NameSet<'a>,
+    pub tags: NameSet<'a>,
+    pub types: NameSet<'a>,
+}
+
+/// Names of one kind, each once.
+#[derive(Default)]
+pub struct NameSet<'a> {
+    /// Those of memories that the request may see.
+    pub visible: BTreeSet<&'a str>,
+    /// Those of memories that wait for review, unless the request asks for these. It learns that
+    /// there are some, but not their names.
+    waiting: BTreeSet<&'a str>,
+}
+
+impl<'a> KnownNames<'a> {
+    pub fn of(search: &'a Search<'a>) -> Self {
+        let mut known = Self::default();
+        for view in &search.views {
+            let index = view.index;
+            let (mut projects, mut tags, mut types) =
+                (HashSet::new(), HashSet::new(), HashSet::new());
+            for (number, doc) in cancel::guarded(index.live()) {
+                let is_shown = search.spec.filters.status.allows(doc.status);
+                if is_shown || doc.status == Status::Staging {
+                    projects.insert((is_shown, doc.project));
+                    types.insert((is_shown, doc.kind));
+                    tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
+                }
+            }
+            let names_of_kind = |ids: HashSet<(bool, _)>| {
+                let names = ids
+                    .into_iter()
+                    .map(|(is_visible, id)| (is_visible, index.name(id)));
+                names.filter(|(_, name)| !name.is_empty())
+            };
+            known.projects.extend(names_of_kind(projects));
+            known.tags.extend(names_of_kind(tags));
+            known.types.extend(names_of_kind(types));
+        }
+        known
+    }
+}
+
+impl<'a> NameSet<'a> {
+    fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
+        for (is_shown, name) in names {
+            let known = if is_shown {
+                &mut self.visible
+            } else {
+                &mut self.waiting
+            };
+            known.insert(name);
+        }
+    }
+
+    /// The message about a name that no memory of the request has, with similar names. `has` says
+    /// what memories with such a name do.
+    pub fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
+        let folded = fold_name(wanted);
+        let holds = |names: &BTreeSet<&str>| {
+            let mut names = cancel::guarded(names);
+            names.any(|name| fold_name(name) == folded)
+        };
+        let quoted = format!("\"{}\"", text::line(wanted, 80));
+        if holds(&self.visible) {
+            return None;
+        }
+        if holds(&self.waiting) {
+            return Some(format!("Every memory that {has} {quoted} waits for review"));
+        }
+        let near =
+            |names: &BTreeSet<&str>| nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
+        let (visible, waiting) = (near(&self.visible), near(&self.waiting));
+        let hint = if !visible.is_empty() {
+            format!("; similar: {visible}")
+        } else if !waiting.is_empty() {
+            // The name is text that nobody reviewed.
+            "; one that waits for review has a similar name".to_owned()
+        } else {
+            String::new()
+        };
+        Some(format!("No memory {has} {quoted}{hint}"))
+    }
+}
+
+/// The message about types that no memory has. There are few types, so it lists all of them if none
+/// is similar.
+pub fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
+    let wanted = wanted.unwrap_or_default();
+    let is_known = |wanted: &str| {
+        let mut names = known.visible.iter();
+        names.any(|name| fold_name(name) == fold_name(wanted))
+    };
+    if is_known(wanted) {
+        return Vec::new();
+    }
+    let wanted = wanted.split(',').map(str::trim);
+    let messages = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
+        let messages = known.unknown("has the type", wanted)?;
+        if messages.ends_with('"') && !known.visible.is_empty() {
+            let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
+            return Some(format!("{messages}; types are: {}", some.join(", ")));
+        }
+        Some(messages)
+    });
+    messages.flatten().collect()
+}

@@ -1,0 +1,159 @@
+//! Scopes in buckets: updates the local copies before a question is answered, and reports how far
+//! that succeeded.
+
+use std::sync::Arc;
+
+use ack_api::remote::{Freshness, WaitPolicy};
+use ack_api::{ErrorCode, Hint, Message, Note, NoteKind, text, time};
+use ack_store::{StoreError, StoreProblem};
+
+use crate::bucket::{ColdAdvice, Remote};
+use crate::scope::{Scope, ScopeError};
+
+/// A scope of which no local copy may be served.
+#[derive(Debug, Clone)]
+pub struct ColdScope {
+    pub scope: String,
+    pub reason: String,
+    pub advice: ColdAdvice,
+}
+
+/// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
+/// may be out of date. Returns the scopes without a local copy.
+pub fn prepare(
+    scopes: &[Arc<Scope>],
+    wait_policy: WaitPolicy,
+    notes: &mut Vec<Note>,
+) -> Vec<ColdScope> {
+    let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
+        .iter()
+        .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
+        .collect();
+    // Each may wait for its server, so wait for all of them in parallel.
+    let all_freshness: Vec<Freshness> = match remote.as_slice() {
+        [] => return Vec::new(),
+        [(_, only)] => vec![only.prepare(wait_policy)],
+        several => std::thread::scope(|threads| {
+            let prepared: Vec<_> = several
+                .iter()
+                .map(|(_, remote)| threads.spawn(|| remote.prepare(wait_policy)))
+                .collect();
+            prepared
+                .into_iter()
+                .map(|prepared| {
+                    prepared
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        }),
+    };
+    let mut cold = Vec::new();
+    for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
+        match freshness_note(&freshness) {
+            None => {}
+            Some((kind, message)) => {
+                let mut message = Message::new(message);
+                if kind == NoteKind::RemoteCold {
+                    let is_lasting =
+                        matches!(freshness, Freshness::Cold { is_lasting, .. } if is_lasting);
+                    cold.push(ColdScope {
+                        scope: scope.name.clone(),
+                        reason: message.to_string(),
+                        advice: match wait_policy {
+                            WaitPolicy::None => ColdAdvice::Fetch,
+                            WaitPolicy::Brief if is_lasting => ColdAdvice::Look,
+                            WaitPolicy::Brief => ColdAdvice::AskAgain,
+                        },
+                    });
+                    if wait_policy == WaitPolicy::None {
+                        message = message.with(ColdAdvice::fetched_by());
+                    }
+                }
+                notes.push(Note::about(kind, &scope.name, message));
+            }
+        }
+    }
+    cold
+}
+
+/// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
+/// failures are temporary.
+fn is_damage(error: &StoreError) -> bool {
+    let is_short = matches!(error.problem, StoreProblem::Sqlite(_));
+    is_short
+        || matches!(
+            error.code(),
+            ErrorCode::StoreCorrupt
+                | ErrorCode::StoreEmpty
+                | ErrorCode::StoreForeign
+                | ErrorCode::StoreNotFound
+                | ErrorCode::StoreNotSqlite
+        )
+}
+
+/// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
+/// Returns whether it is worth reading it again.
+pub fn repair(scope: &Scope, error: &StoreError, wait_policy: WaitPolicy) -> bool {
+    let remote = scope.remote.as_ref().filter(|_| is_damage(error));
+    remote.is_some_and(|remote| remote.repair_records(wait_policy))
+}
+
+/// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
+/// rebuilds it.
+pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
+    let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
+    remote.repair_records(WaitPolicy::None);
+    let address = remote.address();
+    Some(ScopeError::Cold {
+        name: scope.name.clone(),
+        reason: text::line(
+            &format!(
+                "its copy on this machine is damaged ({error}), and is fetched again from \
+                 {address} once that answers"
+            ),
+            400,
+        ),
+        advice: ColdAdvice::AskWhenItAnswers,
+    })
+}
+
+/// The message about a vector table that is not used, with the reason. If it may be damaged, the
+/// copy of a bucket's version is checked, and damaged files are fetched again.
+pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Message {
+    let message =
+        format!("its vector table is not used ({reason}); nothing is missing from answers");
+    match &scope.remote {
+        Some(remote) if may_be_damaged && remote.check_table() => Message::new(format!(
+            "{message}; its copy is damaged, and is fetched again from {} once that answers",
+            remote.address()
+        )),
+        _ => Message::new(message).with(table_command(scope, "repairs it")),
+    }
+}
+
+pub fn table_command(scope: &Scope, outcome: &str) -> Hint {
+    match &scope.remote {
+        None => Hint::command(format!("index --scope {}", scope.name), outcome.to_owned()),
+        Some(remote) => Hint::command(
+            format!("publish SCOPE --to {} --reindex", remote.address()),
+            format!("{outcome}, run by whoever publishes it"),
+        ),
+    }
+}
+
+/// The note about a scope in a bucket that may be out of date.
+pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
+    let (kind, message) = match freshness {
+        Freshness::Current => return None,
+        Freshness::Stale { asked_at, reason } => (
+            NoteKind::RemoteStale,
+            format!(
+                "as of {}: {reason}",
+                asked_at.map_or_else(|| "an unknown time".to_owned(), time::to_rfc3339)
+            ),
+        ),
+        Freshness::Cold { reason, .. } => (NoteKind::RemoteCold, reason.clone()),
+    };
+    Some((kind, text::line(&message, 400)))
+}

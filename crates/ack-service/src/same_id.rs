@@ -1,0 +1,135 @@
+//! Which memory is meant if several scopes have the same id, and the note about the others.
+//!
+//! An approved memory comes before one that waits for review, then the current scope before others,
+//! then scopes by name. An address (`memory://scope/NAME/memory/ID`) names exactly one of them.
+
+use std::sync::Arc;
+
+use ack_api::memory::{Status, StatusFilter, fold_name};
+use ack_api::uri::Address;
+use ack_api::{Given, Hint, Note, NoteKind, text};
+use ack_search::inverted::Index;
+use ack_search::inverted::docs::Doc;
+use ack_search::postings::DocId;
+
+use crate::error::Error;
+use crate::scope::Scope;
+
+const MAX_NAMED: usize = 5;
+/// The longest address and name of a scope in an error, in characters.
+const MAX_SHOWN: usize = 200;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Holder<'a> {
+    pub number: usize,
+    pub scope: &'a str,
+    pub status: Status,
+    /// The memory's number; `None` for a rejected one, which is not indexed.
+    pub doc: Option<DocId>,
+}
+
+/// The scopes that contain a memory with this id, the one that is meant first. `own` is the current
+/// scope.
+pub fn holders<'a>(
+    indexes: impl Iterator<Item = (&'a str, &'a Index)>,
+    own: Option<&str>,
+    id: &str,
+    filter: StatusFilter,
+) -> Vec<Holder<'a>> {
+    let safe_id = text::id(id);
+    let holder_of = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
+        let found = index
+            .find(&safe_id)
+            .map(|(doc, Doc { status, .. })| (Some(doc), *status));
+        let (doc, status) = found.or_else(|| {
+            index
+                .is_rejected(&safe_id)
+                .then_some((None, Status::Rejected))
+        })?;
+        Some(Holder {
+            number,
+            scope,
+            status,
+            doc,
+        })
+    };
+    let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(holder_of).collect();
+    let reviewed = |status| StatusFilter::Approved.allows(status);
+    holders.sort_by_key(|holder| {
+        (
+            !filter.allows(holder.status),
+            !reviewed(holder.status),
+            holder.doc.is_none(),
+            Some(holder.scope) != own,
+            holder.number,
+        )
+    });
+    holders
+}
+
+/// The scope and the id in an id argument, if it is the address of a memory.
+pub fn address(text: &str) -> Option<(String, String)> {
+    match Address::parse(text)? {
+        Address::Memory { scope, id } => Some((scope, id)),
+        _ => None,
+    }
+}
+
+/// Rejects an address of another scope than the argument `scope` names. `searched` are the scopes
+/// that it stands for.
+pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) -> Result<(), Error> {
+    let (Some(scope), Some((named, id))) = (scope, address(given)) else {
+        return Ok(());
+    };
+    let folded = fold_name(&named);
+    if searched.iter().any(|it| fold_name(&it.name) == folded) {
+        return Ok(());
+    }
+    Err(Error::OtherScope {
+        address: text::line(given, MAX_SHOWN),
+        named: text::line(&named, MAX_SHOWN),
+        id: text::id(&id),
+        scope: text::line(scope, MAX_SHOWN),
+    })
+}
+
+/// The note for ids that other scopes also contain, each with those scopes.
+pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
+    others.first()?;
+    let scopes = |holders: &[(String, Status)]| {
+        let parts = holders
+            .iter()
+            .take(MAX_NAMED)
+            .map(|(scope, status)| format!("`{scope}` ({status})"));
+        let more = match holders.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        parts.collect::<Vec<_>>().join(", ") + &more
+    };
+    let one = |id: &str, holders: &[(String, Status)]| {
+        format!(
+            "`{}` is in other scopes too: {}",
+            text::id(id),
+            scopes(holders)
+        )
+    };
+    let named = others.iter().take(MAX_NAMED);
+    let mut parts: Vec<String> = named.map(|(id, holders)| one(id, holders)).collect();
+    if others.len() > MAX_NAMED {
+        parts.push(format!("and so are {} more ids", others.len() - MAX_NAMED));
+    }
+    let message = parts.join("; ");
+    let choose = Hint::pass([Given::any("scope")], "to choose one");
+    Some(Note::new(NoteKind::SameId, message).with(choose))
+}
+
+/// The holders of an id other than the one that is meant, if a caller may ask for them.
+pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Vec<(String, Status)> {
+    let other_holders = holders
+        .iter()
+        .filter(|holder| holder.doc.is_some() && holder.scope != chosen_scope);
+    other_holders
+        .map(|holder| (holder.scope.to_owned(), holder.status))
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! Scopes: which ones exist, which one is current, which ones a request searches.
+//!
+//! A scope is a folder under `<root>/scopes`. A folder without a database is reported as such.
+//! Scope names are keys into the list of discovered scopes; they are never joined into a path.
+
+pub mod detect;
+pub mod edit;
+mod error;
+mod folders;
+pub mod known;
+pub mod manifest;
+mod place;
+pub mod project;
+pub mod registry;
+pub mod resolve;
+pub mod same_file;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ack_api::memory::{ProjectRows, fold_name};
+use ack_store::Store;
+use ack_store::open::FileState;
+use ack_store::projects::RecordedProjects;
+use ack_store::table_version::TableVersion;
+use ack_sys::watch::FolderWatch;
+
+pub use self::error::ScopeError;
+pub use self::known::KnownScopes;
+use self::manifest::Manifest;
+pub use self::registry::{Registry, check_manifest};
+use crate::bucket::Remote;
+use crate::config::SettingsError;
+
+/// How long to wait for a locked store when reading its projects.
+const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
+/// If reading the projects takes less time than this, they are read again after every change of the
+/// store.
+const FAST_READ: Duration = Duration::from_millis(5);
+/// Otherwise, wait this many times the reading time before reading again, because a writer may
+/// commit all the time.
+const REREAD_FACTOR: u32 = 20;
+
+/// File names of a database in a scope's folder.
+pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
+
+#[derive(Debug)]
+pub struct Scope {
+    /// Its name, which is the name of its folder.
+    pub name: String,
+    pub folder: PathBuf,
+    pub manifest: Manifest,
+    /// Why its manifest is invalid. Such a scope is never read, because it is not clear who may
+    /// read it.
+    pub problem: Option<SettingsError>,
+    pub store: Store,
+    /// A database in its folder that is not read, because the folder has two and the manifest names
+    /// neither.
+    pub other_database: Option<&'static str>,
+    /// The home folder of the user, with the keys that sign decisions.
+    pub home: Option<PathBuf>,
+    /// The bucket that its memories are published in. The store is then the local copy.
+    pub remote: Option<Arc<Remote>>,
+    recorded: Mutex<Option<RecordedState>>,
+    watch: Arc<FolderWatch>,
+    /// The generation of the folder in which it had no vector table.
+    without_table: Mutex<Option<u64>>,
+}
+
+#[derive(Debug)]
+struct RecordedState {
+    /// The version of the store that was read; `None` if it could not be read.
+    stamp: Option<FileState>,
+    read: Instant,
+    duration: Duration,
+    projects: Arc<RecordedProjects>,
+}
+
+impl Scope {
+    /// The rows of this scope that belong to a project with this folded name. `aliases` are the
+    /// project's names in other scopes. An alias does not count here if this scope lists it as
+    /// another project.
+    ///
+    /// The main project of a scope is the only one it lists, or the one with the scope's own name.
+    /// It also gets the rows that name no project. If it is the only one, the scope's own name
+    /// counts as its name too.
+    pub fn rows_of(&self, project: &str, aliases: &[String]) -> ProjectRows {
+        let listed = &self.manifest.projects;
+        let own_name = fold_name(&self.name);
+        let listed_project = listed.find(project);
+        let is_sole = listed_project.is_some() && listed.sole().is_some();
+        let main = is_sole
+            || project == own_name
+            || listed_project.is_some_and(|listed_project| listed_project.has_name(&own_name));
+        let matched = listed_project.or_else(|| listed.sole().filter(|_| main));
+        let mut names = vec![project.to_owned()];
+        names.extend(
+            matched
+                .into_iter()
+                .flat_map(|matched| matched.names().iter().cloned()),
+        );
+        let free = |alias: &&String| {
+            listed
+                .find(alias)
+                .is_none_or(|other| matched.is_some_and(|matched| matched == other))
+        };
+        names.extend(aliases.iter().filter(free).cloned());
+        if is_sole {
+            names.push(own_name);
+        }
+        names.sort();
+        names.dedup();
+        ProjectRows {
+            names,
+            unnamed: main,
+        }
+    }
+
+    /// The projects that its memories name, read again if the store has changed. Empty if the store
+    /// cannot be read immediately.
+    pub fn recorded(&self) -> Arc<RecordedProjects> {
+        let Ok(stamp) = self.store.file_state() else {
+            return Arc::default();
+        };
+        let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |known: &&RecordedState| {
+            known.stamp.as_ref() == Some(&stamp)
+                || known.read.elapsed() < known.duration * REREAD_FACTOR
+        };
+        if let Some(known) = cached.as_ref().filter(fits) {
+            return Arc::clone(&known.projects);
+        }
+        let began = Instant::now();
+        let projects = self
+            .store
+            .snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
+        let took = match (&projects, began.elapsed()) {
+            (Err(_), took) => took.max(FAST_READ * 10),
+            (Ok(_), took) if took < FAST_READ => Duration::ZERO,
+            (Ok(_), took) => took,
+        };
+        let known = cached.insert(RecordedState {
+            stamp: projects.is_ok().then_some(stamp),
+            read: began,
+            duration: took,
+            projects: Arc::new(projects.unwrap_or_default()),
+        });
+        Arc::clone(&known.projects)
+    }
+
+    /// Stores the projects that were found while the store was read for another reason, with the
+    /// version of the store.
+    pub fn set_recorded(&self, stamp: FileState, projects: RecordedProjects) {
+        let recorded = RecordedState {
+            stamp: Some(stamp),
+            read: Instant::now(),
+            duration: Duration::ZERO,
+            projects: Arc::new(projects),
+        };
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
+    }
+
+    pub fn table_version(&self) -> TableVersion {
+        let before = self.watch.generation();
+        let known = || {
+            self.without_table
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if before.is_some() && *known() == before {
+            return TableVersion::none();
+        }
+        let folder = self.lance_folder();
+        // A link in its place may lead to a folder that comes later.
+        let is_absent = folder.parent() == Some(&self.folder) && folder.symlink_metadata().is_err();
+        *known() = before.filter(|_| is_absent);
+        TableVersion::of(&folder)
+    }
+
+    /// The folder of the derived vector table, which may be missing or stale.
+    pub fn lance_folder(&self) -> PathBuf {
+        match &self.remote {
+            Some(remote) => remote.table_folder(),
+            None => self.folder.join("lance"),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Edits a manifest: changes only the named keys and leaves every other byte. The result is checked
+//! first and then written atomically.
+
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
+
+use super::manifest::Manifest;
+use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
+use ack_api::text;
+use ack_sys::files;
+use ack_sys::text_file::{replace, with_line_ends_of};
+
+#[derive(Debug, Clone)]
+pub enum KeyChange {
+    Set(Value),
+    Add(Vec<String>),
+    Unset,
+}
+
+#[derive(Debug)]
+pub struct EditedManifest {
+    pub path: PathBuf,
+    pub manifest: Manifest,
+    /// For each changed key, its old text; `None` if the key is new.
+    pub earlier_values: Vec<(String, Option<String>)>,
+    before: Option<String>,
+    after: String,
+}
+
+/// Plans changes to a manifest, which need not exist yet. Writes nothing.
+pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManifest, SettingsError> {
+    let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
+        Err(source) => {
+            return Err(SettingsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let raw = before.as_deref().unwrap_or_default();
+    let (mark, raw) = match raw.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", raw),
+    };
+    let plain = raw.replace("\r\n", "\n");
+    let mut document: DocumentMut = match plain.parse() {
+        Ok(document) => document,
+        // Use the standard message, with the line.
+        Err(_) => {
+            let invalid = SettingsError::invalid(path, "it is not valid TOML");
+            return Manifest::parse(&plain, path).and(Err(invalid));
+        }
+    };
+    let mut earlier = Vec::new();
+    for (key, change) in changes {
+        let one_line = document.get(key).and_then(one_line);
+        apply(&mut document, key, change);
+        if document.get(key).and_then(self::one_line) != one_line {
+            earlier.push((key.clone(), one_line));
+        }
+    }
+    let after = if earlier.is_empty() {
+        raw.to_owned()
+    } else {
+        with_line_ends_of(raw, &document.to_string())
+    };
+    let manifest = Manifest::parse(&after, path)?;
+    Ok(EditedManifest {
+        path: path.to_owned(),
+        manifest,
+        earlier_values: earlier,
+        before,
+        after: format!("{mark}{after}"),
+    })
+}
+
+fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
+    match change {
+        KeyChange::Unset => drop(document.remove(key)),
+        KeyChange::Set(new) => {
+            let mut new = new.clone();
+            match document.get_mut(key).and_then(Item::as_value_mut) {
+                // Keep a comment after the value.
+                Some(known) => {
+                    *new.decor_mut() = known.decor().clone();
+                    *known = new;
+                }
+                None => drop(document.insert(key, value(new))),
+            }
+        }
+        KeyChange::Add(texts) => match document.get_mut(key) {
+            Some(Item::Value(Value::Array(list))) => {
+                texts.iter().for_each(|text| append(list, text));
+            }
+            // `projects` may be a table of names with their aliases.
+            Some(item) if item.is_table_like() => {
+                if let Some(table) = item.as_table_like_mut() {
+                    add_names(table, texts);
+                }
+            }
+            _ => drop(document.insert(key, value(texts.iter().collect::<Array>()))),
+        },
+    }
+}
+
+/// Adds a string to a list, if missing, with the layout of the previous entry.
+fn append(list: &mut Array, text: &str) {
+    if list.iter().any(|known| known.as_str() == Some(text)) {
+        return;
+    }
+    let prefix = list
+        .iter()
+        .last()
+        .and_then(|last| last.decor().prefix()?.as_str())
+        .filter(|prefix| prefix.contains('\n'))
+        .map(str::to_owned);
+    match prefix {
+        Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
+        None => list.push(text),
+    }
+}
+
+fn add_names(table: &mut dyn TableLike, names: &[String]) {
+    for name in names {
+        if table.get(name).is_none() {
+            table.insert(name, value(Array::new()));
+        }
+    }
+}
+
+fn one_line(item: &Item) -> Option<String> {
+    let mut value = item.clone().into_value().ok()?;
+    value.decor_mut().clear();
+    Some(value.to_string().trim().to_owned())
+}
+
+impl EditedManifest {
+    pub fn is_changed(&self) -> bool {
+        self.before.as_ref() != Some(&self.after)
+    }
+
+    /// The diff, safe to print.
+    pub fn shown(&self) -> String {
+        let before = self.before.as_deref().unwrap_or_default();
+        let path = self.path.display().to_string();
+        let from = if self.before.is_some() {
+            path.as_str()
+        } else {
+            "(no file)"
+        };
+        let diff = TextDiff::from_lines(before, &self.after)
+            .unified_diff()
+            .context_radius(1)
+            .header(from, &path)
+            .to_string();
+        text::safe(&diff).into_owned()
+    }
+
+    /// Writes the file. Only the owner can read a new file.
+    pub fn write(&self) -> std::io::Result<()> {
+        let now = files::read_text(&self.path, MAX_SETTINGS_BYTES).ok();
+        if now != self.before {
+            return Err(std::io::Error::other(
+                "another program changed it meanwhile",
+            ));
+        }
+        replace(&self.path, &self.after)
+    }
+}

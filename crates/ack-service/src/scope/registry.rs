@@ -1,0 +1,519 @@
+//! Finds the scopes under the root, and reuses what is known about those that have not changed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ack_api::decision::DECISION_LOG;
+use ack_api::memory::{Unreviewed, Visibility, fold_name};
+use ack_api::text;
+use ack_store::{NamedBy, Store};
+use ack_sys::files::{self, expand_home, is_only_name};
+use ack_sys::watch::FolderWatch;
+
+use super::folders::{Contents, FolderEntry, ScopeFolders};
+use super::manifest::Manifest;
+use super::{Scope, same_file};
+use crate::bucket::{self, Remote, is_bucket};
+use crate::config::{Config, SettingsError};
+
+/// A database at the scope root itself is also a scope.
+const DEFAULT_DATABASE: &str = "claude-mem.db";
+/// The name of that scope. A folder of this name holds its manifest and derived data.
+const DEFAULT_SCOPE: &str = "claude-mem";
+
+/// The scopes of a process, or some of them. An unchanged scope is the same `Arc` in every
+/// discovery.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    all: Arc<ScopeFinder>,
+    /// The names of the visible scopes, or `None` if all are visible.
+    visible: Option<BTreeSet<String>>,
+}
+
+#[derive(Debug)]
+struct ScopeFinder {
+    root: PathBuf,
+    single: Option<PathBuf>,
+    unreviewed: Option<Unreviewed>,
+    /// The name of the single database, if a pin names it.
+    single_name: Option<String>,
+    home: Option<PathBuf>,
+    folders: Mutex<ScopeFolders>,
+    known: Mutex<KnownScopes>,
+}
+
+/// Scopes by the paths of their folders, with the state of those.
+type KnownScopes = HashMap<PathBuf, (FolderStamp, Arc<Scope>)>;
+
+#[derive(Debug, Default)]
+struct FolderStamp {
+    manifest: Option<(u64, Option<SystemTime>)>,
+    contents: Contents,
+    watch: Option<Arc<FolderWatch>>,
+    /// The generation of the watched folder, if all of this can only change with it.
+    generation: Option<u64>,
+}
+
+impl FolderStamp {
+    /// Whether nothing in the folder changed since it was looked into.
+    fn is_current(&self) -> bool {
+        let now = self.watch.as_ref().and_then(|watch| watch.generation());
+        now.is_some() && now == self.generation
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Discovery {
+    pub scopes: Vec<Arc<Scope>>,
+    pub passed_over: Vec<(String, String)>,
+}
+
+impl Registry {
+    /// The registry of a configuration. Reads nothing yet.
+    pub fn new(config: &Config) -> Self {
+        let all = Arc::new(ScopeFinder {
+            root: config.root.value.clone(),
+            single: config.db.as_ref().map(|db| db.value.clone()),
+            unreviewed: config.unreviewed,
+            single_name: config
+                .named_scope()
+                .map(|named| named.value.trim().to_owned()),
+            home: config.home.clone(),
+            folders: Mutex::default(),
+            known: Mutex::default(),
+        });
+        Self { all, visible: None }
+    }
+
+    /// The same scopes, but only those with these names are visible.
+    #[must_use]
+    pub fn limited(&self, names: BTreeSet<String>) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            visible: Some(names),
+        }
+    }
+
+    pub fn close(&self) {
+        self.all.close();
+    }
+
+    pub fn discover(&self) -> Discovery {
+        let mut discovery = self.all.discover();
+        if let Some(visible) = &self.visible {
+            discovery
+                .scopes
+                .retain(|scope| visible.contains(&scope.name));
+            discovery
+                .passed_over
+                .retain(|(name, _)| visible.contains(name));
+        }
+        discovery
+    }
+}
+
+struct ScopeSearch<'a> {
+    finder: &'a ScopeFinder,
+    /// What the last look found, without what this one found again.
+    before: KnownScopes,
+    known: KnownScopes,
+    found: Discovery,
+}
+
+impl ScopeSearch<'_> {
+    fn pass_over(&mut self, name: &str, reason: &str) {
+        let passed_over = &mut self.found.passed_over;
+        passed_over.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn keep(&mut self, path: &Path, stamp: FolderStamp, scope: Arc<Scope>) {
+        self.found.scopes.push(Arc::clone(&scope));
+        self.known.insert(path.to_owned(), (stamp, scope));
+    }
+
+    /// Adds the scope of a folder. One that has not changed since the last look stays.
+    fn look_into(&mut self, entry: &FolderEntry) {
+        let FolderEntry {
+            name,
+            path,
+            is_link,
+        } = entry;
+        if *is_link && self.finder.is_outside(path) {
+            self.pass_over(
+                name,
+                "a symbolic link that leaves the scope root is not followed; use `store` in a \
+                 scope.toml",
+            );
+            return;
+        }
+        let (old_stamp, old_scope) = match self.before.remove(path) {
+            Some((stamp, scope)) => {
+                // Only a process that looks again saves time by watching.
+                scope.watch.begin();
+                if stamp.is_current() {
+                    self.keep(path, stamp, scope);
+                    return;
+                }
+                (stamp, Some(scope))
+            }
+            None => (FolderStamp::default(), None),
+        };
+        let watch = old_stamp.watch;
+        let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+        let generation = watch.generation().filter(|_| !is_link);
+        if !path.is_dir() {
+            return;
+        }
+        let contents = Contents::read(path);
+        let contents = self.finder.or_default_database(name, contents);
+        if contents.is_link && self.finder.is_outside(&contents.database) {
+            self.pass_over(
+                name,
+                "its database is a symbolic link that leaves the scope root; name it as `store` \
+                 in its scope.toml instead",
+            );
+            return;
+        }
+        let manifest = contents.has_manifest.then(|| {
+            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
+            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+            let modified = metadata.and_then(|metadata| metadata.modified().ok());
+            (length, modified)
+        });
+        let is_same = old_stamp.manifest == manifest
+            && old_stamp.contents.database == contents.database
+            && old_stamp.contents.other_database == contents.other_database;
+        let scope = old_scope
+            .filter(|_| is_same)
+            .unwrap_or_else(|| Arc::new(self.finder.load(path, name, &contents, &watch)));
+        let is_in_folder = !contents.is_link
+            && contents.database.parent() == Some(path)
+            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
+        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
+        let stamp = FolderStamp {
+            manifest,
+            generation: generation.filter(is_settled),
+            contents,
+            watch: Some(watch),
+        };
+        self.keep(path, stamp, scope);
+    }
+
+    /// Adds the database at the root as a scope, if there is one.
+    fn look_at_default_database(&mut self) {
+        let database = self.finder.root.join(DEFAULT_DATABASE);
+        if !database.is_file() && !files::is_special(&database) {
+            return;
+        }
+        let before = self.before.remove(&database);
+        let scopes = &self.found.scopes;
+        match self.finder.default_scope(&database, scopes, before) {
+            Ok(Some(scope)) => {
+                self.keep(&database, FolderStamp::default(), scope);
+                self.found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            Ok(None) => {}
+            Err(reason) => self.pass_over(DEFAULT_DATABASE, &reason),
+        }
+    }
+}
+
+impl ScopeFinder {
+    fn close(&self) {
+        if let Ok(known) = self.known.try_lock() {
+            known.values().for_each(|(_, scope)| scope.store.close());
+        }
+    }
+
+    fn discover(&self) -> Discovery {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = &self.single {
+            let (_, scope) = known
+                .entry(path.clone())
+                .and_modify(|(_, scope)| scope.watch.begin())
+                .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
+            return Discovery {
+                scopes: vec![Arc::clone(scope)],
+                passed_over: Vec::new(),
+            };
+        }
+        let before = std::mem::take(&mut *known);
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, passed_over, is_new) = folders.read(&self.root.join("scopes"));
+        if is_new {
+            // Another folder may be in the place of one that is watched.
+            let stamps = before.values().map(|(stamp, _)| stamp);
+            stamps
+                .filter_map(|stamp| stamp.watch.as_ref())
+                .for_each(|watch| watch.forget());
+        }
+        let mut search = ScopeSearch {
+            finder: self,
+            before,
+            known: HashMap::new(),
+            found: Discovery {
+                scopes: Vec::new(),
+                passed_over: passed_over.to_vec(),
+            },
+        };
+        for entry in entries {
+            search.look_into(entry);
+        }
+        search.look_at_default_database();
+        *known = search.known;
+        search.found
+    }
+
+    /// Whether a path is outside of the root once its links are followed.
+    fn is_outside(&self, path: &Path) -> bool {
+        !is_inside(&self.root, path)
+    }
+
+    /// Uses the database at the root for its scope's folder, if the folder has none.
+    fn or_default_database(&self, name: &str, mut contents: Contents) -> Contents {
+        let default = self.root.join(DEFAULT_DATABASE);
+        if name != DEFAULT_SCOPE || contents.database.is_file() || !default.is_file() {
+            return contents;
+        }
+        contents.is_link = default.is_symlink();
+        contents.database = default;
+        contents
+    }
+
+    /// The database at the root as a scope; `None` if another scope already has it.
+    fn default_scope(
+        &self,
+        database: &Path,
+        scopes: &[Arc<Scope>],
+        before: Option<(FolderStamp, Arc<Scope>)>,
+    ) -> Result<Option<Arc<Scope>>, String> {
+        if same_file::scope_with(scopes, database).is_some() {
+            return Ok(None);
+        }
+        if database.is_symlink() {
+            return Err(
+                "a symbolic link is not followed; add its target as a scope of its own".to_owned(),
+            );
+        }
+        let known = scopes
+            .iter()
+            .find(|scope| fold_name(&scope.name) == fold_name(DEFAULT_SCOPE));
+        if let Some(known) = known {
+            return Err(format!(
+                "scope `{}` has its name; move it to a folder of its own under scopes/",
+                known.name
+            ));
+        }
+        let scope = before.map_or_else(
+            || {
+                let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
+                let contents = Contents {
+                    database: database.to_owned(),
+                    ..Contents::default()
+                };
+                let watch = Arc::new(FolderWatch::new(folder.clone()));
+                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
+            },
+            |(_, scope)| {
+                scope.watch.begin();
+                scope
+            },
+        );
+        Ok(Some(scope))
+    }
+
+    fn load(
+        &self,
+        folder: &Path,
+        name: &str,
+        contents: &Contents,
+        watch: &Arc<FolderWatch>,
+    ) -> Scope {
+        let file = folder.join("scope.toml");
+        let (mut manifest, mut problem) = if contents.has_manifest {
+            load(&file)
+        } else {
+            (Manifest::default(), None)
+        };
+        let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
+            if !matches!(wrong, SettingsError::LightBuild { .. }) {
+                manifest.visibility = Visibility::Private;
+            }
+            problem = Some(wrong);
+            None
+        });
+        let (path, named) = match (&remote, &manifest.store) {
+            (Some(remote), None) => (remote.database(), NamedBy::Scope(name.to_owned())),
+            (Some(remote), Some(_)) => (remote.database(), NamedBy::Manifest(name.to_owned())),
+            // An absolute path takes the place of the folder.
+            (None, Some(store)) => (
+                folder.join(expand_home(store, self.home.as_deref())),
+                NamedBy::Manifest(name.to_owned()),
+            ),
+            (None, None) => (contents.database.clone(), NamedBy::Scope(name.to_owned())),
+        };
+        // A link may lead elsewhere later, which the folder it leads to does not show.
+        let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
+        let mut store = self.store(path, named, folder, &manifest);
+        if is_in_folder {
+            store = store.with_watch(Arc::clone(watch));
+        }
+        let is_unnamed = remote.is_none() && manifest.store.is_none();
+        Scope {
+            home: self.home.clone(),
+            watch: Arc::clone(watch),
+            without_table: Mutex::default(),
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            other_database: contents.other_database.filter(|_| is_unnamed),
+            manifest,
+            problem,
+            store,
+            remote,
+            recorded: Mutex::default(),
+        }
+    }
+
+    /// A single database as the only scope, with the manifest next to it if there is one. Its name
+    /// is the pin's if that is a valid scope name, else that of its file.
+    fn single_scope(&self, path: &Path) -> Scope {
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && !name.starts_with('.')
+                && !name.contains('/')
+                && text::line(name, 100) == **name
+        };
+        let name = match (
+            self.single_name.as_deref().filter(is_name),
+            path.file_stem(),
+        ) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(stem)) => text::line(&stem.to_string_lossy(), 100),
+            (None, None) => "memory".to_owned(),
+        };
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let file = folder.join("scope.toml");
+        let (mut manifest, problem) = if file.exists() {
+            load(&file)
+        } else {
+            (Manifest::default(), None)
+        };
+        // It is the only scope, and the user named it.
+        manifest.visibility = Visibility::Shared;
+        manifest.unreviewed = self.unreviewed.unwrap_or(manifest.unreviewed);
+        Scope {
+            home: self.home.clone(),
+            watch: Arc::new(FolderWatch::new(folder.clone())),
+            without_table: Mutex::default(),
+            name,
+            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
+            folder,
+            other_database: None,
+            manifest,
+            problem,
+            remote: None,
+            recorded: Mutex::default(),
+        }
+    }
+
+    /// The store of a scope with this manifest. Its decisions are to be signed if the manifest says
+    /// so; what is signed names the scope's folder.
+    fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
+        let store = Store::new(path, manifest.unreviewed)
+            .named_by(named)
+            .with_overviews(manifest.overviews)
+            .with_reference(manifest.reference.clone())
+            .with_decisions(folder.join(DECISION_LOG));
+        let Some(signers) = &manifest.signers else {
+            return store;
+        };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let signers = expand_home(signers, self.home.as_deref());
+        store.with_signers(folder.join(signers), &name)
+    }
+}
+
+/// Whether a file lies under the scope root, with every link resolved.
+fn is_inside(root: &Path, file: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(root)
+        .zip(real(file))
+        .is_some_and(|(root, file)| file.starts_with(root))
+}
+
+/// Checks that a scope can be used with this manifest.
+pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
+    published_remote(folder, manifest).map(drop)
+}
+
+/// The bucket that a manifest names.
+fn published_remote(
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Option<Arc<Remote>>, SettingsError> {
+    let invalid = |message: String| SettingsError::invalid(folder.join("scope.toml"), message);
+    if let Some(store) = manifest.store.as_deref().filter(|store| is_bucket(store)) {
+        let address = text::line(&store.to_string_lossy(), 200);
+        return Err(invalid(format!(
+            "`store` is the address of a bucket; write `table = \"{address}\"`"
+        )));
+    }
+    let Some(address) = &manifest.table else {
+        if let Some(store) = &manifest.store
+            && store.to_str().is_some_and(|store| store.contains("://"))
+        {
+            let message = "`store` is a file or a folder on this machine; a bucket is named by \
+                           `table = \"s3://…\"`";
+            return Err(invalid(message.to_owned()));
+        }
+        return match &manifest.remote {
+            // Publishing from here uses these settings.
+            Some(settings) => {
+                let checked = settings.check().map_err(|problem| problem.to_string());
+                checked.map(|()| None).map_err(invalid)
+            }
+            None => Ok(None),
+        };
+    };
+    if manifest.store.is_some() || manifest.reference.is_some() {
+        let message = "`table` names a bucket, so leave out `store` and `ref`";
+        return Err(invalid(message.to_owned()));
+    }
+    bucket::follow(folder, address, manifest.remote.as_ref()).map(Some)
+}
+
+/// Reads a manifest. A broken one makes the scope private, because it is not clear who may read it.
+fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
+    match Manifest::load(file) {
+        Ok(manifest) => (manifest, None),
+        Err(problem) => (
+            Manifest {
+                visibility: Visibility::Private,
+                ..Manifest::default()
+            },
+            Some(problem),
+        ),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_watched_from_the_second_look_on() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
+        let registry = Registry::new(&Config::at(root.path()).unwrap());
+        let is_watched = || {
+            let scopes = registry.discover().scopes;
+            scopes
+                .iter()
+                .all(|scope| scope.watch.generation().is_some())
+        };
+        assert!(!is_watched(), "a command looks only once");
+        assert!(is_watched());
+    }
+}

@@ -1,0 +1,540 @@
+//! One search over opened scopes: retrieval, ranking, and reading a page of records.
+
+mod page;
+mod words;
+
+use std::collections::HashSet;
+
+use self::page::Place;
+pub(crate) use self::page::{Hit, Page};
+use self::words::{MAX_NEAREST, truncate_to_nearest};
+use super::answer;
+use super::budget::excerpt::Reader;
+use super::meaning;
+use super::open;
+use super::open::{OpenScopes, Record, Records};
+use super::same_id::{self, Holder};
+use super::session_words::{self, SessionEvidence};
+use super::shown::{Overlap, Shown};
+use super::validate::QuerySpec;
+use crate::error::Error;
+use crate::scope::resolve::Selection;
+use ack_api::memory::{Memory, Status};
+use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note, cancel, time};
+use ack_search::bm25::Bm25Weights;
+use ack_search::cursor::Cursor;
+use ack_search::filter::ResolvedFilters;
+use ack_search::inverted::docs::Doc;
+use ack_search::lexical;
+use ack_search::postings::DocId;
+use ack_search::query::QueryTerms;
+use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
+use ack_search::remote::RemoteError;
+use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
+use ack_search::semantic::QueryVector;
+use ack_search::view::View;
+use ack_search::wording::Wording;
+
+pub struct Search<'a> {
+    pub opened: &'a OpenScopes,
+    pub views: Vec<View<'a>>,
+    pub names: Vec<String>,
+    pub project_names: HashSet<String>,
+    own_scope: Option<String>,
+    pub spec: &'a QuerySpec,
+    /// Whether a scope was named, or the process is pinned to one.
+    pub is_narrowed: bool,
+    terms: Option<(QueryTerms, Bm25Weights)>,
+    query_vector: Option<QueryVector>,
+    /// The memory whose neighbours are requested. It is not its own neighbour.
+    pub like: Option<(usize, DocId)>,
+    /// Evidence from sessions, for memories whose own text does not match the question.
+    pub evidence: Vec<SessionEvidence>,
+}
+
+impl<'a> Search<'a> {
+    /// Prepares a search: resolves the filters for each scope, combines statistics over all of
+    /// them, and asks large scopes for candidates.
+    pub fn new(
+        opened: &'a OpenScopes,
+        selection: &Selection,
+        spec: &'a QuerySpec,
+        cursor: Option<&Cursor>,
+    ) -> Result<Self, Error> {
+        cancel::check()?;
+        let own_scope = selection.current.scope.as_ref();
+        let mut search = Self {
+            opened,
+            views: Vec::new(),
+            names: Vec::new(),
+            project_names: HashSet::new(),
+            own_scope: own_scope.map(|scope| scope.name.clone()),
+            spec,
+            is_narrowed: selection.is_narrowed,
+            terms: None,
+            query_vector: None,
+            like: None,
+            evidence: Vec::new(),
+        };
+        for open in opened.iter() {
+            let (scope, Some(index)) = (&*open.scope, open.index()) else {
+                continue;
+            };
+            let project = spec.filters.project.as_deref();
+            let requested = project.map(|project| selection.rows_of(project, scope));
+            let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
+            search.project_names.extend(names);
+            let own_rows = selection.current.rows_in(scope);
+            let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows);
+            search.names.push(scope.name.clone());
+            search.views.push(View::new(index, filters));
+        }
+        search.find_like()?;
+        search.terms = spec.text.as_deref().map(|text| search.weigh(text, cursor));
+        search.query_vector = search.encode();
+        if spec.mode == Mode::Semantic && search.query_vector.is_some() {
+            search.terms = None;
+        }
+        search.fetch_candidates()?;
+        if let (Some((terms, _)), true) = (&search.terms, spec.sessions) {
+            let (views, filters) = (&search.views, &spec.filters);
+            search.evidence = session_words::find(opened, views, terms, filters);
+        }
+        Ok(search)
+    }
+
+    fn find_like(&mut self) -> Result<(), Error> {
+        let spec = self.spec;
+        let like = spec.like.as_ref();
+        self.like = like.and_then(|like| self.first_holder(&like.id, like.scope.as_deref()));
+        if let Some((scope, doc)) = self.like
+            && let Some(view) = self.views.get_mut(scope)
+        {
+            let fetched = view.fetch_remote_docs(&[doc], None);
+            fetched.map_err(|source| self.table_error(scope, source))?;
+        }
+        Ok(())
+    }
+
+    fn weigh(&self, text: &str, cursor: Option<&Cursor>) -> (QueryTerms, Bm25Weights) {
+        let filters = &self.spec.filters;
+        let terms = QueryTerms::parse(text);
+        let mut bm25 = lexical::bm25_weights(&self.views, &terms, filters);
+        if self.spec.is_proposal {
+            bm25.keep_rare_terms(&self.views, filters);
+        }
+        // A later page uses the weights of the first one, so that new memories do not change the
+        // order.
+        if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
+            bm25.restore(frozen);
+        }
+        (terms, bm25)
+    }
+
+    /// The vector of the query: that of the memory whose neighbours are requested, or of the text.
+    fn encode(&self) -> Option<QueryVector> {
+        if self.spec.mode == Mode::Lexical {
+            return None;
+        }
+        if let Some((scope, doc)) = self.like {
+            let vector = self.views.get(scope)?.vector(doc)?;
+            return Some(QueryVector {
+                plain: vector.into_unit(),
+                contextual: None,
+            });
+        }
+        let text = self.spec.meaning.as_deref().or(self.spec.text.as_deref())?;
+        let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
+        match self.bm25() {
+            Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
+            None => meaning::of(text, is_contextual),
+        }
+    }
+
+    fn fetch_candidates(&mut self) -> Result<(), Error> {
+        let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
+        let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
+        for (number, view) in self.views.iter_mut().enumerate() {
+            cancel::check()?;
+            if let Err(source) = view.fetch_remote_candidates(bm25, vector, filters) {
+                return Err(self.table_error(number, source));
+            }
+        }
+        cancel::check()?;
+        Ok(())
+    }
+
+    fn table_error(&self, scope: usize, source: RemoteError) -> Error {
+        Error::Table {
+            scope: self.names.get(scope).cloned().unwrap_or_default(),
+            source,
+        }
+    }
+
+    /// Whether this is a search, rather than a list.
+    pub fn is_search(&self) -> bool {
+        self.terms.is_some() || self.query_vector.is_some() || self.spec.like.is_some()
+    }
+
+    /// The query for the legs; `None` if nothing can be found.
+    pub fn leg_query(&self) -> Option<Query<'_>> {
+        let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
+        match (bm25, &self.query_vector) {
+            (Some(bm25), Some(code)) => Some(Query::Hybrid(bm25, code)),
+            (Some(bm25), None) => Some(Query::Lexical(bm25)),
+            (None, Some(code)) => Some(Query::Semantic(code)),
+            (None, None) if self.spec.like.is_none() => Some(Query::All),
+            (None, None) => None,
+        }
+    }
+
+    pub const fn has_meaning(&self) -> bool {
+        self.query_vector.is_some()
+    }
+
+    pub fn has_vector(&self, scored: &Candidate) -> bool {
+        self.views
+            .get(scored.scope)
+            .is_some_and(|view| view.has_vector(scored.doc))
+    }
+
+    pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
+        let cosine = || {
+            let (view, query) = (self.views.get(scope)?, self.query_vector.as_ref()?);
+            let query = query.to_compare(view.index.is_contextual);
+            Some(view.vector(doc)?.nearness(query))
+        };
+        cosine().unwrap_or_default()
+    }
+
+    pub fn locate(&self, id: &str) -> Option<(usize, DocId)> {
+        self.first_holder(id, None)
+    }
+
+    /// The note about other scopes that also contain the memory of `like` or `expect`.
+    pub fn note_same_id(&self) -> Option<Note> {
+        let ids = self
+            .spec
+            .like
+            .iter()
+            .map(|like| (like.id.as_str(), like.scope.as_deref()));
+        let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
+        let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
+            .filter_map(|(id, scope)| {
+                let holders = self.holders(id, scope);
+                let others = same_id::others(&holders, holders.first()?.scope);
+                (!others.is_empty()).then(|| (id.to_owned(), others))
+            })
+            .collect();
+        shared.dedup();
+        same_id::note(&shared)
+    }
+
+    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
+    /// address of a memory.
+    fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
+        let of = |id: &str, scope: Option<&str>| {
+            let indexes = self.names.iter().zip(&self.views);
+            let indexes = indexes.map(|(name, view)| (name.as_str(), view.index));
+            let own = self.own_scope.as_deref();
+            let mut holders = same_id::holders(indexes, own, id, self.spec.filters.status);
+            holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
+            holders
+        };
+        let holders = of(text, scope);
+        match same_id::address(text).filter(|_| holders.is_empty()) {
+            Some((scope, id)) => of(&id, Some(&scope)),
+            None => holders,
+        }
+    }
+
+    /// The scope and number of the memory that an id argument means, unless it is rejected.
+    fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
+        let holders = self.holders(text, scope);
+        let mut found = holders.iter();
+        found.find_map(|holder| Some((holder.number, holder.doc?)))
+    }
+
+    pub fn name(&self, scope: usize) -> Option<&str> {
+        self.names.get(scope).map(String::as_str)
+    }
+
+    pub fn retrieve(&self) -> CandidateSet {
+        let Some(question) = self.leg_query() else {
+            return CandidateSet::default();
+        };
+        let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
+        let session_matches = self.evidence.iter().map(|found| ContextMatch {
+            scope: found.scope,
+            doc: found.doc,
+            lexical: found.weight,
+        });
+        let session_matches: Vec<ContextMatch> = session_matches.collect();
+        let mut found = retrieve(
+            &self.views,
+            question,
+            &self.spec.filters,
+            &session_matches,
+            top,
+        );
+        let floor = self.spec.min_cosine.filter(|_| self.has_meaning());
+        found.candidates.retain(|candidate| {
+            self.like != Some((candidate.scope, candidate.doc))
+                && floor.is_none_or(|floor| candidate.reaches(floor))
+        });
+        if self.lacks_words(&found) {
+            if self.is_gibberish(&found) {
+                found.candidates.clear();
+            }
+            truncate_to_nearest(&mut found.candidates);
+        } else {
+            let min_cosine = found.min_cosine;
+            found
+                .candidates
+                .retain(|candidate| self.has_evidence(candidate, min_cosine));
+        }
+        found
+    }
+
+    /// Retrieves, ranks and reads one page.
+    pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
+        let found = self.retrieve();
+        cancel::check()?;
+        let total = found.candidates.len();
+        let lacks_words = self.lacks_words(&found);
+        let is_uncertain =
+            cursor.is_none() && !self.spec.is_proposal && !lacks_words && self.is_uncertain(&found);
+        let limit = if is_uncertain {
+            limit.min(MAX_NEAREST)
+        } else {
+            limit
+        };
+        // A first page needs only the best candidates in order. If folding uses them up, all are
+        // sorted.
+        let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
+        let is_own = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
+        let mut ranked = order(
+            &found.candidates,
+            &self.views,
+            &self.names,
+            is_own,
+            self.order_options(enough),
+        );
+        let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
+        if page.hits.len() < limit && ranked.len() < total {
+            ranked = order(
+                &found.candidates,
+                &self.views,
+                &self.names,
+                is_own,
+                self.order_options(None),
+            );
+            page = self.read(&ranked, &found.candidates, cursor, limit)?;
+        }
+        page.more |= ranked.len() < total;
+        page.total = total as u64;
+        page.top = found.score_norm;
+        page.hidden = found.hidden;
+        page.hiding_scopes = found.hiding_scopes;
+        page.lacks_words = lacks_words;
+        page.is_uncertain = is_uncertain;
+        page.only_stop_words = self.terms().is_some_and(|terms| terms.only_stop_words);
+        Ok(page)
+    }
+
+    /// Options for the order. Oldest first applies only to lists.
+    pub fn order_options(&self, limit: Option<usize>) -> OrderOptions {
+        OrderOptions {
+            limit,
+            oldest_first: self.spec.oldest && !self.is_search(),
+        }
+    }
+
+    pub fn is_own_project(&self, scope: usize, doc: &Doc) -> bool {
+        self.views
+            .get(scope)
+            .is_some_and(|view| view.filter.in_current_project(doc))
+    }
+
+    /// Reads records in order, folds what another one contains, and stops when the page is full.
+    fn read(
+        &self,
+        ranked: &[Ranked],
+        candidates: &[Candidate],
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page, Error> {
+        let start = cursor.map_or(0, |cursor| {
+            resume(ranked, cursor, |place| self.identity(place))
+        });
+        let mut page = Page::default();
+        let mut shown = Shown::default();
+        let mut reader = Reader::new(self.bm25());
+        let mut rest = ranked.get(start..).unwrap_or_default();
+        let mut rank = start;
+        'page: while !rest.is_empty() {
+            cancel::check()?;
+            let (batch, following) = rest.split_at(rest.len().min(limit + 2));
+            rest = following;
+            let mut records = self.records(batch, &mut page.failed)?.found;
+            for place in batch {
+                let (scope, id) = self.identity(place);
+                rank += 1;
+                let key = (place.candidate.scope, id);
+                let Some(Record {
+                    memory,
+                    contradictions,
+                }) = records.remove(&key)
+                else {
+                    page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
+                    continue;
+                };
+                // A list shows everything.
+                let wording = self.is_search().then(|| Wording::of(&memory));
+                let overlap = match &wording {
+                    Some(wording) => page.overlap(&shown, wording, &memory),
+                    None => Overlap::Contains(Vec::new()),
+                };
+                let is_more = overlap == Overlap::Contains(Vec::new());
+                if is_more && page.hits.len() >= limit {
+                    page.more = true;
+                    break 'page;
+                }
+                let number = page.places.len();
+                page.places.push(Place {
+                    scope: scope.clone(),
+                    id: memory.id.clone(),
+                    ranked: *place,
+                    tie: tie_number(ranked, rank - 1),
+                });
+                let contained = match overlap {
+                    Overlap::Contains(contained) => contained,
+                    Overlap::Contained(at) => {
+                        if let Some(hit) = page.hits.get_mut(at) {
+                            let id = memory.id;
+                            hit.fold(Also { id, scope }, number);
+                        }
+                        continue;
+                    }
+                };
+                let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
+                if let Some(open) = self.opened.get(place.candidate.scope) {
+                    let staleness = &self.opened.staleness;
+                    staleness.mark(&mut hit, &memory, &open.scope, contradictions);
+                }
+                let text = self.select_text(&mut hit, &memory, &mut reader);
+                page.add(Hit::new(hit, memory, text, number), &contained);
+                if let Some(wording) = wording {
+                    shown.add(wording, &contained);
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    fn identity(&self, ranked: &Ranked) -> (String, String) {
+        (
+            self.names
+                .get(ranked.candidate.scope)
+                .cloned()
+                .unwrap_or_default(),
+            self.id(ranked).to_owned(),
+        )
+    }
+
+    fn terms(&self) -> Option<&QueryTerms> {
+        self.terms.as_ref().map(|(terms, _)| terms)
+    }
+
+    pub fn bm25(&self) -> Option<&Bm25Weights> {
+        self.terms.as_ref().map(|(_, bm25)| bm25)
+    }
+
+    fn id(&self, ranked: &Ranked) -> &str {
+        self.views
+            .get(ranked.candidate.scope)
+            .map_or("", |view| view.index.id(ranked.candidate.doc))
+    }
+
+    /// Reads the records of some places from their stores. The status filter applies to the present
+    /// status in SQLite.
+    ///
+    /// A scope that cannot be read now goes to `failed`, and its places are skipped. If it is the
+    /// only one, this is an error.
+    fn records(
+        &self,
+        ranked: &[Ranked],
+        failed: &mut Vec<(String, Message)>,
+    ) -> Result<Records, Error> {
+        let name = |number: usize| {
+            self.names
+                .get(number)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let readable = |entry: &&Ranked| {
+            !failed
+                .iter()
+                .any(|(other, _)| other == name(entry.candidate.scope))
+        };
+        let wanted = ranked.iter().filter(readable).map(|entry| open::RecordKey {
+            scope: entry.candidate.scope,
+            doc: entry.candidate.doc,
+        });
+        let mut records = self.opened.read(wanted, self.spec.filters.status);
+        for (number, error) in std::mem::take(&mut records.failed) {
+            if self.opened.len() == 1 {
+                return Err(error);
+            }
+            failed.push((name(number).to_owned(), error.as_message()));
+        }
+        Ok(records)
+    }
+
+    /// The words of the question from the memory's session, if its own text contains none.
+    pub fn session_words(&self, scored: &Candidate) -> Option<&str> {
+        let mut evidence = self.evidence.iter();
+        let found =
+            evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
+        Some(found.words.as_str())
+    }
+
+    fn hit(
+        &self,
+        memory: &Memory,
+        ranked: &Ranked,
+        scope: &str,
+        (rank, candidates): (usize, &[Candidate]),
+        reader: &mut Reader<'_>,
+    ) -> MemoryHit {
+        let mut hit = answer::hit(memory, scope, self.spec.detail);
+        let Some(view) = self.views.get(ranked.candidate.scope) else {
+            return hit;
+        };
+        if self.spec.is_proposal {
+            return hit;
+        }
+        answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        if self.spec.by_agent {
+            hit.created_at = memory.created_at.map(time::to_date);
+        }
+        if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
+            hit.score = Some(f64::from((ranked.candidate.score * 1000.0).round()) / 1000.0);
+            let matcher = reader.matcher.as_mut();
+            let words = matcher.and_then(|matcher| answer::why(memory, matcher));
+            let words = words.or_else(|| {
+                self.session_words(&ranked.candidate)
+                    .map(|words| format!("session: {words}"))
+            });
+            hit.why = words.or_else(|| {
+                self.query_vector
+                    .as_ref()
+                    .map(|_| format!("near in meaning ({:.2})", ranked.candidate.cosine))
+            });
+        }
+        if self.spec.explain && self.is_search() {
+            hit.explanation = Some(self.explanation(&ranked.candidate, rank, candidates));
+        }
+        hit
+    }
+}

@@ -1,0 +1,198 @@
+//! A page of results, and where the next one begins.
+
+use std::collections::BTreeSet;
+
+use crate::budget::ShownText;
+use crate::shown::{Overlap, Shown};
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
+use ack_search::bm25::Bm25Weights;
+use ack_search::cursor::{Cursor, LastResult};
+use ack_search::ranking::Ranked;
+use ack_search::wording::Wording;
+
+pub struct Hit {
+    pub hit: MemoryHit,
+    pub memory: Memory,
+    /// What it shows of the memory's text, if that was cut.
+    pub shown: Option<ShownText>,
+    pub place: usize,
+    pub also_places: Vec<usize>,
+    /// The results that were at their places before, whose texts it contains.
+    contained: Option<Contained>,
+}
+
+struct Contained {
+    hits: Vec<Hit>,
+    /// The position of the place where the other one was found.
+    until: usize,
+}
+
+/// A place of the ranking that a page has used.
+pub struct Place {
+    pub scope: String,
+    pub id: String,
+    pub ranked: Ranked,
+    /// As in [`Cursor::tie`].
+    pub tie: u64,
+}
+
+/// A page: its results, and the places of the ranking that they and the memories folded into them
+/// take.
+#[derive(Default)]
+pub struct Page {
+    pub hits: Vec<Hit>,
+    pub places: Vec<Place>,
+    /// Whether there are places after this page.
+    pub more: bool,
+    pub total: u64,
+    pub hidden: Hidden,
+    /// The positions of the scopes with matches that the status filter hides.
+    pub hiding_scopes: BTreeSet<usize>,
+    /// Matches that were gone, or had another status, when their record was read.
+    pub gone: usize,
+    /// Scopes whose records could not be read, with the reason.
+    pub failed: Vec<(String, Message)>,
+    pub lacks_words: bool,
+    pub is_uncertain: bool,
+    pub only_stop_words: bool,
+    /// The best lexical score of the first page.
+    pub top: f32,
+}
+
+impl Hit {
+    pub const fn new(
+        hit: MemoryHit,
+        memory: Memory,
+        shown: Option<ShownText>,
+        place: usize,
+    ) -> Self {
+        Self {
+            hit,
+            memory,
+            shown,
+            place,
+            also_places: Vec::new(),
+            contained: None,
+        }
+    }
+
+    /// Folds a memory into this result, found at this place.
+    pub fn fold(&mut self, also: Also, place: usize) {
+        self.hit.also.push(also);
+        self.also_places.push(place);
+    }
+
+    /// Takes the first place of results that it contains, and what is folded into them.
+    fn take_places_of(&mut self, hits: Vec<Self>) {
+        let Some(first) = hits.first().map(|first| first.place) else {
+            return;
+        };
+        let until = std::mem::replace(&mut self.place, first);
+        let mut folded: Vec<(usize, Also)> = Vec::new();
+        for Self {
+            hit,
+            place,
+            also_places,
+            ..
+        } in &hits
+        {
+            let also = Also {
+                id: hit.id.clone(),
+                scope: hit.scope.clone(),
+            };
+            folded.push((*place, also));
+            folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
+        }
+        folded.sort_by_key(|(place, _)| *place);
+        for (place, also) in folded {
+            self.fold(also, place);
+        }
+        self.contained = Some(Contained { hits, until });
+    }
+}
+
+impl Page {
+    /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
+    pub fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
+        let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
+        shown.overlap(wording, 0, |at| {
+            let known = self.hits.get(at);
+            known.is_some_and(|known| serves(&known.memory) == serves(memory))
+        })
+    }
+
+    /// Adds a result, in the place of those at these positions, which it contains.
+    pub fn add(&mut self, mut hit: Hit, contained: &[usize]) {
+        let at = contained.first().copied().unwrap_or(self.hits.len());
+        let mut hits: Vec<Hit> = contained
+            .iter()
+            .rev()
+            .map(|at| self.hits.remove(*at))
+            .collect();
+        hits.reverse();
+        hit.take_places_of(hits);
+        self.hits.insert(at, hit);
+    }
+
+    /// Ends the page before the result at this position. A memory after that place that was folded
+    /// into an earlier result appears again on the next page, so that nothing is lost or shown
+    /// twice.
+    pub fn end_before(&mut self, number: usize) {
+        if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
+            self.end_at(end);
+        }
+    }
+
+    /// Ends the page within the memories folded into the first result: keeps `max` of them, and the
+    /// others appear on the next page.
+    pub fn end_within_first(&mut self, max: usize) {
+        let Some(first) = self.hits.first() else {
+            return;
+        };
+        if let Some(end) = first.also_places.get(max) {
+            self.end_at((*end).max(first.place + 1));
+        }
+    }
+
+    /// Removes everything except the hidden counts.
+    pub fn clear(&mut self) {
+        *self = Self {
+            hidden: self.hidden,
+            hiding_scopes: std::mem::take(&mut self.hiding_scopes),
+            ..Self::default()
+        };
+    }
+
+    fn end_at(&mut self, end: usize) {
+        self.places.truncate(end);
+        // What a result was found to contain after the end is shown by itself again.
+        let mut hits = std::mem::take(&mut self.hits);
+        while let Some(mut hit) = hits.pop() {
+            match hit.contained.take_if(|contained| contained.until >= end) {
+                Some(contained) => hits.extend(contained.hits),
+                None if hit.place < end => self.hits.push(hit),
+                None => {}
+            }
+        }
+        self.hits.sort_by_key(|hit| hit.place);
+        for hit in &mut self.hits {
+            let kept = hit.also_places.partition_point(|place| *place < end);
+            hit.also_places.truncate(kept);
+            hit.hit.also.truncate(kept);
+        }
+        self.more = true;
+    }
+
+    pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
+        let last = self.places.last().filter(|_| self.more)?;
+        let weights = bm25.map(|bm25| bm25.freeze(self.top));
+        let last = LastResult {
+            ranked: &last.ranked,
+            scope: &last.scope,
+            id: &last.id,
+            tie: last.tie,
+        };
+        Some(Cursor::after(request, last, weights))
+    }
+}

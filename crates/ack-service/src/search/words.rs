@@ -1,0 +1,220 @@
+//! Whether memories contain the words of a query, and the messages if none does or if none
+//! certainly answers it.
+
+use super::{Hit, Search};
+use crate::budget::excerpt::{self, Reader};
+use crate::budget::passage::Question;
+use crate::budget::{ShownText, cut_long_text};
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::{Detail, MemoryHit};
+use ack_search::certainty::is_certain;
+use ack_search::encoder::Encoder;
+use ack_search::lexical::Matcher;
+use ack_search::query::{QueryTerm, QueryTerms};
+use ack_search::retrieve::{Candidate, CandidateSet, Query};
+
+/// How many memories to show if none contains a word of the query, or none certainly answers it:
+/// the nearest in meaning, or by similar words.
+pub const MAX_NEAREST: usize = 3;
+
+const MAX_MISSING: usize = 3;
+
+fn quoted(word: &str) -> String {
+    format!("`{}`", ack_api::text::line(word, 40))
+}
+
+pub fn truncate_to_nearest(candidates: &mut Vec<Candidate>) {
+    if let Some(threshold) = nearest_threshold(candidates) {
+        candidates.retain(|candidate| candidate.score >= threshold);
+    }
+}
+
+/// The score of the last of the nearest, if there are more candidates.
+fn nearest_threshold(candidates: &[Candidate]) -> Option<f32> {
+    let mut scores: Vec<f32> = candidates.iter().map(|candidate| candidate.score).collect();
+    let index = scores.len().checked_sub(MAX_NEAREST)?;
+    let (_, threshold, _) = scores.select_nth_unstable_by(index, f32::total_cmp);
+    Some(*threshold)
+}
+
+impl Search<'_> {
+    /// The question, for choosing what to show of a text.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            matcher: self.bm25().map(Matcher::new),
+            vector: self
+                .query_vector
+                .as_ref()
+                .map(|query| &query.plain)
+                .filter(|_| self.is_search()),
+        }
+    }
+
+    /// Chooses what a result shows of its memory's text. Says what that is if it is cut.
+    pub fn select_text(
+        &self,
+        hit: &mut MemoryHit,
+        memory: &Memory,
+        reader: &mut Reader<'_>,
+    ) -> Option<ShownText> {
+        if self.spec.is_proposal {
+            return None;
+        }
+        if self.spec.detail == Detail::Full {
+            return cut_long_text(hit, memory, &mut self.question());
+        }
+        excerpt::select(hit, memory, reader, self.spec.by_agent);
+        None
+    }
+
+    /// Whether a candidate has evidence other than words that only look like those of the query.
+    pub fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
+        candidate.cosine >= min_cosine || self.contains_words(candidate)
+    }
+
+    /// Whether this is a hybrid search in which none of the best candidates certainly answers the
+    /// query.
+    pub fn is_uncertain(&self, found: &CandidateSet) -> bool {
+        let Some(Query::Hybrid(bm25, _)) = self.leg_query() else {
+            return false;
+        };
+        let is_asked = |terms: &QueryTerms| !terms.only_stop_words;
+        if found.candidates.is_empty() || !self.terms().is_some_and(is_asked) {
+            return false;
+        }
+        let threshold = nearest_threshold(&found.candidates).unwrap_or(f32::NEG_INFINITY);
+        let best = found
+            .candidates
+            .iter()
+            .filter(|near| near.score >= threshold);
+        let best: Vec<Candidate> = best.take(2 * MAX_NEAREST).copied().collect();
+        !best.iter().any(|near| self.session_words(near).is_some())
+            && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
+    }
+
+    /// Whether a candidate, or its session, contains a word of the query.
+    fn contains_words(&self, candidate: &Candidate) -> bool {
+        let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
+            return true;
+        };
+        let is_held = || {
+            let terms = bm25.terms.iter();
+            let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
+            own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
+        };
+        candidate.lexical > 0.0
+            && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
+    }
+
+    /// Whether the search has words and no candidate contains any of them.
+    pub fn lacks_words(&self, found: &CandidateSet) -> bool {
+        self.terms.is_some()
+            && !found
+                .candidates
+                .iter()
+                .any(|candidate| self.contains_words(candidate))
+    }
+
+    /// Whether neither a memory nor the encoder knows any word of the query. Its vector then
+    /// consists of parts of words, which are no evidence.
+    pub fn is_gibberish(&self, found: &CandidateSet) -> bool {
+        let (Some(terms), Some(encoder)) = (self.terms(), Encoder::embedded()) else {
+            return false;
+        };
+        let is_unknown =
+            |term: &QueryTerm| term.word.is_ascii() && encoder.weight(&term.word).is_none();
+        self.spec.meaning.is_none()
+            && found.candidates.iter().all(|near| near.lexical <= 0.0)
+            && terms.terms.iter().all(is_unknown)
+    }
+
+    pub fn nothing_certain(&self) -> String {
+        let missing = self.missing_words();
+        if missing.is_empty() || missing.len() > MAX_MISSING {
+            return "no certain match; these are the nearest in meaning".to_owned();
+        }
+        let status = self.status_word();
+        let missing = missing.iter().map(|word| quoted(word));
+        let missing = missing.collect::<Vec<_>>().join(" or ");
+        format!("no certain match: no {status}memory contains {missing}; these are the nearest")
+    }
+
+    /// The words of the query that no memory with the requested status contains.
+    fn missing_words(&self) -> Vec<&str> {
+        let status = self.spec.filters.status;
+        let is_missing = |term: &&QueryTerm| {
+            let mut views = self.views.iter();
+            !views.any(|view| view.index.contains_term(&term.key, status))
+        };
+        let terms = self.terms().into_iter().flat_map(|terms| &terms.terms);
+        let words: Vec<&str> = terms
+            .filter(is_missing)
+            .map(|term| term.word.as_str())
+            .collect();
+        // Not the parts of an identifier that is missing itself.
+        let is_part = |word: &str| {
+            let mut others = words.iter();
+            others.any(|other| *other != word && other.contains(word))
+        };
+        let mut words_in_full: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| !is_part(word))
+            .collect();
+        words_in_full.dedup();
+        words_in_full
+    }
+
+    /// The requested status, before the word "memory".
+    const fn status_word(&self) -> &'static str {
+        match self.spec.filters.status {
+            StatusFilter::Approved => "approved ",
+            StatusFilter::Staging => "waiting ",
+            StatusFilter::All => "",
+        }
+    }
+
+    pub fn no_words(&self, hits: &[Hit]) -> String {
+        let which = match self.spec.filters.restricts() {
+            true => " that passes the filters",
+            false => "",
+        };
+        let status = self.status_word();
+        let words = format!("no {status}memory{which} contains a word of the query");
+        let corrections = self.bm25().map(|bm25| bm25.corrections.as_slice());
+        let corrected = corrections.unwrap_or_default().iter();
+        let corrected: Vec<String> = corrected.map(|(_, right)| quoted(right)).collect();
+        let similar = self.similar_words(hits);
+        if hits.is_empty() {
+            words
+        } else if !corrected.is_empty() {
+            format!("{words}; did you mean {}?", corrected.join(", "))
+        } else if similar.is_empty() {
+            format!("{words}; these are the nearest in meaning")
+        } else {
+            let similar = similar.join(", ");
+            format!("{words}; these are the nearest (similar: {similar})")
+        }
+    }
+
+    fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
+        let mut similar = Vec::new();
+        let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {
+            return similar;
+        };
+        let mut matcher = Matcher::new(bm25);
+        for Hit { memory, .. } in hits {
+            let lists = memory.facts.iter().chain(&memory.concepts);
+            let texts = lists.chain(&memory.subtitle).chain(&memory.narrative);
+            for text in std::iter::once(&memory.title).chain(texts) {
+                for (_, word) in matcher.matching_words(text) {
+                    let word = quoted(&word);
+                    if similar.len() < MAX_NEAREST && !similar.contains(&word) {
+                        similar.push(word);
+                    }
+                }
+            }
+        }
+        similar
+    }
+}

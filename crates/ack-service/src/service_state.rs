@@ -1,0 +1,170 @@
+//! What a server or hook can promise about the memories it serves, under the current configuration.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::engine::Service;
+use crate::scope::Scope;
+use crate::scope::resolve::{current_by_manifests, is_visible};
+use ack_api::memory::{StatusFilter, Visibility};
+use ack_api::text;
+
+const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long a result is reused for the instructions.
+const MAX_AGE: Duration = Duration::from_secs(5);
+/// The largest store whose memories are counted for the instructions.
+const MAX_STORE_BYTES: u64 = 64 << 20;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReviewState {
+    #[default]
+    Reviewed,
+    /// A searched scope has unreviewed notes that count as approved.
+    Assumed,
+    /// It is unknown, because the check took too long or failed.
+    Unknown,
+    /// There are no memories, because no scope exists yet.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServiceState {
+    pub review: ReviewState,
+    pub may_ask_unreviewed: bool,
+    pub pinned: Option<String>,
+    pub is_pin_missing: bool,
+    pub private: Option<String>,
+    /// How many memories wait for review, if none is approved.
+    pub waiting: Option<u64>,
+}
+
+/// The last result. Over HTTP, the MCP library asks with every request.
+#[derive(Debug, Default)]
+pub struct CachedServiceState(Mutex<Option<(Instant, ServiceState)>>);
+
+impl CachedServiceState {
+    /// A recent result, or a new one within `budget`.
+    pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, service_state)) = last.as_ref()
+            && at.elapsed() < MAX_AGE
+        {
+            return service_state.clone();
+        }
+        let service_state = ServiceState::within(service, budget);
+        *last = Some((Instant::now(), service_state.clone()));
+        service_state
+    }
+}
+
+impl ServiceState {
+    /// Reads the manifests and stores within `budget`. A connecting client waits for this.
+    fn within(service: &'static Service, budget: Duration) -> Self {
+        let end = Instant::now() + budget;
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            let (mut service_state, scopes) = Self::by_manifests(service);
+            let _ = send.send(service_state.clone());
+            service_state.waiting = waiting(&scopes);
+            let _ = send.send(service_state);
+        });
+        let mut service_state = Self {
+            review: ReviewState::Unknown,
+            pinned: pinned(service),
+            ..Self::default()
+        };
+        while let Ok(known) = receive.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            service_state = known;
+        }
+        service_state
+    }
+
+    /// What the manifests say, with the searched scopes. Opens no store.
+    fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
+        let scopes = service.registry.discover().scopes;
+        let Ok(current) = current_by_manifests(&service.config, &scopes, None) else {
+            let unknown = Self {
+                review: ReviewState::Unknown,
+                is_pin_missing: service.config.pinned.is_some(),
+                pinned: pinned(service),
+                ..Self::default()
+            };
+            return (unknown, Vec::new());
+        };
+        let is_pinned = service.config.pinned.is_some();
+        let own_scope = current.scope.as_ref();
+        let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
+        let is_own =
+            |scope: &Arc<Scope>| own_scope.is_some_and(|own_scope| own_scope.name == scope.name);
+        let searched: Vec<Arc<Scope>> = scopes
+            .iter()
+            .filter(|scope| scope.problem.is_none())
+            .filter(|scope| is_own(scope) || (!is_pinned && is_visible(scope, &current)))
+            .cloned()
+            .collect();
+        let service_state = Self {
+            review: if scopes.is_empty() {
+                ReviewState::Nothing
+            } else if searched.iter().any(|scope| serves_unreviewed(scope)) {
+                ReviewState::Assumed
+            } else {
+                ReviewState::Reviewed
+            },
+            may_ask_unreviewed: !service.config.max_status.value.withholds(true),
+            pinned: own_scope.filter(|_| is_pinned).map(name),
+            private: own_scope
+                .filter(|own_scope| {
+                    !is_pinned && own_scope.manifest.visibility == Visibility::Private
+                })
+                .map(name),
+            waiting: None,
+            is_pin_missing: false,
+        };
+        (service_state, searched)
+    }
+}
+
+/// The scope that this server is pinned to, whether it exists or not.
+fn pinned(service: &Service) -> Option<String> {
+    let pinned = service.config.pinned.as_ref();
+    pinned.map(|pinned| text::line(&pinned.value, 100))
+}
+
+impl Service {
+    /// Whether unreviewed notes count as approved in one of these scopes.
+    pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+        let scopes = self.registry.discover().scopes;
+        let found = |name: &str| {
+            let mut scopes = scopes.iter();
+            scopes.any(|scope| scope.name == name && serves_unreviewed(scope))
+        };
+        names.into_iter().any(found)
+    }
+}
+
+/// Whether unreviewed notes count as approved in a scope.
+pub fn serves_unreviewed(scope: &Scope) -> bool {
+    StatusFilter::Approved.allows(scope.store.unreviewed().status())
+}
+
+/// How many memories wait for review if none is approved. `None` if unknown.
+fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
+    let mut waiting = 0;
+    for scope in scopes {
+        let path: &Path = scope.store.path();
+        let is_large = |size: u64| size > MAX_STORE_BYTES;
+        if std::fs::metadata(path).map_or(true, |metadata| is_large(metadata.len())) {
+            return None;
+        }
+        let counts = scope
+            .store
+            .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
+        let counts = counts
+            .ok()
+            .filter(|counts| !counts.has_approved && !counts.is_partial)?;
+        waiting += counts.waiting;
+    }
+    (waiting > 0).then_some(waiting)
+}

@@ -1,0 +1,164 @@
+//! Reasons why an approved memory may be out of date, in a few words.
+//!
+//! There are four checks, cheapest first: the day set by its author (`stale_after`); what its
+//! author says about it in its header (`status: deprecated`); a newer approved memory that contradicts it by a link, which answers show in `contradicts`; and, for
+//! memories of the current project, whether all the files it cites are missing from the working
+//! tree. The tree counts only if git tracks files there, and the check has limits
+//! ([`Bounds::ANSWER`]). A decision after the author's day clears that mark. A decision that names
+//! a mark clears that one, because a person kept the memory.
+
+use std::sync::OnceLock;
+
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::{Contradiction, Detail, MemoryHit, text};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::answer;
+use crate::engine::Service;
+use crate::evidence::{Bounds, FileState, WorkTree};
+use crate::scope::Scope;
+use crate::scope::resolve::Current;
+
+#[derive(Debug)]
+pub struct Staleness {
+    today: Date,
+    current: Current,
+    bounds: Bounds,
+    tree: OnceLock<Option<WorkTree>>,
+}
+
+impl Service {
+    /// The checks for a person who reviews. Without a readable scope, there is no current project.
+    pub fn staleness(&self, now: Timestamp) -> Staleness {
+        let selection = self.select(None, None);
+        let current = selection.map(|selection| selection.current);
+        Staleness::new(now, &current.unwrap_or_default(), Bounds::REVIEW)
+    }
+}
+
+impl Staleness {
+    pub fn new(now: Timestamp, current: &Current, bounds: Bounds) -> Self {
+        Self {
+            today: now.to_zoned(TimeZone::UTC).date(),
+            current: current.clone(),
+            bounds,
+            tree: OnceLock::new(),
+        }
+    }
+
+    /// Why an approved memory may be out of date; `None` if there is no reason.
+    pub fn of(
+        &self,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: &[Contradiction],
+    ) -> Option<String> {
+        if !StatusFilter::Approved.allows(memory.status) {
+            return None;
+        }
+        let counts = |mark: &String| !is_dismissed(memory, mark);
+        let marks = self.expired(memory).filter(counts);
+        let marks = marks.or_else(|| withdrawn_mark(memory).filter(counts));
+        let newer = contradictions.iter().filter(|other| other.is_newer());
+        let marks = marks.or_else(|| newer.map(contradiction_mark).find(counts));
+        marks.or_else(|| self.missing_files(memory, scope).filter(counts))
+    }
+
+    /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
+    /// may be out of date. If a person kept the memory despite a newer one, that one is listed
+    /// without its age.
+    pub fn mark(
+        &self,
+        hit: &mut MemoryHit,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: Vec<Contradiction>,
+    ) {
+        hit.stale = self.of(memory, scope, &[]);
+        hit.contradicts = contradictions;
+        for other in &mut hit.contradicts {
+            let is_dismissed = other.is_newer() && is_dismissed(memory, &contradiction_mark(other));
+            other.age = other.age.filter(|_| !is_dismissed);
+        }
+    }
+
+    /// A short result with the reasons to doubt it. It names no successor, which may not be visible.
+    pub fn hit(
+        &self,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: Vec<Contradiction>,
+    ) -> MemoryHit {
+        let mut hit = answer::hit(memory, &scope.name, Detail::Concise);
+        hit.superseded_by = None;
+        self.mark(&mut hit, memory, scope, contradictions);
+        hit
+    }
+
+    /// Whether a memory belongs to the project with the working tree here.
+    pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
+        let project = memory.project.as_deref().unwrap_or_default();
+        let alias = memory.project_alias.as_deref().unwrap_or_default();
+        self.current.rows_in(scope).contain(project, alias)
+    }
+
+    fn expired(&self, memory: &Memory) -> Option<String> {
+        let day = memory.stale_after.filter(|day| *day < self.today)?;
+        let reviewed = memory
+            .reviewed_at
+            .map(|at| at.to_zoned(TimeZone::UTC).date());
+        if reviewed.is_some_and(|reviewed| reviewed > day) {
+            return None;
+        }
+        Some(format!("past {day}, the day its author set"))
+    }
+
+    fn missing_files(&self, memory: &Memory, scope: &Scope) -> Option<String> {
+        if memory.files.is_empty() || !self.is_of_project(memory, scope) {
+            return None;
+        }
+        let cited = self.tree()?.cited(&memory.files);
+        if !cited.iter().all(|file| file.state == FileState::Gone) {
+            return None;
+        }
+        Some(match cited.as_slice() {
+            [file] => format!("not in the working tree: {}", text::line(&file.entry, 80)),
+            files => format!("none of its {} files is in the working tree", files.len()),
+        })
+    }
+
+    /// The working tree of the current project, if git tracks files there.
+    pub fn tree(&self) -> Option<&WorkTree> {
+        let open = || {
+            let repository = self.current.repository.as_ref()?;
+            let has_files = repository.git_dir.join("index").is_file();
+            has_files.then(|| WorkTree::of(&self.current, self.bounds))?
+        };
+        self.tree.get_or_init(open).as_ref()
+    }
+}
+
+/// Separates the marks that a person has dismissed.
+pub const MARK_SEPARATOR: &str = "; ";
+
+/// Whether a person kept a memory despite a mark.
+pub fn is_dismissed(memory: &Memory, mark: &str) -> bool {
+    let mut dismissed = memory
+        .kept_despite
+        .iter()
+        .flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
+    dismissed.any(|dismissed| dismissed == mark)
+}
+
+/// The mark of a note whose header says that it is no longer valid. The word is one of a few.
+pub fn withdrawn_mark(memory: &Memory) -> Option<String> {
+    let status = memory.withdrawn.as_ref()?.to_lowercase();
+    let word = status.split(|c: char| !c.is_alphanumeric()).next();
+    Some(format!("its author marked it {}", word.unwrap_or_default()))
+}
+
+fn contradiction_mark(newer: &Contradiction) -> String {
+    format!("the newer {} contradicts it", newer.id)
+}

@@ -1,0 +1,310 @@
+//! Arguments: decoded strictly and checked once. Errors say what is allowed and give a corrected
+//! example.
+
+mod arguments;
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+pub use self::arguments::{arguments, check_length};
+use crate::budget::page::RESULT_TOKENS;
+use crate::config::Config;
+use crate::error::Error;
+use ack_api::memory::StatusFilter;
+use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
+use ack_search::file_pattern::FilePattern;
+use ack_search::filter::Filters;
+use ack_search::retrieve::MIN_COSINE;
+
+/// Maximum results of an answer that only a token limit bounds.
+const FULL_PAGE: u32 = 20;
+/// Maximum results if a request has no `limit`.
+const DEFAULT_LIMIT: u32 = 10;
+
+/// Rejects texts that are too long. Texts from the command line and from prompts have not been
+/// checked against a schema.
+fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
+    let texts = [
+        ("query", &request.query),
+        ("project", &request.project),
+        ("scope", &request.scope),
+        ("type", &request.kind),
+        ("session", &request.session),
+        ("like", &request.like),
+        ("expect", &request.expect),
+        ("cursor", &request.cursor),
+    ];
+    for (name, text) in texts {
+        check_length(name, text.as_deref().unwrap_or_default())?;
+    }
+    for (name, list) in [("tags", &request.tags), ("files", &request.files)] {
+        let mut entries = list.iter().flatten();
+        entries.try_for_each(|entry| check_length(name, entry))?;
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+pub struct QuerySpec {
+    pub text: Option<String>,
+    /// The text for the semantic search, if it differs from the text for the words.
+    pub meaning: Option<String>,
+    pub filters: Filters,
+    pub limit: usize,
+    /// Whether to return as many results as fit, because an agent gave a token limit but no number
+    /// of results.
+    pub fills_budget: bool,
+    pub tokens: usize,
+    pub detail: Detail,
+    pub explain: bool,
+    pub mode: Mode,
+    pub like: Option<Like>,
+    pub expect: Option<String>,
+    /// Minimum cosine of a memory that shares no word with the query.
+    pub min_cosine: Option<f32>,
+    pub oldest: bool,
+    /// Whether to look in sessions for words that no memory contains.
+    pub sessions: bool,
+    /// Whether it only proposes memories for further checks. Then no reasons are needed, and in a
+    /// large scope common words alone find nothing.
+    pub is_proposal: bool,
+    /// Whether an agent asks. An agent gets only what it can use, in few tokens.
+    pub by_agent: bool,
+    /// Whether the caller may not ask for memories that wait for review.
+    pub withholds: bool,
+    /// The requested status, if the owner does not show such memories to agents.
+    pub withheld: Option<StatusFilter>,
+}
+
+pub struct Like {
+    pub id: String,
+    /// The scope that contains it. If missing, see [`super::same_id`].
+    pub scope: Option<String>,
+}
+
+impl QuerySpec {
+    /// A query for memories near another one in meaning.
+    pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
+        Self {
+            like: Some(Like {
+                id: id.to_owned(),
+                scope: Some(scope.to_owned()),
+            }),
+            mode: Mode::Semantic,
+            ..Self::all(status, limit)
+        }
+    }
+
+    /// A query without words that lists every memory, for a caller that sees all of them.
+    fn all(status: StatusFilter, limit: usize) -> Self {
+        Self {
+            filters: Filters {
+                status,
+                ..Filters::default()
+            },
+            limit,
+            tokens: usize::MAX,
+            ..Self::default()
+        }
+    }
+
+    pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
+        Self {
+            text: Some(text.to_owned()),
+            ..Self::all(status, limit)
+        }
+    }
+
+    /// Checks the arguments of `query_memories`.
+    pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
+        check_lengths(request)?;
+        let like = given(&request.like);
+        if like.is_some() && request.mode == Some(Mode::Lexical) {
+            return Err(Error::InvalidArgument {
+                argument: "mode".to_owned(),
+                value: "lexical".to_owned(),
+                allowed:
+                    "semantic or hybrid, because memories near another one are found by meaning"
+                        .to_owned(),
+                nearest: vec!["semantic".to_owned()],
+                example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
+            });
+        }
+        let (since, until) = days(request)?;
+        let files = strings(request.files.as_deref());
+        let files = files
+            .iter()
+            .map(|pattern| {
+                FilePattern::parse(pattern).map_err(|reason| {
+                    Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let requested_status = request.status.unwrap_or_default();
+        let allowed = config
+            .max_status
+            .value
+            .allowed(request.by_agent, requested_status);
+        let page = page_size(request, config)?;
+        let mut unique_tags = HashSet::new();
+        let tags = strings(request.tags.as_deref())
+            .iter()
+            .map(|tag| Filters::fold(tag))
+            .filter(|tag| unique_tags.insert(tag.clone()))
+            .collect();
+        let project = given(&request.project).map(Filters::fold);
+        Ok(Self {
+            text: given(&request.query).map(str::to_owned),
+            filters: Filters {
+                tags,
+                match_tags: request.match_tags.unwrap_or_default(),
+                project: project.filter(|project| !project.is_empty()),
+                kinds: request.kind.as_deref().map(kinds).unwrap_or_default(),
+                files,
+                session: given(&request.session).map(str::to_owned),
+                since,
+                until,
+                status: allowed.unwrap_or_default(),
+                ..Filters::default()
+            },
+            limit: page.limit,
+            fills_budget: page.fills_budget,
+            tokens: page.tokens,
+            detail: request.detail.unwrap_or_default(),
+            explain: request.explain.unwrap_or_default(),
+            mode: request.mode.unwrap_or_default(),
+            min_cosine: like.map(|_| MIN_COSINE),
+            like: like.map(|id| Like {
+                id: id.to_owned(),
+                scope: None,
+            }),
+            expect: given(&request.expect).map(str::to_owned),
+            oldest: request.order == Some(Order::Oldest),
+            sessions: true,
+            by_agent: request.by_agent,
+            withholds: config.max_status.value.withholds(request.by_agent),
+            withheld: (allowed != Some(requested_status)).then_some(requested_status),
+            ..Self::default()
+        })
+    }
+}
+
+struct PageSize {
+    limit: usize,
+    tokens: usize,
+    fills_budget: bool,
+}
+
+fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
+    let usual = DEFAULT_LIMIT;
+    let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
+    let default = if fills_budget {
+        usual.max(FULL_PAGE)
+    } else {
+        usual
+    };
+    let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
+    let mut tokens = max_tokens(request.max_tokens, config)?;
+    // An agent that asks for many results gets as many, and shorter ones.
+    let is_short = request.detail.unwrap_or_default() == Detail::Concise
+        && !request.explain.unwrap_or_default();
+    let asks_for_many = request.by_agent && limit > usual as usize;
+    if asks_for_many && request.max_tokens.is_none() && is_short {
+        tokens = tokens.max(limit * RESULT_TOKENS);
+    }
+    Ok(PageSize {
+        limit,
+        tokens,
+        fills_budget,
+    })
+}
+
+/// A text without the white space around it, unless nothing is left.
+fn given(text: &Option<String>) -> Option<&str> {
+    let text = text.as_deref().map(str::trim);
+    text.filter(|text| !text.is_empty())
+}
+
+/// The first instant, and the first one after the last, in milliseconds since 1970.
+type Days = (Option<i64>, Option<i64>);
+
+fn days(request: &QueryRequest) -> Result<Days, Error> {
+    let since = day("since", request.since.as_deref(), false)?;
+    let until = day("until", request.until.as_deref(), true)?;
+    if since
+        .zip(until)
+        .is_some_and(|(since, until)| since >= until)
+    {
+        let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
+        return Err(Error::EmptyRange {
+            since: day(&request.since),
+            until: day(&request.until),
+        });
+    }
+    Ok((since, until))
+}
+
+pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
+    number("max_tokens", value, 200, 20_000, config.tokens.value)
+}
+
+pub fn number(
+    argument: &str,
+    value: Option<i64>,
+    min: i64,
+    max: i64,
+    default: u32,
+) -> Result<usize, Error> {
+    let Some(value) = value else {
+        return Ok(default as usize);
+    };
+    let allowed = value.clamp(min, max);
+    if allowed != value {
+        return Err(Error::InvalidArgument {
+            argument: argument.to_owned(),
+            value: value.to_string(),
+            allowed: format!("{min} to {max}"),
+            nearest: vec![allowed.to_string()],
+            example: Some(json!({ argument: allowed }).to_string()),
+        });
+    }
+    Ok(usize::try_from(allowed).unwrap_or(default as usize))
+}
+
+/// The requested types: the whole text as one, and the parts between commas.
+fn kinds(text: &str) -> Vec<String> {
+    let parts = text.split(',').filter(|_| text.contains(','));
+    let mut kinds: Vec<String> = std::iter::once(text)
+        .chain(parts)
+        .map(Filters::fold)
+        .collect();
+    kinds.retain(|kind| !kind.is_empty());
+    kinds
+}
+
+fn strings(values: Option<&[String]>) -> Vec<String> {
+    let values = values.unwrap_or_default().iter();
+    values
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
+        .collect()
+}
+
+fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {
+    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    if let Some(instant) = time::day_bound(value, until) {
+        return Ok(Some(instant.as_millisecond()));
+    }
+    let nearest = time::nearest_day(value);
+    let example = nearest.as_deref().unwrap_or("2026-01-31");
+    Err(Error::InvalidArgument {
+        argument: argument.to_owned(),
+        value: ack_api::text::line(value, 60),
+        allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
+        example: Some(json!({ argument: example }).to_string()),
+        nearest: nearest.into_iter().collect(),
+    })
+}
