@@ -112,7 +112,7 @@ fn a_text_is_weighted_by_its_share_of_known_words() {
     for (text, share) in [
         ("the database is locked", 1.0),
         ("err_pnpm_outdated: naïve, at 5 o'clock!", 1.0),
-        ("βάση δεδομένων database κλειδωμένη", 0.25 / 0.8),
+        ("מסד הנתונים database נעול", 0.25 / 0.8),
         ("база данных database заблокирована", 1.0),
         ("数据库 database locked 锁", 1.0),
         ("the Μίσα tool writes five files here", 1.0),
