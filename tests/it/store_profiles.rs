@@ -357,7 +357,12 @@ fn an_unreviewed_store_is_marked_unless_its_owner_vouches_for_it() {
     let root = Root::new();
     database(&root, "cm", &claude_mem());
     let service = root.service();
-    let found = service.query_memories(&words("webhook retries")).unwrap();
+    let found = service
+        .query_memories(&QueryRequest {
+            query: Some("webhook retries".to_owned()),
+            ..QueryRequest::default()
+        })
+        .unwrap();
     assert!(found.results.is_empty());
     assert!(found.hidden.unwrap().by_status >= 1);
     for kind in [NoteKind::HiddenByStatus, NoteKind::NoStatusColumn] {

@@ -267,7 +267,7 @@ macro_rules! assert_contains {
                 &$crate::support::AsText::as_text(text),
                 &[$(AsRef::<str>::as_ref(&$part)),+],
                 true,
-                &(String::new() $(+ &format!($($what)+) + ": ")?),
+                &[$(format!($($what)+))?],
             ),
         }
     };
@@ -281,20 +281,21 @@ macro_rules! assert_lacks {
                 &$crate::support::AsText::as_text(text),
                 &[$(AsRef::<str>::as_ref(&$part)),+],
                 false,
-                &(String::new() $(+ &format!($($what)+) + ": ")?),
+                &[$(format!($($what)+))?],
             ),
         }
     };
 }
 
-/// What [`assert_contains`] and [`assert_lacks`] do.
+/// What [`assert_contains`] and [`assert_lacks`] do. `about` is empty or says what the text is.
 #[track_caller]
-pub fn check_parts(text: &str, parts: &[&str], wanted: bool, what: &str) {
+pub fn check_parts(text: &str, parts: &[&str], wanted: bool, about: &[String]) {
     for part in parts {
         let how = if wanted { "is not in" } else { "is in" };
         assert!(
             text.contains(part) == wanted,
-            "{what}{part:?} {how}: {text}"
+            "{} {part:?} {how}: {text}",
+            about.concat()
         );
     }
 }

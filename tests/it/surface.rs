@@ -484,7 +484,7 @@ fn every_set_reads_arguments_in_other_forms() {
             "siftcoder",
             "mem_search",
             json!({ "query": "redis", "k": "1", "type": "", "status": "APPROVED" }),
-            vec!["143"],
+            vec!["142"],
         ),
         (
             "siftcoder",
@@ -565,7 +565,7 @@ description = "What we know."
     assert_lacks!(instructions, "query_memories", "list_scopes");
     assert!(instructions.len() < 2_000);
     let found = server.call("recall", json!({ "query": "redis" }));
-    assert_eq!(ids(&found)[0], "143");
+    assert_eq!(ids(&found)[0], "142");
     let nowhere = server.fail("recall", json!({ "query": "redis", "scope": "nots" }));
     let hint = "leave `scope` out to search every shared one";
     assert_eq!(nowhere.hint.as_deref(), Some(hint));

@@ -147,7 +147,3 @@ mod tests {
         );
     }
 }
-/// speed
-pub fn plain_of(text: &str) -> Plain<'_> {
-    Plain::of(text)
-}

@@ -156,7 +156,7 @@ fn a_text_without_sentences_or_without_a_match_is_cut_too() {
     let words = "harbour office ".repeat(3_000);
     for narrative in [&blob, &words] {
         let (_root, service) = long_memories(narrative, &[]);
-        for query in ["harbour office notes", "quay"] {
+        for query in ["harbour office notes", "wharf"] {
             let arguments = json!({ "query": query, "detail": "full", "max_tokens": 600 });
             let answer = service.find(arguments);
             let used = cost(&answer);
