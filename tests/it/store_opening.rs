@@ -266,9 +266,7 @@ fn a_link_to_a_store_shows_what_its_log_holds() {
     let real = elsewhere.path().join("claude-mem.db");
     run_sql(
         &real,
-        &format!(
-            "PRAGMA journal_mode = wal; CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'at rest')"
-        ),
+        "PRAGMA journal_mode = wal; CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations VALUES (1, 'at rest')",
     );
     let link = elsewhere.path().join("link.db");
     std::os::unix::fs::symlink(&real, &link).unwrap();
