@@ -511,7 +511,7 @@ pub struct Digests {
 
 /// The digests of a row's content: SHA-256 over each field with a value (name, type, length and
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
-/// are not part of the content. The row must come from [`MemorySource::select_list`].
+/// are not part of the content. The row must come from `MemoryTable::query`.
 pub fn digests(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Digests> {
     let title_from_file = row.get_ref(Field::TitleFromFile.position())?;
     Ok(Digests {

@@ -23,7 +23,7 @@ pub struct Snapshot<'a> {
     pub decisions: Arc<Decisions>,
     /// The memories that contradict one that a person approved, where that holds them back.
     pub(crate) against_approved: FxHashSet<String>,
-    /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
+    /// Whether overviews may be shown, by its manifest or by the store itself. Computed on
     /// first use.
     pub(crate) overviews_shown: Cell<Option<bool>>,
     /// If a writer has a log: another connection that sees the same state, see
