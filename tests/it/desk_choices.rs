@@ -356,6 +356,12 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
                 "Queues are drained by hand",
                 waits("howto", &[orders]),
             ),
+            // Its project is called as another heap is.
+            memory(
+                "bells",
+                "Bells ring at noon",
+                json!({ "status": "staging", "project": "summaries" }),
+            ),
         ],
     );
     let desk = Desk::open(&root);
@@ -375,7 +381,8 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
         ("flagged", 2, 0),
         ("summaries", 1, 1),
         ("alike", 2, 1),
-        ("shop", 1, 0),
+        ("project/shop", 1, 0),
+        ("project/summaries", 1, 0),
     ];
     let expected = expected.map(|(name, waiting, held)| (name.to_owned(), waiting, held));
     assert_eq!(all.iter().map(row).collect::<Vec<_>>(), expected);
@@ -392,7 +399,7 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
         kept["summary"]["recent"][0]["about"], "2 memories",
         "{kept}"
     );
-    decide(json!({ "name": "shop", "choice": approve }));
+    decide(json!({ "name": "project/shop", "choice": approve }));
     let back = desk.ask(&session, "/back", json!({})).json();
     assert_eq!(back["numbers"].as_array().unwrap().len(), 1, "{back}");
     let done: Vec<Value> = heaps()
@@ -407,6 +414,7 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
             json!(null),
             json!("rejected"),
             json!("decided"),
+            json!(null),
             json!(null)
         ]
     );
@@ -432,11 +440,12 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
         let line = log.iter().find(|line| line["id"] == id);
         line.map(|line| line["verdict"].as_str().unwrap().to_owned())
     };
-    let verdicts = ["sum", "full", "short", "plain", "bad", "sum-bad"].map(verdict);
+    let verdicts = ["sum", "full", "short", "plain", "bad", "sum-bad", "bells"].map(verdict);
     let expected = [
         Some("reject"),
         Some("approve"),
         Some("merge"),
+        None,
         None,
         None,
         None,

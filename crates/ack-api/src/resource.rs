@@ -91,8 +91,8 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Whether nobody but a person who looked at the memory approves it: neither the default of its
-    /// store nor a choice for many memories does.
+    /// Whether a person has to look at the memory before it is approved: the default of its store
+    /// and a choice for many memories leave it out.
     pub const fn is_flag(self) -> bool {
         !matches!(self, Self::Repaired)
     }

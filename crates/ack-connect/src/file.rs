@@ -144,7 +144,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
     })
 }
 
-/// A text without our parts. `None` if that is what the backup holds.
+/// The text of a file after our parts are removed. `None` if the backup has that text.
 fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>, String> {
     match backup {
         Backup::Nothing => remove_parts(file, text, None).map(Some),
@@ -161,8 +161,8 @@ fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>
     }
 }
 
-/// Whether to keep the present text of a file, which has parts of ours: nothing is kept yet, or none
-/// of them starts this program and the rest is not what is kept.
+/// Whether to back up the present text of a file that contains parts of ours. It is backed up if
+/// there is no backup yet, or if none of our parts starts this program and the rest has changed.
 fn needs_backup(file: &ClientFile, text: &str, backup: &Backup) -> bool {
     match backup {
         Backup::Nothing => true,
@@ -485,9 +485,9 @@ fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
     rewrite(file.format, text, &settings)
 }
 
-/// A text without our parts. Somebody else's entry with our name stays. If it is known what the file
-/// held before, that comes back where our parts are, and objects and lists that end up empty are
-/// removed unless they were there.
+/// The text of a file after our parts are removed. An entry with our name that is somebody else's
+/// stays. With `before`, its values come back where our parts were, and objects and lists that end up
+/// empty are removed unless they were in it.
 fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {
     let mut left = settings(file.format, text)?;
     let ours: Vec<Part> = file

@@ -5,7 +5,7 @@
 //! that fits it. What is flagged has a heap of its own and is decided one by one: a decision about
 //! another heap never includes it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::memory::{Memory, fold_name};
 use ack_api::number::count;
@@ -19,7 +19,7 @@ use super::held_back::HeldBack;
 use super::queue::{ItemState, QueueItem, QueueKind};
 use crate::curate::CurateError;
 
-/// A memory that nobody touched for this many days is old.
+/// A memory that was written more than this many days ago is old.
 const OLD_DAYS: i64 = 365;
 /// How many memories of a heap are shown at once.
 const SAMPLE: usize = 5;
@@ -55,7 +55,8 @@ impl HeapKind {
             Self::Alike => "alike".to_owned(),
             Self::Replaced => "replaced".to_owned(),
             Self::Old => "old".to_owned(),
-            Self::Project(name) => name.replace(' ', "-"),
+            // A project may be called `old`.
+            Self::Project(name) => format!("project/{}", name.replace(' ', "-")),
             Self::Elsewhere => "no-project".to_owned(),
         }
     }
@@ -319,13 +320,12 @@ impl Desk {
         turn: usize,
     ) -> Vec<Sample> {
         // Of a group, one is enough.
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         let mut one_each: Vec<usize> = Vec::new();
         for number in numbers.iter().rev() {
             match groups.get(number) {
-                Some(group) if seen.contains(group) => continue,
-                Some(group) => seen.push(*group),
-                None => {}
+                Some(group) if !seen.insert(*group) => continue,
+                _ => {}
             }
             one_each.push(*number);
         }
@@ -371,9 +371,8 @@ impl Desk {
         }
     }
 
-    /// Decides about the waiting memories of a heap, as one choice that can be taken back. Without
-    /// a choice, one of each group is kept. What is flagged is never among them. Returns how many
-    /// were decided.
+    /// Decides about all waiting memories of a heap that are not flagged, and returns how many. All
+    /// of it is taken back together. Without a choice, one memory of each group is kept.
     ///
     /// # Errors
     /// A choice is not possible. Then nothing is recorded.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
 use super::heaps::HeapKind;
-use super::held_back::HeldBack;
 use crate::curate::Candidate;
 
 /// The state of a memory on the desk.
@@ -73,7 +72,8 @@ impl QueueItem {
 
     /// Whether a bulk decision must leave it out.
     pub fn is_flagged(&self) -> bool {
-        HeldBack::default().add(&self.candidate.curated, &self.warnings)
+        let contradicts = self.candidate.curated.contradicts.is_some();
+        contradicts || self.warnings.iter().any(|warning| warning.is_flag())
     }
 
     /// Whether a word of a filter fits. A minus sign before it turns that around.

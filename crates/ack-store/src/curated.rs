@@ -72,7 +72,7 @@ impl CuratedMemory {
         ack_flags::of(&self.memory, self.hides_text)
     }
 
-    /// Whether nobody but a person who looked at it approves it.
+    /// Whether a person has to look at it before it is approved.
     pub fn is_flagged(&self) -> bool {
         self.contradicts.is_some() || self.warnings().into_iter().any(Warning::is_flag)
     }
