@@ -14,7 +14,7 @@ use crate::cli::command::SHELL;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use ack_api::{InstructionEntry, RelationKind, text};
+use ack_api::{RelationKind, text};
 use serde::Serialize;
 use serde_json::json;
 
@@ -32,7 +32,6 @@ use ack_desk::curate::stale::{StaleMemory, stale};
 use ack_desk::nearest::neighbours;
 use ack_desk::queue::QueueKind;
 use ack_service::Service;
-use ack_service::instructions::Instructions;
 use ack_service::scope::Registry;
 use ack_service::short_id::ShortIds;
 
@@ -141,9 +140,6 @@ struct Entry {
     card: Card,
     /// The ids of other waiting memories that are much alike.
     alike: Vec<String>,
-    /// What the project's instruction files say about it: the same, or the opposite.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    instructions: Vec<InstructionEntry>,
     /// The nearest approved memories, for the first entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nearest: Vec<Nearest>,
@@ -229,17 +225,8 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     let short = desk.short_ids();
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
-        let current = desk.service().select(None, None).ok();
-        let current = current.map(|selection| selection.current);
-        let instructions = current.as_ref().map(Instructions::of).unwrap_or_default();
-        let entry_of = |number: usize| {
-            let item = desk.items().get(number);
-            let (candidate, current) = (&item?.candidate, current.as_ref()?);
-            Some(instructions.about(candidate.memory(), &candidate.scope, current))
-        };
         let entries = cards.enumerate().map(|(number, card)| Entry {
             alike: desk.ids_of_group(number),
-            instructions: entry_of(number).unwrap_or_default(),
             nearest: nearest(desk, number),
             card,
         });

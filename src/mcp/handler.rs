@@ -200,10 +200,9 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list_prompts(
-            Quirks::of(context.client_info().as_ref()),
-            self.service.config.max_status.value,
-        ))
+        Ok(prompts::list_prompts(Quirks::of(
+            context.client_info().as_ref(),
+        )))
     }
 
     async fn get_prompt(

@@ -69,8 +69,6 @@ pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
     let body = serde_json::to_value(body).ok();
     if is_repairable {
         ErrorData::invalid_params(message, body)
-    } else if matches!(error, Error::ReviewWithheld) {
-        ErrorData::invalid_request(message, body)
     } else {
         ErrorData::internal_error(message, body)
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::Server;
 use super::answer::to_json;
-use super::prompts::PROMPTS;
+use super::prompts::{RECALL, RECALL_ARGUMENTS, word_number};
 use crate::toolset::{Place, Tool, Toolset};
 use ack_api::memory::nearest;
 use ack_api::text;
@@ -223,25 +223,14 @@ impl Server {
                     &[SCOPE_TEMPLATE, MEMORY_TEMPLATE],
                 ));
             }
-            Reference::Prompt(prompt) => {
-                match PROMPTS.iter().find(|known| known.name == prompt.name) {
-                    // A further word of a question cannot be completed.
-                    Some(known)
-                        if known.accepts(&argument)
-                            && !known.argument_names.contains(&argument.as_str()) =>
-                    {
-                        return Ok(CompleteResult::default());
-                    }
-                    Some(known) => known.argument_names,
-                    None => {
-                        return Err(unknown(
-                            "prompt",
-                            &prompt.name,
-                            &PROMPTS.map(|known| known.name),
-                        ));
-                    }
-                }
+            Reference::Prompt(prompt) if prompt.name != RECALL => {
+                return Err(unknown("prompt", &prompt.name, &[RECALL]));
             }
+            // A further word of a question cannot be completed.
+            Reference::Prompt(_) if word_number(&argument).is_some() => {
+                return Ok(CompleteResult::default());
+            }
+            Reference::Prompt(_) => &RECALL_ARGUMENTS,
             _ => {
                 return Err(ErrorData::invalid_params(
                     "`ref` is `ref/resource` or `ref/prompt`",

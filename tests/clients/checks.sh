@@ -87,7 +87,7 @@ inspector() {
   inspect 0 'memory://scope/{name}' --method resources/templates/list
   inspect 0 '"contents"' --method resources/read --uri memory://scopes
   inspect 1 'there is no resource' --method resources/read --uri memory://nothing
-  inspect 0 curate_pending --method prompts/list
+  inspect 0 recall --method prompts/list
   inspect 0 '"messages"' --method prompts/get --prompt-name recall --prompt-args query=pool
 }
 

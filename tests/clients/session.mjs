@@ -158,12 +158,11 @@ async function resources(client, first) {
 
 async function prompts(client, first) {
   const { prompts: listed } = await client.listPrompts();
-  assert.deepEqual(listed.map((prompt) => prompt.name), ["curate_pending", "recall"]);
+  assert.deepEqual(listed.map((prompt) => prompt.name), ["recall"]);
   const filled = await client.getPrompt({ name: "recall", arguments: { query: first.title } });
   assert.ok(filled.messages[0].content.text.includes(first.id), "recall quotes the memory");
   const quoted = named(filled.messages[0].content.text);
   assert.ok(quoted.every(served), `recall quotes what nobody approved: ${quoted}`);
-  await client.getPrompt({ name: "curate_pending" });
   await refused("a prompt without its argument", client.getPrompt({ name: "recall", arguments: {} }), -32602);
   const { completion } = await client.complete({
     ref: { type: "ref/resource", uri: "memory://scope/{name}" },

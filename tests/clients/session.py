@@ -211,12 +211,11 @@ async def prompts(session, first):
     import mcp.types as types
 
     listed = [prompt["name"] for prompt in wire(await session.list_prompts())["prompts"]]
-    same("prompts", listed, ["curate_pending", "recall"])
+    same("prompts", listed, ["recall"])
     filled = wire(await session.get_prompt("recall", {"query": first["title"]}))
     holds("recall quotes the memory", first["id"] in filled["messages"][0]["content"]["text"], filled)
     unseen = [id for id, memory in SAMPLES.items() if memory["status"] not in SERVED]
     holds("recall quotes nothing else", not any(id in json.dumps(filled) for id in unseen), filled)
-    await session.get_prompt("curate_pending", {})
     await refused("a prompt without its argument", session.get_prompt("recall", {}), -32602)
     template = types.ResourceTemplateReference(type="ref/resource", uri="memory://scope/{name}")
     half = {"name": "name", "value": first["scope"][:3]}

@@ -370,7 +370,6 @@ fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
     let others = [
         call("list_scopes", json!({ "scope": "alpha" })),
         call("get_context", json!({ "project_path": "/nowhere/alpha" })),
-        ("prompts/get", json!({ "name": "curate_pending" })),
         read("memory://scopes"),
         read("memory://scope/alpha"),
         read("memory://scope/alpha/memory/waits"),
@@ -397,13 +396,6 @@ fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
     for (asked, answer) in asked_for_unreviewed(&mut refused) {
         assert_lacks!(answer, "Zeppelin", "pass `status"; "{asked}");
     }
-    let prompts = refused.request("prompts/list", json!({}));
-    assert_lacks!(prompts, "curate_pending");
-    let asked = refused.request("prompts/get", json!({ "name": "curate_pending" }));
-    assert_eq!(
-        asked["error"]["code"], -32600,
-        "a refusal, no failure: {asked}"
-    );
     for arguments in [
         json!({ "query": "zeppelin", "status": "all" }),
         json!({ "status": "all" }),

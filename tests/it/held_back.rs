@@ -118,10 +118,6 @@ fn requests(draws: &mut RandomSource) -> Vec<(&'static str, Value)> {
             "prompts/get",
             json!({ "name": "recall", "arguments": { "query": "pool" } }),
         ),
-        (
-            "prompts/get",
-            json!({ "name": "curate_pending", "arguments": {} }),
-        ),
     ];
     calls.chain(others).collect()
 }

@@ -287,10 +287,6 @@ fn both_protocol_versions_are_answered_as_over_standard_input() {
             "resources/read",
             json!({ "uri": "memory://scope/ledger-api" }),
         ),
-        (
-            "prompts/get",
-            json!({ "name": "curate_pending", "arguments": {} }),
-        ),
     ] {
         let wanted = stdio.request(method, params.clone());
         // Over HTTP, the paths of the server's machine are left out.

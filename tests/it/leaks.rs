@@ -295,10 +295,6 @@ impl EntryPoints {
                 ("prompts", "prompts/get", params, CHOSEN, arguments)
             }
             3 => {
-                let params = json!({ "name": "curate_pending", "arguments": {} });
-                ("prompts", "prompts/get", params, CHOSEN, json!({}))
-            }
-            4 => {
                 let params = json!({
                     "ref": { "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" },
                     "argument": { "name": "id", "value": some_id[..draws.below(8)] },

@@ -8,8 +8,6 @@ use ack_memory::api::RelationKind;
 use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
 
-use crate::mcp::Server;
-use crate::resources::{json_block, prompt};
 use crate::support::{Root, memory};
 
 fn staged(id: &str, title: &str, rest: Value) -> Value {
@@ -125,8 +123,8 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
 }
 
 #[test]
-fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
-    let root = Root::new().let_agents_review();
+fn the_nearest_is_an_approved_memory_and_no_other() {
+    let root = Root::new();
     let port = "The ledger listens on port 8080.";
     let lives = "The nightly backup of the ledger database starts at 03:00.";
     let memories = [
@@ -148,27 +146,18 @@ fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
         ),
         noted("w-port", "Port of the ledger", port, "staging"),
     ];
-    root.store("team", &memories);
-    let mut server = Server::initialized(root.path());
-    let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
-    let review = json_block(&text);
-    let partner = |id: &str| {
-        let pending = review["pending"].as_array().unwrap();
-        let found = pending.iter().find(|pending| pending["id"] == id);
-        let near = &found.unwrap_or_else(|| panic!("{id}: {review}"))["resembles"][0];
-        (near["id"].clone(), near["relation"].clone())
+    root.store("alpha", &memories);
+    let kinds = |id: &str| -> Vec<(String, RelationKind)> {
+        let found = nearest(&root, id).into_iter();
+        found.map(|(id, relation)| (id, relation.kind)).collect()
     };
-    assert_eq!(partner("w-backup"), (json!("backup"), json!("contradicts")));
-    assert_eq!(partner("waits"), (json!("backup"), json!("same")));
-    assert_eq!(partner("w-port"), (json!("port"), json!("same")));
-    for near in review["pending"].as_array().unwrap() {
-        let near = near["resembles"].as_array().into_iter().flatten();
-        let mut ids = near.map(|near| near["id"].as_str().unwrap());
-        assert!(
-            ids.all(|id| ["backup", "keys", "port"].contains(&id)),
-            "only approved memories are partners: {review}"
-        );
-    }
+    let wanted = |id: &str, kind| vec![(id.to_owned(), kind)];
+    assert_eq!(
+        kinds("w-backup"),
+        wanted("backup", RelationKind::Contradicts)
+    );
+    assert_eq!(kinds("waits"), wanted("backup", RelationKind::Same));
+    assert_eq!(kinds("w-port"), wanted("port", RelationKind::Same));
 }
 
 #[test]

@@ -321,7 +321,7 @@ fn names_of_resources_prompts_and_completions_are_limited() {
         read(&format!("memory://scope/ledger-api/memory/{long}")),
         read(&long),
         prompt("recall", json!({ "query": long })),
-        prompt("curate_pending", json!({ "scope": long })),
+        prompt("recall", json!({ "query": "x", "scope": long })),
         prompt(&long, json!({})),
         ("tools/call", json!({ "name": long, "arguments": {} })),
         (

@@ -8,7 +8,7 @@ use ack_api::decision::{Decision, SignatureLine};
 use ack_api::import_line::{self, ImportLine};
 use ack_api::{
     ContextRequest, ContextResponse, ErrorBody, GetRequest, GetResponse, ListScopesRequest,
-    ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
+    ListScopesResponse, QueryRequest, QueryResponse, ScopeResource,
 };
 use ack_memory::Error;
 use ack_memory::internal::{ConfigFile, Manifest, Setting};
@@ -54,7 +54,6 @@ fn schemas() -> Vec<(&'static str, Value)> {
             schema_for!(ContextResponse).to_value(),
         ),
         ("scope.resource", schema_for!(ScopeResource).to_value()),
-        ("curate_pending.output", schema_for!(Review).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
         ("decision", schema_for!(Decision).to_value()),
         ("signature", schema_for!(SignatureLine).to_value()),

@@ -10,7 +10,7 @@ use crate::hint::{self, Hint, OwnNames, Reader};
 use crate::text;
 use crate::{
     ContextResponse, GetResponse, ListScopesResponse, MemoryDetail, MemoryHit, Note, Pending,
-    QueryResponse, Review, ScopeInfo, ScopeResource, Searched,
+    QueryResponse, ScopeInfo, ScopeResource, Searched,
 };
 
 /// The longest message, in characters. It may quote names, paths and other programs; all are made
@@ -342,12 +342,5 @@ impl Resolve for ScopeResource {
         let newest = self.newest.iter_mut();
         edit_times(newest.map(|entry| &mut entry.created_at), editor);
         edit_notes(&mut self.notes, editor);
-    }
-}
-
-impl Resolve for Review {
-    fn edit(&mut self, editor: &mut dyn Editor) {
-        edit_notes(&mut self.notes, editor);
-        self.searched.edit(editor);
     }
 }

@@ -1,18 +1,16 @@
-//! Whether what a memory cites is still in the project's working tree, and whether the project's
-//! instruction files say the same thing, in words.
+//! Whether what a memory cites is still in the project's working tree, in words.
 //!
 //! Only the project that the process runs for has a working tree here. Memories of other projects
 //! get no result.
 
 use ack_api::memory::Memory;
-use ack_api::{InstructionEntry, RelationKind, text};
+use ack_api::text;
 
 use super::choice::count_text;
 use crate::curate::Candidate;
 use crate::curate::stale::no_longer_there;
 use ack_service::Service;
 use ack_service::evidence::{Bounds, FileState, WorkTree};
-use ack_service::instructions::Instructions;
 
 /// What the working tree says about a memory: a line for each file it cites and one for its names.
 /// `None` if the memory belongs to another project, or cites nothing.
@@ -27,33 +25,12 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
     let Some(tree) = WorkTree::of(&current, Bounds::REVIEW) else {
         return displaced_memories(service, candidate).map(|line| vec![line]);
     };
-    let instructions = Instructions::of(&current);
-    let passages = instructions.about(memory, &candidate.scope, &current);
-    let lines: Vec<String> = passages
-        .iter()
-        .map(instruction)
-        .chain(files(&tree, memory))
+    let lines: Vec<String> = files(&tree, memory)
+        .into_iter()
         .chain(names(&tree, memory))
         .chain(displaced_memories(service, candidate))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
-}
-
-/// `CLAUDE.md:12 contradicts it: Use npm`
-fn instruction(entry: &InstructionEntry) -> String {
-    let statement = entry.conflict.as_ref();
-    let statement = statement.map_or(&entry.says, |conflict| &conflict.instruction);
-    let relation = match entry.relation {
-        RelationKind::Contradicts => "contradicts it",
-        RelationKind::Same => "says it already",
-        _ => "is much like it",
-    };
-    format!(
-        "{}:{} {relation}: {}",
-        entry.file,
-        entry.line,
-        text::line(statement, 200)
-    )
 }
 
 /// The memories that a session of the project would no longer start with.

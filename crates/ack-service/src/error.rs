@@ -95,9 +95,6 @@ pub enum Error {
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld { id: String, scope: String },
-    /// The owner does not show memories that wait for review to agents.
-    #[error("memories that wait for review are not shown to agents here")]
-    ReviewWithheld,
     /// The memory's status is unknown to this program.
     #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
     UnknownStatus {
@@ -185,7 +182,6 @@ impl Diagnostic for Error {
             Self::MemoryNotFound { .. } => ErrorCode::MemoryNotFound,
             Self::MemoryNotServed { .. }
             | Self::MemoryWithheld { .. }
-            | Self::ReviewWithheld
             | Self::UnknownStatus { .. } => ErrorCode::MemoryNotServed,
             Self::Store(error) => error.code(),
             Self::Table { .. } => ErrorCode::IndexFailed,
@@ -264,10 +260,6 @@ impl Diagnostic for Error {
                 ..
             } => vec![Hint::advice(
                 "its curator rejected it, and rejected memories are never served",
-            )],
-            Self::ReviewWithheld => vec![Hint::setting(
-                "`max_status = \"all\"` in config.toml",
-                "lets agents read them",
             )],
             Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
             Self::UnknownStatus { .. } => vec![
@@ -429,7 +421,7 @@ fn example_of(argument: &str) -> Option<String> {
 fn example(operation: &str) -> String {
     match operation {
         "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
-        "list_scopes" | "curate_pending" => "{}",
+        "list_scopes" => "{}",
         "recall" => r#"{"query":"connection refused"}"#,
         "get_context" => r#"{"max_memories":5}"#,
         _ => r#"{"query":"connection refused","limit":5}"#,

@@ -14,7 +14,6 @@ mod error;
 pub mod evidence;
 mod explain;
 mod get;
-pub mod instructions;
 mod live;
 mod meaning;
 pub mod nearest;
@@ -22,7 +21,6 @@ mod open;
 mod query;
 pub mod remote;
 mod resources;
-mod review;
 pub mod same_id;
 pub mod scope;
 pub mod scopes;
@@ -37,7 +35,7 @@ pub mod validate;
 use std::collections::HashSet;
 
 use ack_api::{
-    ContextRequest, ContextResponse, GetRequest, GetResponse, QueryRequest, QueryResponse, Review,
+    ContextRequest, ContextResponse, GetRequest, GetResponse, QueryRequest, QueryResponse,
 };
 
 pub use self::engine::Service;
@@ -76,12 +74,6 @@ impl Service {
     /// Invalid arguments, or there is no scope.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
         self.retry_without_table(|| context::run(self, request))
-    }
-
-    /// The memories that wait for review, oldest first, in one scope or in the default scopes.
-    /// Skips the first `offset`.
-    pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
-        self.retry_without_table(|| review::run(self, scope, offset))
     }
 
     /// The approved memories of a scope that are nearest to a memory, at most three, with their

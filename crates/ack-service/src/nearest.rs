@@ -20,9 +20,8 @@ use super::error::Error;
 use super::open::OpenScopes;
 use super::search::Search;
 use super::validate::QuerySpec;
-use crate::scope::resolve::Selection;
 
-pub const MAX_NEAREST: usize = 3;
+const MAX_NEAREST: usize = 3;
 const MAX_PROPOSED: usize = 10;
 const MAX_TITLE: usize = 200;
 
@@ -38,15 +37,18 @@ pub struct NearMemory {
 pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
     let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
-    let memory_in_scope = (scope, memory);
     let profile = Profile::of(memory);
-    of(
-        &opened,
-        &selection,
-        memory_in_scope,
-        &profile,
-        StatusFilter::Approved,
-    )
+    let title = ack_api::text::line(&memory.title, MAX_TITLE);
+    let spec = QuerySpec {
+        meaning: Some(profile.text().to_owned()),
+        is_proposal: true,
+        ..QuerySpec::words(&title, StatusFilter::Approved, MAX_PROPOSED)
+    };
+    let search = Search::new(&opened, &selection, &spec, None)?;
+    let page = search.page(None, MAX_PROPOSED)?;
+    let hits = page.hits.into_iter();
+    let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
+    Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
 /// The same without waiting for an index. While the index of a large store is missing, scans its
@@ -77,27 +79,6 @@ pub fn without_index_wait(
         std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
     }
     Ok(scanned)
-}
-
-/// The memories with a status in opened scopes that are nearest to a memory of one of them.
-pub fn of(
-    opened: &OpenScopes,
-    selection: &Selection,
-    (scope, memory): (&str, &Memory),
-    profile: &Profile,
-    status: StatusFilter,
-) -> Result<Vec<NearMemory>, Error> {
-    let title = ack_api::text::line(&memory.title, MAX_TITLE);
-    let spec = QuerySpec {
-        meaning: Some(profile.text().to_owned()),
-        is_proposal: true,
-        ..QuerySpec::words(&title, status, MAX_PROPOSED)
-    };
-    let search = Search::new(opened, selection, &spec, None)?;
-    let page = search.page(None, MAX_PROPOSED)?;
-    let hits = page.hits.into_iter();
-    let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
-    Ok(compare_proposed((scope, memory), profile, proposed))
 }
 
 /// The nearest of the proposed memories, each with the name of its scope.

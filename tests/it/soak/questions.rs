@@ -130,7 +130,7 @@ pub fn ask(
         32 => read("memory://scope/one", Answer),
         33 => read(&format!("memory://scope/two/memory/{}", id(number)), Either),
         34 => prompt("recall", json!({ "query": dice.words(3) })),
-        35 => prompt("curate_pending", json!({ "scope": "one" })),
+        35 => prompt("recall", json!({ "query": dice.words(2), "scope": "one" })),
         36 => {
             let template = "memory://scope/{name}/memory/{id}";
             let params = json!({

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Files that hosts read as instructions.
-pub const INSTRUCTIONS: [&str; 9] = [
+const INSTRUCTIONS: [&str; 9] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
     "AGENTS.md",
@@ -15,7 +15,7 @@ pub const INSTRUCTIONS: [&str; 9] = [
     "copilot-instructions.md",
 ];
 /// Folders with rules, relative to the top of a project.
-pub const RULE_FOLDERS: [&str; 6] = [
+const RULE_FOLDERS: [&str; 6] = [
     ".claude/rules",
     ".clinerules",
     ".cursor/rules",
