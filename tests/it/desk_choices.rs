@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::changes::git;
-use crate::cli::binary;
 use crate::curate::approved;
 use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory, run_sql, unreviewed, write_file};
@@ -186,13 +185,11 @@ fn similar_memories_are_grouped() {
 }
 
 #[test]
-fn the_card_reports_which_cited_files_and_names_still_exist() {
+fn the_card_reports_which_cited_files_still_exist() {
     let root = Root::new();
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join("src")).unwrap();
-    let helper = folder.join("src/helper.rs");
     write_file(folder.join("src/here.rs"), "fn retry_limit() {}\n");
-    write_file(&helper, "fn lost_helper_x() {}\n");
     for arguments in [
         &["init", "-q"][..],
         &["add", "-A"],
@@ -200,24 +197,17 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     ] {
         git(&folder, arguments);
     }
-    std::fs::remove_file(&helper).unwrap();
-    git(&folder, &["commit", "-q", "-a", "-m", "Drop the helper"]);
     let path = folder.to_str().unwrap();
     let settings = format!("projects = [\"shop\"]\npaths = [{path:?}]\n");
     root.manifest("alpha", &settings);
     let cites = |project: &str| {
         json!({
             "status": "staging", "project": project, "files": ["src/here.rs", "src/gone.rs"],
-            "facts": ["`retry_limit` calls `lost_helper_x`, as on `GitHub` with `psql`"],
         })
     };
-    let elsewhere = json!({
-        "status": "staging", "project": "shop", "facts": ["Ask on `GitHub`, or use `psql`"],
-    });
     let memories = [
         memory("w0", "Retries are limited", cites("shop")),
         memory("w1", "Retries are limited elsewhere", cites("kiosk")),
-        memory("w2", "Questions about the database", elsewhere),
     ];
     root.store("alpha", &memories);
     let desk = Desk::open_with(&root, &["-C", path]);
@@ -228,12 +218,10 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
         answer,
         json!([
             "src/here.rs: there, changed in 1 commit since",
-            "src/gone.rs: gone",
-            "no longer in the project: `lost_helper_x`"
+            "src/gone.rs: gone"
         ])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");
-    assert_eq!(evidence(2).json(), Value::Null, "names of something else");
 }
 
 /// Heaps are disjoint and all that waits; a decision about one never includes what is flagged, and

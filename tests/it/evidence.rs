@@ -1,4 +1,4 @@
-//! Which of a memory's files and names exist in a working tree.
+//! Which of a memory's files exist in a working tree.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,14 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ack_api::memory::Memory;
 use ack_memory::internal::{Bounds, FileState, Setting, WorkTree, current_scope};
-use ack_store::Store;
-use jiff::Timestamp;
-use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Root, memory, write_file};
+use crate::support::{Root, write_file};
 
 fn tree() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -113,49 +109,6 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     assert_eq!(looked[40].state, FileState::Unknown);
 }
 
-#[test]
-fn the_names_of_a_memory_are_looked_for_in_the_tree() {
-    let folder = tree();
-    let root = Root::new();
-    let text = "Call `retry_payout` and PayoutJob::run, never refund_job or --no-verify; \
-                only_in_target is built. See src/payout.rs and `x`.";
-    let memories = [memory("a", "A title", json!({ "narrative": text }))];
-    root.store("alpha", &memories);
-    let path = root.scope_folder("alpha").join("memory.db");
-    let store = Store::new(path, ack_api::memory::Unreviewed::Staging);
-    let found = store
-        .snapshot(|snapshot| snapshot.by_id("a"))
-        .unwrap()
-        .unwrap();
-    let look = |bounds| {
-        let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
-        let look = tree.names(&found);
-        let names = look.names.into_iter().map(|name| (name.name, name.occurs));
-        (names.collect::<Vec<_>>(), look.is_complete)
-    };
-    let named = |name: &str, occurs| (name.to_owned(), occurs);
-    let (names, is_complete) = look(Bounds::REVIEW);
-    assert_eq!(
-        names,
-        [
-            named("retry_payout", Some(true)),
-            named("PayoutJob::run", Some(true)),
-            named("refund_job", Some(false)),
-            named("--no-verify", Some(true)),
-            named("only_in_target", Some(false)),
-            named("src/payout.rs", Some(true)),
-        ]
-    );
-    assert!(is_complete);
-    let few_bytes = Bounds {
-        bytes: 1,
-        ..Bounds::REVIEW
-    };
-    let (names, is_complete) = look(few_bytes);
-    assert!(!is_complete);
-    assert!(names.contains(&named("refund_job", None)), "{names:?}");
-}
-
 /// The working tree of a project.
 fn tree_of(project: &Path) -> WorkTree {
     let service = Root::new().service_with(|inputs| {
@@ -164,38 +117,6 @@ fn tree_of(project: &Path) -> WorkTree {
     let place = &service.config.project.value;
     let current = current_scope(&service.config, &[], Some(place)).unwrap();
     WorkTree::of(&current, Bounds::REVIEW).unwrap()
-}
-
-#[test]
-fn only_names_that_the_history_has_are_lost() {
-    let folder = tree();
-    let git = |arguments: &[&str], day: u32| git_at(folder.path(), arguments, day);
-    git(&["init", "-q"], 1);
-    let text = "Call `retry_payout`, never refund_job; ask `psql` on `GitHub` about src/old.rs.";
-    let write = |path: &str, text: &str| write_file(folder.path().join(path), text);
-    write("services/pay/src/old.rs", "fn refund_job() {}");
-    git(&["add", "-A"], 1);
-    git(&["commit", "-q", "-m", "one"], 1);
-    let lost = |written_at: Option<Timestamp>| {
-        let memory = Memory {
-            narrative: Some(text.to_owned()),
-            created_at: written_at,
-            ..Memory::default()
-        };
-        let tree = tree_of(folder.path());
-        tree.lost_names(&tree.names(&memory), &memory)
-    };
-    let day = |day: u32| format!("2026-03-{day:02}T12:00:00Z").parse().ok();
-    git(&["rm", "-q", "services/pay/src/old.rs"], 20);
-    assert_eq!(lost(day(5)), Vec::<String>::new(), "not committed yet");
-    git(&["commit", "-q", "-m", "two"], 20);
-    // A memory may be older than the first commit, or a few hours older than its own.
-    for written_at in [day(1), day(5), "2026-02-01T00:00:00Z".parse().ok()] {
-        let lost = lost(written_at);
-        assert_eq!(lost, ["refund_job", "src/old.rs"], "{written_at:?}");
-    }
-    assert_eq!(lost(day(25)), Vec::<String>::new(), "written without them");
-    assert_eq!(lost(None), Vec::<String>::new());
 }
 
 #[test]

@@ -8,12 +8,10 @@ use ack_api::text;
 
 use super::choice::count_text;
 use crate::curate::Candidate;
-use crate::curate::stale::no_longer_there;
 use ack_service::Service;
 use ack_service::evidence::{Bounds, FileState, WorkTree};
 
-/// What the working tree says about a memory: a line for each file it cites and one for its names.
-/// `None` if the memory belongs to another project, or cites nothing.
+/// What the working tree says about a memory: a line for each file it cites. `None` if the memory belongs to another project, or cites nothing.
 pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
     let current = service.select(None, None).ok()?.current;
     let memory = candidate.memory();
@@ -27,7 +25,6 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
     };
     let lines: Vec<String> = files(&tree, memory)
         .into_iter()
-        .chain(names(&tree, memory))
         .chain(displaced_memories(service, candidate))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
@@ -75,18 +72,4 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
         format!("{}: {state}", text::line(&file.entry, 200))
     });
     lines.collect()
-}
-
-fn names(tree: &WorkTree, memory: &Memory) -> Option<String> {
-    let look = tree.names(memory);
-    let lost = tree.lost_names(&look, memory);
-    if !lost.is_empty() {
-        return Some(no_longer_there(&lost));
-    }
-    let found = look.names.iter().filter(|name| name.occurs == Some(true));
-    match (found.count(), look.names.len()) {
-        (0, _) => None,
-        (found, all) if found == all => Some("every name in it occurs".to_owned()),
-        (found, all) => Some(format!("{found} of {all} names in it occur")),
-    }
 }

@@ -43,10 +43,9 @@ pub fn branch_files(
         return Ok(Vec::new());
     };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
-    let mut changes = TreeChanges::up_to(MAX_FILES);
+    let mut changes = TreeChanges::default();
     changes.collect(objects, Some(old), Some(new), "")?;
-    let paths = changes.found.into_iter().map(|change| change.path);
-    Ok(paths.collect())
+    Ok(changes.0)
 }
 
 /// The tips of the default branch, remote and local.
@@ -181,45 +180,6 @@ fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Com
     }
 }
 
-/// Calls `visit` with the path and the content of each file that was committed at an instant (in
-/// seconds since 1970) and is gone or different in the given commit, following its first parents.
-pub fn visit_replaced(
-    objects: &mut Objects<'_>,
-    head: ObjectId,
-    at: i64,
-    visit: &mut dyn FnMut(&str, &[u8]),
-) -> Result<(), Unknown> {
-    let mut commit = objects.commit(head)?;
-    let now = commit.tree;
-    for _ in 0..MAX_COMMITS {
-        if commit.time > at
-            && let Some(parent) = first_parent(objects, &commit)?
-        {
-            commit = parent;
-        } else {
-            let mut changes = TreeChanges {
-                with_added: false,
-                ..TreeChanges::up_to(usize::MAX)
-            };
-            // What was found before trouble is visited too.
-            let read = changes.collect(objects, Some(commit.tree), Some(now), "");
-            for change in changes.found {
-                let Some(old) = change.old.filter(|old| !old.is_link) else {
-                    continue;
-                };
-                match objects.blob(old.id) {
-                    Ok(content) => visit(&change.path, content),
-                    // It may be too large.
-                    Err(Unknown::Unreadable) => {}
-                    Err(unknown) => return Err(unknown),
-                }
-            }
-            return read;
-        }
-    }
-    Err(Unknown::OutOfTime)
-}
-
 /// Whether a file differs between two trees.
 fn differs(
     objects: &mut Objects<'_>,
@@ -241,29 +201,11 @@ fn differs(
     Ok(old != new)
 }
 
-/// A file that differs between two trees.
-struct TreeChange {
-    path: String,
-    old: Option<TreeItem>,
-}
-
-/// The files that differ between two trees.
-struct TreeChanges {
-    found: Vec<TreeChange>,
-    max: usize,
-    /// Whether files that only the new tree has are found too.
-    with_added: bool,
-}
+/// The paths of files that differ between two trees.
+#[derive(Default)]
+struct TreeChanges(Vec<String>);
 
 impl TreeChanges {
-    const fn up_to(max: usize) -> Self {
-        Self {
-            found: Vec::new(),
-            max,
-            with_added: true,
-        }
-    }
-
     /// Adds what differs below a folder, whose path ends with `/`.
     fn collect(
         &mut self,
@@ -273,26 +215,23 @@ impl TreeChanges {
         folder: &str,
     ) -> Result<(), Unknown> {
         let depth = folder.matches('/').count();
-        if old == new || self.found.len() >= self.max || depth > MAX_DEPTH {
+        if old == new || self.0.len() >= MAX_FILES || depth > MAX_DEPTH {
             return Ok(());
         }
         let mut read =
             |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
         let (old, new) = (read(old)?, read(new)?);
-        let added = new.keys().filter(|_| self.with_added);
-        let names: BTreeSet<&String> = old.keys().chain(added).collect();
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             let (before, after) = (old.get(name).copied(), new.get(name).copied());
             if before == after {
                 continue;
             }
             let path = format!("{folder}{name}");
-            let is_file = |item: &TreeItem| !item.is_folder;
             let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
             let below = format!("{path}/");
-            if before.iter().chain(&after).any(is_file) {
-                let old = before.filter(is_file);
-                self.found.push(TreeChange { path, old });
+            if before.iter().chain(&after).any(|item| !item.is_folder) {
+                self.0.push(path);
             }
             self.collect(objects, tree(before), tree(after), &below)?;
         }
@@ -366,14 +305,14 @@ fn compare_index<'a>(
     }
     for (name, item) in items {
         let path = format!("{folder}{name}");
-        let mut deleted = TreeChanges::up_to(MAX_FILES);
+        let mut deleted = TreeChanges::default();
         if item.is_folder {
             deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
         } else {
-            deleted.found.push(TreeChange { path, old: None });
+            deleted.0.push(path);
         }
-        let paths = deleted.found.into_iter().map(|change| change.path);
-        found.extend(paths.map(|path| StagedFile { path, entry: None }));
+        let deleted = deleted.0.into_iter();
+        found.extend(deleted.map(|path| StagedFile { path, entry: None }));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! that answers show.
 //!
 //! A reviewer can wait longer than an agent, so this also checks whether the files that a memory
-//! cites changed a lot, and whether the names in it still occur.
+//! cites changed a lot.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use ack_store::read::CuratedMemory;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
-use ack_service::evidence::NameSearch;
 use ack_service::scope::Scope;
 use ack_service::stale::{MARK_SEPARATOR, Staleness, is_dismissed};
 
@@ -73,7 +72,7 @@ pub fn stale(
             (Candidate { scope, curated }, reason)
         }));
     }
-    let mut found = check_history_and_tree(all, staleness);
+    let mut found = check_history(all, staleness);
     found.sort_by_key(|stale| {
         let created = stale.candidate.memory().created_at;
         (created.is_none(), created)
@@ -123,7 +122,7 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     })?;
     let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
     let reason = staleness.of(memory, &candidate.scope, &others);
-    let found = check_history_and_tree(vec![(candidate.clone(), reason)], staleness);
+    let found = check_history(vec![(candidate.clone(), reason)], staleness);
     Ok(found.into_iter().next().map(|stale| stale.reason))
 }
 
@@ -143,8 +142,8 @@ pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
     }
 }
 
-/// Checks the history and the working tree for memories that have no mark yet.
-fn check_history_and_tree(
+/// Checks the history for memories that have no mark yet.
+fn check_history(
     memories: Vec<(Candidate, Option<String>)>,
     staleness: &Staleness,
 ) -> Vec<StaleMemory> {
@@ -171,12 +170,7 @@ fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness
     reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
 }
 
-/// The mark about names of a memory that the project had.
-pub fn no_longer_there(lost: &[String]) -> String {
-    format!("no longer in the project: {}", text::list(lost))
-}
-
-/// A mark for each memory that the history or the working tree contradicts.
+/// A mark for each memory whose files changed a lot, by the history.
 fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
     let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
         return vec![None; memories.len()];
@@ -199,16 +193,5 @@ fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
         let file = text::line(file, 80);
         (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
     };
-    let lost = |look: &NameSearch, memory: &Memory| {
-        let is_missing = look.names.iter().all(|name| name.occurs == Some(false));
-        if !is_missing || Instant::now() >= end {
-            return None;
-        }
-        let lost = tree.lost_names(look, memory);
-        (!lost.is_empty()).then(|| no_longer_there(&lost))
-    };
-    let looks = tree.names_of_all(memories).into_iter();
-    let both = looks.zip(memories);
-    both.map(|(look, memory)| lost(&look, memory).or_else(|| changed(memory)))
-        .collect()
+    memories.iter().map(|memory| changed(memory)).collect()
 }
