@@ -28,7 +28,6 @@ use ack_gateway::server::Report;
 use ack_http::gate::Token;
 use ack_service::Service;
 use ack_service::config::{Config, ENV_TOKEN};
-use ack_store::copies;
 use ack_sys::files;
 
 /// The name of the token file.
@@ -46,7 +45,6 @@ enum TokenSource {
 }
 
 pub fn run(args: &ServeArgs, global: &Global) -> Result<ExitCode, CliError> {
-    std::thread::spawn(copies::remove_orphans);
     match settings(args, global) {
         Ok((config, offer)) => serve(config, offer, args, global).map(|()| ExitCode::SUCCESS),
         // A client hides why a server does not start.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::mcp::{Server, command};
 #[cfg(target_os = "linux")]
 use crate::stepped::Stepped;
 use crate::store_support::Other;
-use crate::support::{Root, memory, run_sql, write_file};
+use crate::support::{Root, memory, run_sql};
 
 /// A store that can only be read from a copy: a log whose shared memory is gone.
 fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
@@ -166,57 +166,6 @@ fn an_interrupted_command_removes_its_unfinished_copy() {
         let found = remaining_copies(temporary.path());
         assert_eq!(found, Vec::<PathBuf>::new(), "{arguments:?}");
     }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn copies_of_a_killed_process_are_removed_by_the_next_one() {
-    let root = Root::new();
-    unfinished(&root, "one", 100);
-    let temporary = tempfile::tempdir().unwrap();
-    let status = end_while_copying(&root, &temporary, &["query", "marker"], Signal::SIGKILL);
-    assert!(matches!(
-        status,
-        WaitStatus::Signaled(_, Signal::SIGKILL, _)
-    ));
-    let found = remaining_copies(temporary.path()).len();
-    assert_eq!(found, 1, "a killed process can remove nothing");
-    let make = |name: &str, mode: u32| {
-        let folder = temporary.path().join(name);
-        fs::DirBuilder::new().mode(mode).create(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-        write_file(folder.join("0.db"), "kept");
-        folder
-    };
-    // Another process holds one, one others may write to, one belongs to somebody else, one has
-    // another name.
-    let held = make("ack-memory-copies-held00", 0o700);
-    let lock = fs::File::open(&held).unwrap();
-    lock.lock().unwrap();
-    let mut kept = vec![
-        held,
-        make("ack-memory-copies-open00", 0o755),
-        make("ack-memory-other", 0o700),
-    ];
-    let foreign = make("ack-memory-copies-other0", 0o700);
-    if std::os::unix::fs::chown(&foreign, Some(65_534), None).is_ok() {
-        kept.push(foreign);
-    }
-    kept.sort();
-    let link = temporary.path().join("ack-memory-copies-link00");
-    std::os::unix::fs::symlink(&kept[0], &link).unwrap();
-    kept.push(link);
-    kept.sort();
-    let output = binary()
-        .arg("--root")
-        .arg(root.path())
-        .args(["query", "marker"])
-        .env("TMPDIR", temporary.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    assert_eq!(remaining_copies(temporary.path()), kept);
-    assert!(kept.iter().all(|folder| folder.join("0.db").exists()));
 }
 
 #[test]

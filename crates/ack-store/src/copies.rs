@@ -3,18 +3,14 @@
 //! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
 //! folder of mode 0700. Its log or journal is merged, it is opened, and then the file is unlinked, so
 //! that it disappears with the process, however that ends.
-//!
-//! The folder is locked while it holds files (`flock`, which ends with the process). Any ack-memory
-//! process may remove a folder that no process has locked. Folders of other users are left alone.
 
-use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions};
 use std::io::{Error, Result};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
-use nix::libc;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -27,10 +23,9 @@ use ack_sys::files;
 const PREFIX: &str = "ack-memory-copies-";
 /// How many copies are kept open for the next read. Each holds a file descriptor.
 const MAX_KEPT_COPIES: usize = 48;
-/// How many entries of the temporary folder are checked for orphans.
-const MAX_SWEPT_ENTRIES: usize = 20_000;
 
-static FOLDER: Mutex<Weak<CopyFolder>> = Mutex::new(Weak::new());
+/// The temporary folder of this process's copies, while there are files in it.
+static FOLDER: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
 /// Set at shutdown: no more copies are made.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 static LIVE_COPIES: AtomicUsize = AtomicUsize::new(0);
@@ -42,7 +37,7 @@ pub fn shut_down() {
     if let Some(folder) = lock(&FOLDER).upgrade() {
         // Another thread may be creating a file in it.
         for _ in 0..50 {
-            if fs::remove_dir_all(folder.dir.path()).is_ok() || !folder.dir.path().exists() {
+            if fs::remove_dir_all(folder.path()).is_ok() || !folder.path().exists() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -50,94 +45,21 @@ pub fn shut_down() {
     }
 }
 
-/// Removes the folders of processes that were killed. Runs once per process.
-pub fn remove_orphans() {
-    static SWEPT: Once = Once::new();
-    SWEPT.call_once(|| {
-        let entries = fs::read_dir(std::env::temp_dir())
-            .into_iter()
-            .flatten()
-            .take(MAX_SWEPT_ENTRIES)
-            .flatten();
-        for entry in entries {
-            let ours = entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with(PREFIX));
-            if ours && is_orphan(&entry) {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    });
-}
-
-/// Whether a folder belongs to this user and no process has locked it.
-fn is_orphan(entry: &DirEntry) -> bool {
-    let Ok(metadata) = entry.metadata() else {
-        return false;
-    };
-    if !metadata.is_dir()
-        || metadata.uid() != nix::unistd::geteuid().as_raw()
-        || metadata.mode() & 0o077 != 0
-    {
-        return false;
+fn folder() -> Result<Arc<TempDir>> {
+    let mut known = lock(&FOLDER);
+    if SHUTTING_DOWN.load(Ordering::SeqCst) {
+        return Err(Error::other("the process ends"));
     }
-    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let folder = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(entry.path());
-    folder.is_ok_and(|folder| {
-        folder
-            .metadata()
-            .is_ok_and(|opened| opened.ino() == metadata.ino())
-            && folder.try_lock().is_ok()
-    })
-}
-
-/// The temporary folder of this process's copies.
-#[derive(Debug)]
-struct CopyFolder {
-    dir: TempDir,
-    /// The lock, held as long as the folder exists.
-    _lock: File,
-}
-
-impl CopyFolder {
-    fn get() -> Result<Arc<Self>> {
-        remove_orphans();
-        let mut known = lock(&FOLDER);
-        if SHUTTING_DOWN.load(Ordering::SeqCst) {
-            return Err(Error::other("the process ends"));
-        }
-        if let Some(folder) = known.upgrade() {
-            return Ok(folder);
-        }
-        let folder = Arc::new(Self::make()?);
-        *known = Arc::downgrade(&folder);
-        Ok(folder)
+    if let Some(folder) = known.upgrade() {
+        return Ok(folder);
     }
-
-    fn make() -> Result<Self> {
-        loop {
-            let dir = tempfile::Builder::new()
-                .prefix(PREFIX)
-                .permissions(fs::Permissions::from_mode(0o700))
-                .tempdir()?;
-            // Until it is locked, another process may remove it as an orphan.
-            let handle = match File::open(dir.path()) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                handle => handle?,
-            };
-            if matches!(handle.try_lock(), Err(TryLockError::WouldBlock)) {
-                continue;
-            }
-            let opened = handle.metadata()?.ino();
-            if fs::metadata(dir.path()).is_ok_and(|metadata| metadata.ino() == opened) {
-                return Ok(Self { dir, _lock: handle });
-            }
-        }
-    }
+    let folder = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir()?;
+    let folder = Arc::new(folder);
+    *known = Arc::downgrade(&folder);
+    Ok(folder)
 }
 
 /// The files of a copy. Dropping this deletes them.
@@ -147,7 +69,7 @@ pub struct CopyFiles {
     /// Whether a log or a journal has to be merged.
     needs_recovery: bool,
     /// Declared after the files, so that it is dropped after them.
-    _folder: Arc<CopyFolder>,
+    _folder: Arc<TempDir>,
 }
 
 impl CopyFiles {
@@ -158,10 +80,10 @@ impl CopyFiles {
     /// changed during the copy.
     pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
         let no_copy = |source| StoreProblem::NoCopy(std::env::temp_dir(), source).at(path);
-        let folder = CopyFolder::get().map_err(no_copy)?;
+        let folder = folder().map_err(no_copy)?;
         let name = format!("{}.db", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut copy = Self {
-            main: folder.dir.path().join(name),
+            main: folder.path().join(name),
             needs_recovery: false,
             _folder: folder,
         };
