@@ -148,37 +148,65 @@ fn remove_comments(text: &str, keeps_line_breaks: bool) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Where the comments of a text are: those of HTML, and those of Obsidian.
+/// Where the comments of a text are: `<!-- … -->`, and Obsidian's `%% … %%`. Only one that begins a
+/// line may go on after an empty line.
 fn comments(text: &str) -> Vec<Range<usize>> {
-    let mut opens = comment_starts(text).into_iter().peekable();
-    if opens.peek().is_none() {
-        return Vec::new();
-    }
-    let ends = CommentEnds::of(text);
     let mut found = Vec::new();
+    if !text.contains("<!--") && !text.contains("%%") {
+        return found;
+    }
     let mut fence = Fence::default();
     // Up to where the text has been read.
     let mut at = 0;
     let mut line_start = 0;
+    let mut paragraph_end = 0;
+    // Up to where nothing closes a comment of each kind: a text may have very many marks that open
+    // nothing.
+    let mut unclosed_until = [0; 2];
     for line in text.split_inclusive('\n') {
         let line_end = line_start + line.len();
+        if line_start >= paragraph_end {
+            let rest = text.get(line_start..).unwrap_or_default();
+            let lines = rest.split_inclusive('\n');
+            let paragraph = lines.take_while(|line| !line.trim().is_empty());
+            paragraph_end = line_start + paragraph.map(str::len).sum::<usize>();
+        }
         // What follows a comment in its last line is no block of code.
         let is_code = at <= line_start && fence.holds(line);
-        let spans = match opens.peek() {
-            Some(open) if open.start < line_end && !is_code => code_spans(line),
-            _ => Vec::new(),
+        let has_mark = line.contains("<!--") || line.contains("%%");
+        let marks = line.match_indices(['<', '%']);
+        let code = if has_mark {
+            code_spans(line)
+        } else {
+            Vec::new()
         };
-        while let Some(open) = opens.next_if(|open| open.start < line_end) {
-            let inside = open.start - line_start;
-            let span = spans.partition_point(|span| span.end <= inside);
-            let is_in_span = spans.get(span).is_some_and(|span| span.start <= inside);
-            if is_code || is_in_span || open.start < at {
+        for (inside, _) in marks.take_while(|_| has_mark && !is_code) {
+            let start = line_start + inside;
+            let span = code.partition_point(|span| span.end <= inside);
+            let is_in_span = code.get(span).is_some_and(|span| span.start <= inside);
+            let Some(kind) = opened_comment(text, start).filter(|_| start >= at && !is_in_span)
+            else {
+                continue;
+            };
+            let before = line.get(..inside).unwrap_or_default();
+            let limit = if before.trim_start().is_empty() {
+                text.len()
+            } else {
+                paragraph_end
+            };
+            let Some(until) = unclosed_until.get_mut(kind as usize) else {
+                continue;
+            };
+            if limit <= *until {
                 continue;
             }
-            let before = line.get(..inside).unwrap_or_default();
-            if let Some(end) = ends.after(&open, before.chars().all(char::is_whitespace)) {
-                found.push(open.start..end);
-                at = end;
+            let text = text.get(..limit).unwrap_or_default();
+            match comment_end(text, kind, start) {
+                Some(end) => {
+                    found.push(start..end);
+                    at = end;
+                }
+                None => *until = limit,
             }
         }
         line_start = line_end;
@@ -186,98 +214,39 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum CommentKind {
-    /// `<!-- … -->`.
     Html,
-    /// `%% … %%`.
     Obsidian,
 }
 
-struct CommentStart {
-    kind: CommentKind,
-    start: usize,
-    /// From where its end is looked for.
-    end: usize,
+/// The kind of comment that a mark opens.
+fn opened_comment(text: &str, start: usize) -> Option<CommentKind> {
+    let (before, rest) = text.split_at_checked(start)?;
+    if rest.starts_with("<!--") {
+        return Some(CommentKind::Html);
+    }
+    // `100%%` is a number.
+    let is_opened = runs(rest, b'%', 0).next() == Some(0..2)
+        && !before.ends_with(|c: char| c == '%' || c.is_alphanumeric());
+    is_opened.then_some(CommentKind::Obsidian)
 }
 
-/// The marks that may open comments, in order.
-fn comment_starts(text: &str) -> Vec<CommentStart> {
-    let html = text.match_indices("<!--").map(|(start, _)| CommentStart {
-        kind: CommentKind::Html,
-        start,
-        // `<!-->` is a whole comment.
-        end: start + "<!".len(),
-    });
-    let obsidian = runs(text, b'%', 0).filter(|run| {
-        // `100%%` is a number.
-        let before = text
-            .get(..run.start)
-            .and_then(|rest| rest.chars().next_back());
-        run.len() == 2 && before.is_none_or(|c| !c.is_alphanumeric())
-    });
-    let obsidian = obsidian.map(|run| CommentStart {
-        kind: CommentKind::Obsidian,
-        start: run.start,
-        end: run.end,
-    });
-    let mut starts: Vec<CommentStart> = html.chain(obsidian).collect();
-    starts.sort_by_key(|start| start.start);
-    starts
-}
-
-/// Where comments and paragraphs may end. All are found at once, because a text may have very many
-/// marks that open nothing.
-struct CommentEnds {
-    /// The ends of `-->`.
-    html: Vec<usize>,
-    /// The ends of `%%`.
-    obsidian: Vec<usize>,
-    blank_lines: Vec<usize>,
-}
-
-impl CommentEnds {
-    fn of(text: &str) -> Self {
-        let obsidian = runs(text, b'%', 0).filter(|run| {
-            let after = text.get(run.end..).and_then(|rest| rest.chars().next());
-            // `for %%i in (*) do echo %%i` is a command.
-            run.len() == 2 && after.is_none_or(|c| !c.is_alphanumeric())
-        });
-        let mut blank_lines = Vec::new();
-        let mut line_start = 0;
-        for line in text.split_inclusive('\n') {
-            if line.trim().is_empty() {
-                blank_lines.push(line_start);
-            }
-            line_start += line.len();
-        }
-        Self {
-            html: text
-                .match_indices("-->")
-                .map(|(at, mark)| at + mark.len())
-                .collect(),
-            obsidian: obsidian.map(|run| run.end).collect(),
-            blank_lines,
+/// Where the comment ends that begins at a position.
+fn comment_end(text: &str, kind: CommentKind, start: usize) -> Option<usize> {
+    // `<!-->` is a whole comment.
+    let from = start + 2;
+    match kind {
+        CommentKind::Html => Some(from + text.get(from..)?.find("-->")? + "-->".len()),
+        CommentKind::Obsidian => {
+            let closing = runs(text, b'%', from).find(|run| {
+                let rest = text.get(run.end..).unwrap_or_default();
+                // `for %%i in (*) do echo %%i` is a command.
+                run.len() == 2 && !rest.starts_with(char::is_alphanumeric)
+            });
+            Some(closing?.end)
         }
     }
-
-    /// Where the comment ends that a mark opens; `None` if it opens none. Only one that begins a
-    /// line may go on after an empty line.
-    fn after(&self, open: &CommentStart, begins_line: bool) -> Option<usize> {
-        let (ends, mark) = match open.kind {
-            CommentKind::Html => (&self.html, "-->"),
-            CommentKind::Obsidian => (&self.obsidian, "%%"),
-        };
-        let end = first_from(ends, open.end + mark.len())?;
-        let blank = first_from(&self.blank_lines, open.end).filter(|blank| *blank < end);
-        (begins_line || blank.is_none()).then_some(end)
-    }
-}
-
-/// The first of some positions, in order, that is not before another one.
-fn first_from(positions: &[usize], from: usize) -> Option<usize> {
-    let next = positions.partition_point(|position| *position < from);
-    positions.get(next).copied()
 }
 
 #[cfg(test)]
