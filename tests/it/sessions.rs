@@ -480,97 +480,9 @@ fn host_tags_are_neutralised_outside_tool_results() {
     assert_eq!(stored["narrative"], evil.as_str());
 }
 
-/// Like [`five`], each session with a unique word in its title and another one in its overview.
-fn named() -> (Root, Connection) {
-    let (root, store) = five();
-    store.sql("UPDATE sessions SET title = 'Review of the zeppelin' || id || ' outages'; UPDATE sessions SET title = replace(title, '-', '');
-             UPDATE overviews SET content = 'We looked at the quokka' || replace(session, '-', '') || ' for days'");
-    (root, store)
-}
-
 fn found(root: &Root, arguments: Value) -> Vec<String> {
     let answer = root.service().find(arguments);
     ids(&answer["results"])
-}
-
-#[test]
-fn words_of_a_session_title_find_its_memories() {
-    let (root, store) = named();
-    for mode in ["lexical", "hybrid"] {
-        let find = |query: &str| found(&root, json!({ "query": query, "mode": mode }));
-        assert_eq!(find("zeppelinsok"), ["ok"], "{mode}");
-        let shown = find("outage of the zeppelinsmixed");
-        assert_eq!(shown, ["mixed", "ok"], "{mode}");
-    }
-    let answer = root
-        .service()
-        .find(json!({ "query": "zeppelinsok outage", "explain": true }));
-    assert_eq!(
-        answer["results"][0]["why"], "session: outages, zeppelinsok",
-        "{answer:#}"
-    );
-    // The memory's own text weighs more than its session's.
-    let lexical = |query: &str, filter: &str, value: Option<&str>| {
-        let mut arguments = json!({ "query": query, "mode": "lexical" });
-        arguments[filter] = json!(value);
-        found(&root, arguments)
-    };
-    assert_eq!(lexical("jitter zeppelinsok says", "project", None).len(), 2);
-    store.sql("INSERT INTO memories (id, title, status) VALUES ('own', 'The outage of April', 'approved')");
-    let shown = lexical("outage zeppelinsok", "project", None);
-    assert_eq!(shown, ["own", "ok"]);
-    // Filters work as usual.
-    let shown = lexical("zeppelinsok", "project", Some("elsewhere"));
-    assert_eq!(shown, [""; 0]);
-    assert_eq!(lexical("zeppelinsok", "session", Some("s-mixed")), [""; 0]);
-    assert_eq!(lexical("zeppelinsok", "session", Some("s-ok")), ["ok"]);
-}
-
-#[test]
-fn hidden_session_texts_are_not_searched() {
-    let (root, store) = named();
-    let find = |query: &str, status: &str| {
-        let arguments = json!({ "query": query, "status": status, "mode": "lexical" });
-        let answer = root.service().find(arguments);
-        assert_eq!(answer["total"], ids(&answer["results"]).len());
-        ids(&answer["results"]).join(" ")
-    };
-    for status in ["approved", "all", "staging"] {
-        for query in ["zeppelinsbad", "zeppelinsnone"] {
-            assert_eq!(find(query, status), "", "{query} {status}");
-        }
-        for session in ["ok", "mixed", "waits", "bad", "none"] {
-            let found = find(&format!("quokkas{session}"), status);
-            assert_eq!(found, "", "{session} {status}");
-        }
-    }
-    assert_eq!(find("zeppelinswaits", "approved"), "");
-    assert_eq!(find("zeppelinswaits", "staging"), "waits");
-    root.manifest(SCOPE, "overviews = \"show\"");
-    assert_eq!(find("quokkasok", "approved"), "ok");
-    assert_eq!(find("quokkaswaits", "approved"), "");
-    assert_eq!(find("quokkasbad", "all"), "");
-    root.manifest(SCOPE, "");
-    store.sql("UPDATE memories SET status = 'approved'");
-    assert_eq!(find("quokkasok", "approved"), "ok");
-    root.manifest(SCOPE, "overviews = \"hide\"");
-    assert_eq!(find("quokkasok", "approved"), "");
-}
-
-#[test]
-fn a_session_is_found_by_the_title_it_has_now() {
-    let (root, store) = named();
-    let mut server = Server::initialized(root.path());
-    let mut total = |query: &str| {
-        let arguments = json!({ "query": query, "mode": "lexical" });
-        let answer = server.call("query_memories", arguments);
-        answer["structuredContent"]["total"].as_u64().unwrap()
-    };
-    assert_eq!((total("zeppelinsok"), total("marmalade")), (1, 0));
-    store.sql("UPDATE sessions SET title = 'Marmalades' WHERE id = 's-ok'");
-    assert_eq!((total("zeppelinsok"), total("marmalade")), (0, 1));
-    store.sql("UPDATE memories SET status = 'rejected' WHERE id = 'ok'");
-    assert_eq!(total("marmalade"), 0);
 }
 
 /// What a status column may contain, as SQL, and whether it is a status that lets anything through.

@@ -22,7 +22,6 @@
 use std::collections::BTreeSet;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use rustc_hash::FxHashSet;
 
 use super::bm25::Bm25Weights;
 use super::filter::Filters;
@@ -147,28 +146,15 @@ impl CandidateSet {
     }
 }
 
-/// A memory that shares no term with the query, although its context (its session) does.
-#[derive(Debug, Clone, Copy)]
-pub struct ContextMatch {
-    /// Position of the scope in the list of views.
-    pub scope: usize,
-    /// The document.
-    pub doc: DocId,
-    /// Its lexical score, before it is limited to half of the best one.
-    pub lexical: f32,
-}
-
 /// Runs the legs and fuses their scores.
 ///
-/// Filters apply before anything is counted or ordered. Of `context_matches`, only those without a
-/// lexical match of their own count. `frozen_norm` is the first page's
+/// Filters apply before anything is counted or ordered. `frozen_norm` is the first page's
 /// [`CandidateSet::score_norm`], on later pages. After the request is cancelled, the result is
 /// incomplete.
 pub fn retrieve(
     views: &[View<'_>],
     query: Query<'_>,
     filters: &Filters,
-    context_matches: &[ContextMatch],
     frozen_norm: Option<f32>,
 ) -> CandidateSet {
     let mut found = CandidateSet::default();
@@ -189,11 +175,9 @@ pub fn retrieve(
         rules,
         scores,
         cosines,
-        from_context: FxHashSet::default(),
         found,
     };
     admission.admit_matches();
-    admission.admit_context_matches(context_matches);
     if let Some(nearest) = nearest {
         admission.admit_nearest(nearest, query.bm25().is_some());
     }
@@ -223,26 +207,14 @@ struct Admission<'a> {
     scores: Vec<DocScores>,
     /// The same for the semantic leg.
     cosines: Vec<DocScores>,
-    /// The documents that were admitted because of their context.
-    from_context: FxHashSet<(usize, DocId)>,
     found: CandidateSet,
 }
 
 impl Admission<'_> {
-    fn cosine(&self, scope: usize, doc: DocId) -> f32 {
-        let cosines = self.cosines.get(scope);
-        cosines.map_or(0.0, |cosines| cosines.get(doc))
-    }
-
     /// Whether a document shares a term with the query.
     fn has_score(&self, scope: usize, doc: DocId) -> bool {
         let scores = self.scores.get(scope);
         scores.is_some_and(|scores| scores.get(doc) > 0.0)
-    }
-
-    /// Whether a document was admitted without its cosine.
-    fn is_admitted(&self, near: &Candidate) -> bool {
-        self.has_score(near.scope, near.doc) || self.from_context.contains(&(near.scope, near.doc))
     }
 
     /// Admits the documents that share a term with the query.
@@ -262,33 +234,6 @@ impl Admission<'_> {
         }
     }
 
-    fn admit_context_matches(&mut self, matches: &[ContextMatch]) {
-        let best = best_lexical(&self.found.candidates);
-        let limit = if best > 0.0 {
-            best / 2.0
-        } else {
-            f32::INFINITY
-        };
-        for &ContextMatch {
-            scope,
-            doc,
-            lexical,
-        } in matches
-        {
-            let has_leg = self.scores.get(scope).is_some();
-            if has_leg && !self.has_score(scope, doc) && self.from_context.insert((scope, doc)) {
-                let candidate = Candidate {
-                    lexical: lexical.min(limit),
-                    cosine: self.cosine(scope, doc),
-                    ..Candidate::new(scope, doc)
-                };
-                if let Some(rules) = self.rules.get(scope) {
-                    self.found.admit(rules, candidate);
-                }
-            }
-        }
-    }
-
     /// Admits the nearest documents that are near enough.
     fn admit_nearest(&mut self, nearest: Nearest, lexical_ran: bool) {
         let Nearest { candidates, hidden } = nearest;
@@ -299,7 +244,7 @@ impl Admission<'_> {
             last_on_page(&candidates).max(MIN_COSINE)
         };
         for (near, by_status) in hidden {
-            if near.cosine >= min_hidden && !self.is_admitted(&near) {
+            if near.cosine >= min_hidden && !self.has_score(near.scope, near.doc) {
                 self.found.hide(near.scope, by_status);
             }
         }
@@ -313,7 +258,7 @@ impl Admission<'_> {
             MIN_COSINE
         };
         for near in candidates {
-            if near.cosine >= self.found.min_cosine && !self.is_admitted(&near) {
+            if near.cosine >= self.found.min_cosine && !self.has_score(near.scope, near.doc) {
                 self.found.candidates.push(near);
             }
         }

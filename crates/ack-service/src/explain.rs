@@ -22,7 +22,6 @@ impl Search<'_> {
         let mut legs = Vec::new();
         if let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(scored.scope)) {
             let parts = bm25.explain(view, scored.doc).into_iter();
-            let session = self.session_words(scored).filter(|_| parts.len() == 0);
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
                 rank: (scored.lexical > 0.0)
@@ -30,7 +29,6 @@ impl Search<'_> {
                 score: round(scored.lexical),
                 terms: parts
                     .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
-                    .chain(session.map(|words| format!("session: {words}")))
                     .collect(),
             });
         }

@@ -26,7 +26,6 @@ pub mod scope;
 pub mod scopes;
 mod search;
 pub mod service_state;
-mod session_words;
 pub mod short_id;
 mod shown;
 pub mod stale;

@@ -14,7 +14,6 @@ use super::meaning;
 use super::open;
 use super::open::{OpenScopes, Record, Records};
 use super::same_id::{self, Holder};
-use super::session_words::{self, SessionEvidence};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
 use crate::error::Error;
@@ -30,7 +29,7 @@ use ack_search::postings::DocId;
 use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
-use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
+use ack_search::retrieve::{Candidate, CandidateSet, Query, retrieve};
 use ack_search::semantic::QueryVector;
 use ack_search::view::View;
 use ack_search::wording::Wording;
@@ -48,8 +47,6 @@ pub struct Search<'a> {
     query_vector: Option<QueryVector>,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub like: Option<(usize, DocId)>,
-    /// Evidence from sessions, for memories whose own text does not match the question.
-    pub evidence: Vec<SessionEvidence>,
 }
 
 impl<'a> Search<'a> {
@@ -74,7 +71,6 @@ impl<'a> Search<'a> {
             terms: None,
             query_vector: None,
             like: None,
-            evidence: Vec::new(),
         };
         for open in opened.iter() {
             let (scope, Some(index)) = (&*open.scope, open.index()) else {
@@ -96,10 +92,6 @@ impl<'a> Search<'a> {
             search.terms = None;
         }
         search.fetch_candidates()?;
-        if let (Some((terms, _)), true) = (&search.terms, spec.sessions) {
-            let (views, filters) = (&search.views, &spec.filters);
-            search.evidence = session_words::find(opened, views, terms, filters);
-        }
         Ok(search)
     }
 
@@ -264,19 +256,7 @@ impl<'a> Search<'a> {
             return CandidateSet::default();
         };
         let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
-        let session_matches = self.evidence.iter().map(|found| ContextMatch {
-            scope: found.scope,
-            doc: found.doc,
-            lexical: found.weight,
-        });
-        let session_matches: Vec<ContextMatch> = session_matches.collect();
-        let mut found = retrieve(
-            &self.views,
-            question,
-            &self.spec.filters,
-            &session_matches,
-            top,
-        );
+        let mut found = retrieve(&self.views, question, &self.spec.filters, top);
         let floor = self.spec.min_cosine.filter(|_| self.has_meaning());
         found.candidates.retain(|candidate| {
             self.like != Some((candidate.scope, candidate.doc))
@@ -491,14 +471,6 @@ impl<'a> Search<'a> {
         Ok(records)
     }
 
-    /// The words of the question from the memory's session, if its own text contains none.
-    pub fn session_words(&self, scored: &Candidate) -> Option<&str> {
-        let mut evidence = self.evidence.iter();
-        let found =
-            evidence.find(|found| (found.scope, found.doc) == (scored.scope, scored.doc))?;
-        Some(found.words.as_str())
-    }
-
     fn hit(
         &self,
         memory: &Memory,
@@ -522,10 +494,6 @@ impl<'a> Search<'a> {
             hit.score = Some(f64::from((ranked.candidate.score * 1000.0).round()) / 1000.0);
             let matcher = reader.matcher.as_mut();
             let words = matcher.and_then(|matcher| answer::why(memory, matcher));
-            let words = words.or_else(|| {
-                self.session_words(&ranked.candidate)
-                    .map(|words| format!("session: {words}"))
-            });
             hit.why = words.or_else(|| {
                 self.query_vector
                     .as_ref()

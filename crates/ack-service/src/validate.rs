@@ -64,8 +64,6 @@ pub struct QuerySpec {
     /// Minimum cosine of a memory that shares no word with the query.
     pub min_cosine: Option<f32>,
     pub oldest: bool,
-    /// Whether to look in sessions for words that no memory contains.
-    pub sessions: bool,
     /// Whether it only proposes memories for further checks. Then no reasons are needed, and in a
     /// large scope common words alone find nothing.
     pub is_proposal: bool,
@@ -181,7 +179,6 @@ impl QuerySpec {
             }),
             expect: given(&request.expect).map(str::to_owned),
             oldest: request.order == Some(Order::Oldest),
-            sessions: true,
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
             withheld: (allowed != Some(requested_status)).then_some(requested_status),

@@ -298,42 +298,6 @@ impl Snapshot<'_> {
     fn holds_back_text(&self, text: &str) -> bool {
         self.holds_back() && (record::hides(text) || ack_flags::is_flagged(text))
     }
-
-    /// Visits the texts of all sessions: each title, and each overview that may be shown and is not
-    /// a memory, with the names of its session. The caller decides by the session's memories
-    /// whether it may be shown.
-    pub fn session_texts(&self, mut visit: impl FnMut(&[String], &str)) -> Result<(), StoreError> {
-        for source in &self.layout.sessions {
-            let Some(title) = &source.title else { continue };
-            let keys = source.keys.join(", ");
-            let sql = format!("SELECT {title}, {keys} FROM {}", source.table);
-            self.find_in_rows(&sql, [], |row| {
-                if let (Some(title), _) = values::text_value(row.get_ref(0)?)
-                    && !self.holds_back_text(&title)
-                {
-                    visit(&names_of_session(row, 1)?, &title);
-                }
-                Ok(None::<()>)
-            })?;
-        }
-        let sources = self.layout.overviews.iter();
-        for source in sources.filter(|source| source.memories.is_none()) {
-            let Some(columns) = source.columns() else {
-                continue;
-            };
-            if !self.may_show_overviews()? {
-                continue;
-            }
-            let sql = source.query(&format!("{columns}, {}", source.session), "");
-            self.find_in_rows(&sql, [], |row| {
-                if let Some(text) = self.recorded(row, source, StatusFilter::Approved)? {
-                    visit(&names_of_session(row, 1 + source.content.len())?, &text);
-                }
-                Ok(None::<()>)
-            })?;
-        }
-        Ok(())
-    }
 }
 
 /// The names of a session in the columns from `first` on, each once, read as a memory's session is.

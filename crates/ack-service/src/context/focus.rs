@@ -102,7 +102,6 @@ impl<'a> FocusSearch<'a> {
                 ..Filters::default()
             },
             min_cosine: Some(FOCUS_FLOOR),
-            sessions: true,
             ..QuerySpec::words("", StatusFilter::Approved, max)
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;

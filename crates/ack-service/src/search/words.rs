@@ -88,11 +88,10 @@ impl Search<'_> {
             .iter()
             .filter(|near| near.score >= threshold);
         let best: Vec<Candidate> = best.take(2 * MAX_NEAREST).copied().collect();
-        !best.iter().any(|near| self.session_words(near).is_some())
-            && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
+        !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
-    /// Whether a candidate, or its session, contains a word of the query.
+    /// Whether a candidate contains a word of the query.
     fn contains_words(&self, candidate: &Candidate) -> bool {
         let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
             return true;
@@ -102,8 +101,7 @@ impl Search<'_> {
             let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
             own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
-        candidate.lexical > 0.0
-            && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
+        candidate.lexical > 0.0 && (bm25.expansions.is_empty() || is_held())
     }
 
     /// Whether the search has words and no candidate contains any of them.
