@@ -61,7 +61,7 @@ pub fn neighbours(
     now: jiff::Timestamp,
 ) -> Vec<Near> {
     let memory = candidate.memory();
-    let found = service.nearest_approved_soon(memory, &candidate.scope.name);
+    let found = service.nearest_approved(memory, &candidate.scope.name);
     let found = found.unwrap_or_default().into_par_iter();
     let approved = found.map(|found| {
         let (here, there) = (comparison_text(memory), comparison_text(&found.memory));

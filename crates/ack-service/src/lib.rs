@@ -76,25 +76,17 @@ impl Service {
     }
 
     /// The approved memories of a scope that are nearest to a memory, at most three, with their
-    /// relation to it.
+    /// relation to it. Does not wait for the index of a large scope: until that is built, it scans
+    /// the store.
     ///
     /// # Errors
     /// An unknown scope, or a store that cannot be read.
-    pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
-        self.retry_without_table(|| nearest::run(self, memory, scope))
-    }
-
-    /// The same, without waiting for the index of a large scope. Until the index is built, this
-    /// scans the store.
-    ///
-    /// # Errors
-    /// An unknown scope, or a store that cannot be read.
-    pub fn nearest_approved_soon(
+    pub fn nearest_approved(
         &'static self,
         memory: &Memory,
         scope: &str,
     ) -> Result<Vec<NearMemory>, Error> {
-        self.retry_without_table(|| nearest::without_index_wait(self, memory, scope))
+        self.retry_without_table(|| nearest::run(self, memory, scope))
     }
 
     /// The ids that several of the default scopes contain.

@@ -34,7 +34,7 @@ pub struct NearMemory {
 }
 
 /// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
-pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
+fn search(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
     let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
     let profile = Profile::of(memory);
@@ -53,7 +53,7 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMe
 
 /// The same without waiting for an index. While the index of a large store is missing, scans its
 /// rows and builds the index on another thread.
-pub fn without_index_wait(
+pub fn run(
     service: &'static Service,
     memory: &Memory,
     scope: &str,
@@ -61,11 +61,11 @@ pub fn without_index_wait(
     let selection = service.select(Some(scope), None)?;
     let found = selection.scopes.iter().find(|found| found.name == scope);
     let Some(found) = found.filter(|found| scan::is_large(found)) else {
-        return run(service, memory, scope);
+        return search(service, memory, scope);
     };
     let live = service.indexes.of(found);
     if live.is_ready() {
-        return run(service, memory, scope);
+        return search(service, memory, scope);
     }
     let scanned = scan::run(
         found,

@@ -172,10 +172,6 @@ impl OpenScopes {
         self.scopes.get(number)
     }
 
-    pub fn named(&self, name: &str) -> Option<&OpenScope> {
-        self.scopes.iter().find(|open| open.scope.name == name)
-    }
-
     /// The memories that get a place, in the order of their places.
     pub fn ordered<'a, K: Ord>(
         &'a self,
