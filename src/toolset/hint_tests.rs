@@ -150,28 +150,6 @@ fn other_hints() -> Vec<(Hint, [&'static str; 3])> {
                 "`[limits] seconds` in config.toml allows more time",
             ],
         ),
-        (
-            Hint::Language { argument: "query" },
-            [
-                "this language is searched by its words alone: write `query` in English, or with \
-                 names, codes and identifiers from the memory",
-                "this language is searched by its words alone: write `q` in English, or with \
-                 names, codes and identifiers from the memory",
-                "this language is searched by its words alone: write `QUERY` in English, or with \
-                 names, codes and identifiers from the memory",
-            ],
-        ),
-        (
-            Hint::Allowed {
-                what: "lists",
-                values: vec!["paths".to_owned(), "remotes".to_owned()],
-            },
-            [
-                "lists are paths, remotes",
-                "lists are paths, remotes",
-                "lists are paths, remotes",
-            ],
-        ),
     ]
 }
 

@@ -16,22 +16,15 @@ use crate::ErrorCode;
 /// How many items of a loop pass between two checks of the flag.
 const ITEMS_PER_CHECK: u32 = 256;
 
-/// Why a request was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// The client cancelled the request or disconnected.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The request exceeded its time limit.
     #[error("the request took longer than {} seconds", timeout.as_secs_f32())]
-    DeadlineExceeded {
-        /// The time limit.
-        timeout: Duration,
-    },
+    DeadlineExceeded { timeout: Duration },
 }
 
 impl Stopped {
-    /// The stable code.
     pub const fn code(self) -> ErrorCode {
         match self {
             Self::Cancelled => ErrorCode::Cancelled,
@@ -51,7 +44,6 @@ pub struct CancelFlag {
     limit: Option<Deadline>,
 }
 
-/// The time limit of a request and when it ends.
 #[derive(Debug, Clone, Copy)]
 struct Deadline {
     timeout: Duration,
@@ -68,27 +60,21 @@ impl CancelFlag {
         }
     }
 
-    /// The time that remains; zero if there is no limit.
     pub fn remaining(&self) -> Duration {
         self.limit.map_or(Duration::ZERO, |limit| {
             limit.deadline.saturating_duration_since(Instant::now())
         })
     }
 
-    /// Stops the request.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the request was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Whether the request may continue.
-    ///
-    /// # Errors
-    /// [`Stopped`].
     pub fn check(&self) -> Result<(), Stopped> {
         if self.is_cancelled() {
             return Err(Stopped::Cancelled);
@@ -102,7 +88,6 @@ impl CancelFlag {
     }
 }
 
-/// Cancels its flag when dropped.
 #[derive(Debug)]
 pub struct CancelOnDrop(pub CancelFlag);
 
@@ -134,9 +119,6 @@ pub fn current() -> CancelFlag {
 }
 
 /// Whether this thread's request may continue.
-///
-/// # Errors
-/// [`Stopped`].
 pub fn check() -> Result<(), Stopped> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), CancelFlag::check))
 }

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Status;
 use crate::text;
 
-/// The name of the log, next to `scope.toml`.
 pub const DECISION_LOG: &str = "decisions.jsonl";
 
 /// What was decided.
@@ -66,7 +65,6 @@ impl Verdict {
         )
     }
 
-    /// The word used in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approve => "approve",
@@ -175,7 +173,6 @@ impl SignatureLine {
 /// Why a line of the log is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDecision {
-    /// It is not JSON of the expected form.
     #[error("{0}")]
     Json(String),
     /// A field is missing or does not fit the verdict.
@@ -185,9 +182,6 @@ pub enum InvalidDecision {
 
 impl Decision {
     /// Reads one line.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
         let decision: Self = serde_json::from_str(line)
             .map_err(|error| InvalidDecision::Json(text::json_line_problem(&error)))?;
@@ -196,9 +190,6 @@ impl Decision {
     }
 
     /// Checks what the types cannot express.
-    ///
-    /// # Errors
-    /// The field that does not fit.
     pub fn validate(&self) -> Result<(), InvalidDecision> {
         let needs_target = matches!(self.verdict, Verdict::Supersede | Verdict::Merge);
         let problem = if self.id.is_empty() {

@@ -7,14 +7,11 @@ use crate::hint::{self, Hint, OwnNames, Reader};
 use crate::text;
 use crate::{ErrorBody, ErrorCode, Message};
 
-/// The longest message and example, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 600;
-/// The longest path or name, in characters.
 const FIELD_CAP: usize = 400;
 
 /// An error for a person or an agent.
 pub trait Diagnostic: Error {
-    /// The stable code.
     fn code(&self) -> ErrorCode;
 
     /// What to do next, if known.
@@ -25,7 +22,6 @@ pub trait Diagnostic: Error {
         chain(self)
     }
 
-    /// What to do next, for a reader.
     fn hint_for(&self, reader: &dyn Reader) -> Option<String> {
         hint::render(&self.hints(), reader)
     }
@@ -35,7 +31,6 @@ pub trait Diagnostic: Error {
         self.hint_for(&OwnNames::Agent)
     }
 
-    /// The file or folder the error is about.
     fn path(&self) -> Option<&Path> {
         None
     }
@@ -48,7 +43,6 @@ pub trait Diagnostic: Error {
         Message::new(chain(self)).with_all(self.hints())
     }
 
-    /// The body for an agent that has the four tools.
     fn body(&self) -> ErrorBody {
         self.body_for(&OwnNames::Agent)
     }
@@ -111,7 +105,6 @@ fn sqlite_code(words: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// An error with causes, each with its words.
     #[derive(Debug)]
     struct Chained(&'static str, Option<Box<Self>>);
 

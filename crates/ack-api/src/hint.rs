@@ -21,77 +21,49 @@ pub enum Hint {
     Advice(Cow<'static, str>),
     /// The call of a tool: ``get_memory with `status: "staging"` shows one in full``.
     Call {
-        /// The tool.
         tool: Tool,
-        /// The arguments that matter.
         arguments: Vec<Given>,
-        /// What the call does: `shows one in full`.
         outcome: Cow<'static, str>,
     },
     /// A call that is worth trying: `use list_scopes to check available scopes`.
     Try {
-        /// The tool.
         tool: Tool,
-        /// What for: `to check available scopes`.
         purpose: Cow<'static, str>,
     },
     /// The same request with one of these arguments: ``pass `status: "all"` to see it``.
     Pass {
-        /// The arguments. Any one of them is enough.
         options: Vec<Given>,
-        /// What for: `to see it`.
         purpose: Cow<'static, str>,
     },
     /// The same request without an argument: ``leave `scope` out to search every shared one``.
     Omit {
-        /// The argument.
         argument: &'static str,
-        /// What for: `to search every shared one`.
         purpose: Cow<'static, str>,
     },
-    /// The next page of the same request.
     NextPage,
     /// A command of this program, for the user: `` `ack-memory doctor` shows every scope``.
     Command {
         /// What comes after the program's name.
         command: Cow<'static, str>,
-        /// What the command does: `shows every scope`.
         outcome: Cow<'static, str>,
     },
     /// A setting or flag, for the user: `` `max_status = "all"` in config.toml lets agents read
     /// them``.
     Setting {
-        /// The setting, and where it belongs.
         setting: Cow<'static, str>,
-        /// What it does: `lets agents read them`.
         outcome: Cow<'static, str>,
-    },
-    /// The same question in a language that is searched by meaning: ``this language is searched by
-    /// its words alone: write `query` in English, or with names``.
-    Language {
-        /// The argument with the question.
-        argument: &'static str,
-    },
-    /// The allowed values: `known words are staging, approved`.
-    Allowed {
-        /// What is allowed: `known words`.
-        what: &'static str,
-        /// The values.
-        values: Vec<String>,
     },
 }
 
 /// An argument of a call, by our name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The name.
     pub argument: &'static str,
     /// The value; `None` leaves it to the reader.
     pub value: Option<Value>,
 }
 
 impl Given {
-    /// An argument with a value.
     pub fn value(argument: &'static str, value: impl Into<Value>) -> Self {
         Self {
             argument,
@@ -147,17 +119,14 @@ impl From<String> for Hint {
 }
 
 impl Hint {
-    /// Advice that is right for every reader.
     pub fn advice(advice: impl Into<Cow<'static, str>>) -> Self {
         Self::Advice(advice.into())
     }
 
-    /// A call without arguments.
     pub fn call(tool: Tool, outcome: impl Into<Cow<'static, str>>) -> Self {
         Self::call_with(tool, [], outcome)
     }
 
-    /// A call with arguments.
     pub fn call_with(
         tool: Tool,
         arguments: impl Into<Vec<Given>>,
@@ -170,7 +139,6 @@ impl Hint {
         }
     }
 
-    /// The same request with one of these arguments.
     pub fn pass(options: impl Into<Vec<Given>>, purpose: impl Into<Cow<'static, str>>) -> Self {
         Self::Pass {
             options: options.into(),
@@ -178,7 +146,6 @@ impl Hint {
         }
     }
 
-    /// The same request without this argument.
     pub fn omit(argument: &'static str, purpose: impl Into<Cow<'static, str>>) -> Self {
         Self::Omit {
             argument,
@@ -186,7 +153,6 @@ impl Hint {
         }
     }
 
-    /// A command of this program.
     pub fn command(
         command: impl Into<Cow<'static, str>>,
         outcome: impl Into<Cow<'static, str>>,
@@ -197,7 +163,6 @@ impl Hint {
         }
     }
 
-    /// A setting or a flag.
     pub fn setting(
         setting: impl Into<Cow<'static, str>>,
         outcome: impl Into<Cow<'static, str>>,
@@ -242,12 +207,6 @@ impl Hint {
                 format!("`{}` {outcome}", reader.command(command))
             }
             Self::Setting { setting, outcome } => format!("{setting} {outcome}"),
-            Self::Language { argument } => format!(
-                "this language is searched by its words alone: write {} in English, or with names, \
-                 codes and identifiers from the memory",
-                reader.argument_name(argument)?
-            ),
-            Self::Allowed { what, values } => format!("{what} are {}", values.join(", ")),
         };
         Some(text.trim_end().to_owned())
     }
@@ -277,7 +236,6 @@ pub fn render(hints: &[Hint], reader: &dyn Reader) -> Option<String> {
 /// A reader that knows the four tools by their own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnNames {
-    /// An agent.
     Agent,
     /// A person or an agent: the text is stored, and its reader is not known.
     Anyone,

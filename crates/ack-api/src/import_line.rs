@@ -124,13 +124,9 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<Strin
 pub struct Row {
     /// The line, with its id and status filled in and its instants normalised.
     pub line: ImportLine,
-    /// Its id.
     pub id: String,
-    /// Its status.
     pub status: Status,
-    /// Whether the line named its own id.
     pub has_id: bool,
-    /// Whether the line said when it was written.
     pub has_date: bool,
     /// Whether the line named its status.
     pub has_status: bool,
@@ -139,9 +135,6 @@ pub struct Row {
 }
 
 /// Reads one line.
-///
-/// # Errors
-/// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     if line.starts_with('[') {
         return Err("a JSON array, not an object".to_owned());

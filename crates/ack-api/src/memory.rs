@@ -24,7 +24,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them.
     pub const ALL: [Self; 4] = [
         Self::Staging,
         Self::Approved,
@@ -32,7 +31,6 @@ impl Status {
         Self::Rejected,
     ];
 
-    /// Whether agents see a memory of this status without asking for others.
     pub const fn is_served(self) -> bool {
         matches!(self, Self::Approved | Self::Promoted)
     }
@@ -45,7 +43,6 @@ impl Status {
         known.find(|status| word.eq_ignore_ascii_case(status.as_str()))
     }
 
-    /// The word used in stores, arguments and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Staging => "staging",
@@ -76,7 +73,6 @@ pub enum StatusFilter {
 }
 
 impl StatusFilter {
-    /// Whether a memory with this status may be in the answer.
     pub const fn allows(self, status: Status) -> bool {
         match status {
             Status::Approved | Status::Promoted => matches!(self, Self::Approved | Self::All),
@@ -85,7 +81,6 @@ impl StatusFilter {
         }
     }
 
-    /// The word used in arguments and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
@@ -107,7 +102,6 @@ pub enum Unreviewed {
 }
 
 impl Unreviewed {
-    /// The status of such a row.
     pub const fn status(self) -> Status {
         match self {
             Self::Staging => Status::Staging,
@@ -144,11 +138,9 @@ pub enum Visibility {
 pub struct Memory {
     /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
     pub id: String,
-    /// The project it was learned in.
     pub project: Option<String>,
     /// A second name of that project, if the store has one (a merged worktree).
     pub project_alias: Option<String>,
-    /// Name of the session it was learned in.
     pub session: Option<String>,
     /// That session's id in the program that recorded it.
     pub session_id: Option<String>,
@@ -156,31 +148,19 @@ pub struct Memory {
     pub date: Option<String>,
     /// The type of memory, for instance `decision` or `bugfix`, in the store's own words.
     pub kind: Option<String>,
-    /// The learning in one line.
     pub title: String,
-    /// One line of context.
     pub subtitle: Option<String>,
-    /// Short statements.
     pub facts: Vec<String>,
-    /// Tags.
     pub concepts: Vec<String>,
-    /// Paths of files it is about, as stored.
     pub files: Vec<String>,
-    /// The long text.
     pub narrative: Option<String>,
     /// Curation status, decided by the store or by the scope's `unreviewed` policy.
     pub status: Status,
-    /// The writer's confidence, 0 to 1.
     pub confidence: Option<f64>,
-    /// When it was reviewed.
     pub reviewed_at: Option<Timestamp>,
-    /// Who reviewed it.
     pub reviewed_by: Option<String>,
-    /// The id of the memory that replaces this one.
     pub superseded_by: Option<String>,
-    /// When it was written.
     pub created_at: Option<Timestamp>,
-    /// When it was last changed.
     pub updated_at: Option<Timestamp>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<Date>,
@@ -197,15 +177,10 @@ pub struct Memory {
 /// What a store knows about the memory that a `superseded_by` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor<'a> {
-    /// The store does not contain it.
     Missing,
-    /// It was rejected.
     Rejected,
-    /// It exists.
     Present {
-        /// Its status.
         status: Status,
-        /// The memory that supersedes it.
         next: Option<&'a str>,
     },
 }

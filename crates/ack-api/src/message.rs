@@ -44,31 +44,26 @@ impl Message {
         }
     }
 
-    /// Adds what to do next.
     #[must_use]
     pub fn with(mut self, hint: Hint) -> Self {
         self.hints.push(hint);
         self
     }
 
-    /// Adds what to do next.
     #[must_use]
     pub fn with_all(mut self, hints: impl IntoIterator<Item = Hint>) -> Self {
         self.hints.extend(hints);
         self
     }
 
-    /// The sentence without what to do next: all of it once it is [resolved](Self::resolve).
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What to do next.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
 
-    /// Whether it says nothing.
     pub const fn is_empty(&self) -> bool {
         self.text.is_empty() && self.hints.is_empty()
     }
@@ -86,7 +81,6 @@ impl Message {
         }
     }
 
-    /// The text for a reader.
     pub fn render(&self, reader: &dyn Reader) -> String {
         match hint::render(&self.hints, reader) {
             Some(hints) if self.is_suggestion => capitalized(&hints),
@@ -173,10 +167,8 @@ fn capitalized(text: &str) -> String {
 
 /// Changes what depends on the reader of an answer.
 pub trait Editor {
-    /// A sentence. It is left out if it is empty then.
     fn message(&mut self, message: &mut Message);
 
-    /// A time.
     fn time(&mut self, _time: &mut String) {}
 
     /// A text that may name a path of this machine.
@@ -194,7 +186,6 @@ impl Editor for InWords<'_> {
 
 /// An answer, with what depends on its reader.
 pub trait Resolve {
-    /// Passes to an editor what depends on the reader.
     fn edit(&mut self, editor: &mut dyn Editor);
 
     /// Puts every message into the words of a reader. A message without any is left out.

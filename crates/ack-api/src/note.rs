@@ -39,7 +39,6 @@ impl Note {
         groups
     }
 
-    /// A note about the answer as a whole.
     pub fn new(kind: NoteKind, message: impl Into<Message>) -> Self {
         Self {
             kind,
@@ -48,7 +47,6 @@ impl Note {
         }
     }
 
-    /// Adds what to do next.
     #[must_use]
     pub fn with(mut self, hint: Hint) -> Self {
         self.message = self.message.with(hint);

@@ -7,7 +7,6 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::memory::Status;
 
-/// The number of days over which the pace of the queue is measured.
 pub const PACE_DAYS: i64 = 7;
 /// A queue of at most this length never counts as outrun.
 const MIN_ALERT_QUEUE: u64 = 50;
@@ -15,7 +14,6 @@ const MIN_ALERT_QUEUE: u64 = 50;
 const ALERT_FACTOR: u64 = 3;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The start of the period over which the pace is measured.
 pub fn pace_start(now: Timestamp) -> Timestamp {
     now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now)
 }
@@ -28,9 +26,7 @@ pub fn pace_start(now: Timestamp) -> Timestamp {
 /// changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// How many entered.
     pub entered: u64,
-    /// How many were decided.
     pub decided: u64,
 }
 
@@ -76,7 +72,6 @@ impl Sum for Flow {
 /// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueNumbers {
-    /// How many memories wait.
     pub waiting: u64,
     /// How many of them a newer memory replaces, according to their store.
     pub replaced: u64,
@@ -84,9 +79,7 @@ pub struct QueueNumbers {
     pub put_off: u64,
     /// The median age of those that wait, in days. Memories without a date have no age.
     pub median_days: Option<i64>,
-    /// The age of the oldest, in days.
     pub oldest_days: Option<i64>,
-    /// How many arrived and were decided recently.
     pub flow: Flow,
 }
 
@@ -95,7 +88,6 @@ pub struct QueueNumbers {
 pub enum Pace {
     /// Nothing arrived and nothing was decided.
     Idle,
-    /// It is empty in this many days.
     Days(u64),
     /// It does not get shorter: it grows by this many memories in [`PACE_DAYS`] days.
     Growing(u64),
@@ -182,7 +174,6 @@ pub struct QueueCount {
 }
 
 impl QueueCount {
-    /// Nothing counted yet.
     pub fn new(now: Timestamp) -> Self {
         Self {
             now,
@@ -225,7 +216,6 @@ impl QueueCount {
         self.replaced += replaced;
     }
 
-    /// The statistics.
     pub fn numbers(mut self) -> QueueNumbers {
         self.ages.sort_unstable();
         QueueNumbers {

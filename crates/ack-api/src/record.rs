@@ -11,61 +11,42 @@ use crate::memory::{Memory, Status};
 /// A memory without the marks that reading adds to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Public id.
     pub id: String,
-    /// The project it was learned in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Name of the session it was learned in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// That session's id in the program that recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Calendar day of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// The type of memory.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The learning in one line.
     pub title: String,
-    /// One line of context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
-    /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub concepts: Vec<String>,
-    /// Paths of files it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The long text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// `approved` or `promoted`.
     pub status: Status,
-    /// The writer's confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// When it was reviewed, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed_at: Option<String>,
-    /// Who reviewed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<String>,
-    /// The id of the memory that replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
-    /// When it was written, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// When it was last changed, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-    /// The day after which its author expects it to be out of date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_after: Option<String>,
 }
@@ -99,7 +80,6 @@ impl From<&Memory> for Record {
 }
 
 impl Record {
-    /// As one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

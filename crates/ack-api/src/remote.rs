@@ -39,9 +39,7 @@ pub struct RemoteSettings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` of [remote] is {problem}")]
 pub struct SettingProblem {
-    /// Its name.
     pub key: &'static str,
-    /// What is wrong, and what is allowed.
     pub problem: String,
 }
 
@@ -60,9 +58,6 @@ pub enum Credentials {
 
 impl RemoteSettings {
     /// Checks every value.
-    ///
-    /// # Errors
-    /// [`SettingProblem`] for the first that cannot be used.
     pub fn check(&self) -> Result<(), SettingProblem> {
         self.max_age()?;
         self.offline()?;
@@ -75,23 +70,16 @@ impl RemoteSettings {
         Ok(())
     }
 
-    /// The region.
     pub fn region(&self) -> &str {
         self.region.as_deref().unwrap_or(DEFAULT_REGION)
     }
 
     /// How long a local version counts as current.
-    ///
-    /// # Errors
-    /// [`SettingProblem`].
     pub fn max_age(&self) -> Result<Duration, SettingProblem> {
         duration("max_age", self.max_age.as_deref(), DEFAULT_MAX_AGE)
     }
 
     /// How long the last version is served offline.
-    ///
-    /// # Errors
-    /// [`SettingProblem`].
     pub fn offline(&self) -> Result<Duration, SettingProblem> {
         duration("offline", self.offline.as_deref(), DEFAULT_OFFLINE)
     }
@@ -105,14 +93,11 @@ pub enum Freshness {
     /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
     /// is being fetched.
     Stale {
-        /// When the bucket last answered.
         asked_at: Option<Timestamp>,
-        /// Why there is no newer answer.
         reason: String,
     },
     /// There is no local version that may be served.
     Cold {
-        /// Why.
         reason: String,
         /// Whether retrying is pointless until somebody fixes the cause, such as a full disk.
         is_lasting: bool,
@@ -122,16 +107,11 @@ pub enum Freshness {
 /// Whether a question may wait for the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitPolicy {
-    /// It may wait for a short time.
     Brief,
-    /// It may not wait: the bucket is not asked.
     None,
 }
 
 /// A time such as `90s`, `5m`, `12h` or `30d`.
-///
-/// # Errors
-/// [`SettingProblem`] with this key.
 pub fn duration(
     key: &'static str,
     value: Option<&str>,
@@ -156,9 +136,6 @@ fn invalid_value(value: &str, allowed: &str) -> String {
 }
 
 /// Checks the address of a server.
-///
-/// # Errors
-/// What is allowed.
 pub fn check_endpoint(endpoint: &str) -> Result<(), &'static str> {
     const ALLOWED: &str = "an address with https://, or with http:// on this machine";
     let (scheme, rest) = endpoint.split_once("://").ok_or(ALLOWED)?;

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::StatusFilter;
 
-/// The largest page.
 pub const MAX_LIMIT: u32 = 50;
-/// The largest number of ids in one `get_memory`.
 pub const MAX_IDS: usize = 20;
 /// The largest number of neighbours on each side of a timeline.
 pub const MAX_NEIGHBOURS: i64 = 20;

@@ -52,7 +52,6 @@ impl Warning {
         !matches!(self, Self::Repaired)
     }
 
-    /// The warning in words.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Secret => "looks like it contains a password, a key or a token",
@@ -63,11 +62,8 @@ impl Warning {
     }
 }
 
-/// Suggestions for the value of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// The values, best first.
     pub values: Vec<String>,
-    /// How many values match.
     pub total: usize,
 }

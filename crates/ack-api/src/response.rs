@@ -41,7 +41,6 @@ pub struct Searched {
 }
 
 impl Searched {
-    /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -12,17 +12,13 @@ use serde_json::{Map, Value};
 use crate::memory::nearest;
 use crate::text;
 
-/// The longest tool name.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest description of a tool or an argument, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
 /// What is wrong in a settings file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The keys that lead to it.
     pub path: Vec<String>,
-    /// What is wrong.
     pub message: String,
     /// The known names that are nearest to the one found.
     pub nearest: Vec<String>,
@@ -31,7 +27,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem at the given keys.
     pub fn at<const N: usize>(path: [&str; N], message: impl Into<String>) -> Self {
         Self {
             path: path.map(str::to_owned).into(),
@@ -82,9 +77,6 @@ pub fn invalid_name_message(name: &str) -> String {
 }
 
 /// A description, safe to print.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn checked_description(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
     if length > MAX_DESCRIPTION_CHARS {
@@ -99,7 +91,6 @@ pub fn checked_description(raw: &str) -> Result<String, String> {
     Ok(safe)
 }
 
-/// The keys of a settings file, including those of its tables.
 pub fn keys<T: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(T).to_value();
     let tables = schema.get("$defs").and_then(Value::as_object);
@@ -114,9 +105,6 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
 }
 
 /// A number within bounds.
-///
-/// # Errors
-/// The number is out of bounds; the error names them.
 pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     input: D,
 ) -> Result<Option<u32>, D::Error> {

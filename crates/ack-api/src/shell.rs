@@ -43,12 +43,10 @@ const FLAGS: [(&str, &str); 32] = [
 /// A person at a shell.
 #[derive(Debug, Clone, Copy)]
 pub struct Shell {
-    /// The command line of this program for what comes after its name.
     pub command: fn(&str) -> String,
 }
 
 impl Shell {
-    /// A person whose commands need no flags.
     pub const PLAIN: Self = Self {
         command: |command| format!("ack-memory {command}"),
     };
@@ -64,7 +62,6 @@ const fn command(tool: Tool) -> &'static str {
     }
 }
 
-/// The flag for an argument, if it has one.
 pub fn flag(argument: &str) -> Option<&'static str> {
     let mut flags = FLAGS.iter();
     flags

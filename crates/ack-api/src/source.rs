@@ -3,7 +3,6 @@
 
 use crate::memory::{Memory, Status};
 
-/// Identifies a row of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
     /// The table's position among the store's tables, from 0.
@@ -23,7 +22,6 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The claim of a row with this status.
     pub const fn new(status: Status, key: RowKey) -> Self {
         let rank = match status {
             Status::Approved | Status::Promoted => 0,
@@ -39,19 +37,14 @@ impl Claim {
     }
 }
 
-/// A memory with its row.
 #[derive(Debug)]
 pub struct StoredMemory {
-    /// Its row.
     pub key: RowKey,
-    /// A hash of all its values.
     pub fingerprint: u64,
-    /// The memory.
     pub memory: Memory,
 }
 
 impl StoredMemory {
-    /// Its claim to its id.
     pub const fn claim(&self) -> Claim {
         Claim::new(self.memory.status, self.key)
     }
@@ -68,23 +61,13 @@ pub enum ListedRow {
 
 /// One record during a scan. It is decoded on demand.
 pub trait Record {
-    /// Why the store cannot be read.
     type Error;
-    /// Its row.
     fn key(&self) -> RowKey;
-    /// Its status now.
     fn status(&self) -> Status;
-    /// A hash of all its values.
     fn fingerprint(&self) -> u64;
     /// Its public id.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     fn id(&self) -> Result<String, Self::Error>;
     /// The whole record.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     fn memory(&self) -> Result<Memory, Self::Error>;
 }
 
@@ -93,24 +76,14 @@ pub type Visit<'a, E> = &'a mut dyn FnMut(&dyn Record<Error = E>) -> Result<(), 
 
 /// Every record of one consistent state of a store.
 pub trait Records {
-    /// Why the store cannot be read.
     type Error;
     /// Whether the store records a review status.
     fn has_status(&self) -> bool;
     /// Visits every record in stored order, including rejected ones.
-    ///
-    /// # Errors
-    /// The store cannot be read, or `visit` failed.
     fn scan(&self, visit: Visit<'_, Self::Error>) -> Result<(), Self::Error>;
     /// Lists every record in stored order, with what is needed to tell whether it changed.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     fn list(&self) -> Result<Vec<ListedRow>, Self::Error>;
     /// Reads the given records, whatever their status. Missing records are left out.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     fn rows(&self, wanted: &[RowKey]) -> Result<Vec<StoredMemory>, Self::Error>;
 }
 

@@ -18,12 +18,10 @@ pub use self::sentence::{ends_sentence, first_sentence};
 pub use self::tags::{is_invisible, neutralize_host_tags, untag, untagged};
 pub use self::tokens::{is_common_word, tokens};
 
-/// The longest one-line field (title, subtitle, fact, tag, name), in characters.
 pub const LINE_CAP: usize = 1_000;
 /// The longest text in a full answer, in bytes.
 pub const BLOCK_CAP: usize = 24_000;
 
-/// The longest id of a memory, in characters.
 pub const ID_CAP: usize = 200;
 
 /// A memory's id as answers show it: a safe line of at most [`ID_CAP`] characters. A longer id is

@@ -47,7 +47,6 @@ pub fn from_epoch(number: f64) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis as i64).ok()
 }
 
-/// Formats a time for answers: UTC, whole seconds.
 pub fn to_rfc3339(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -11,11 +11,8 @@ use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The address of the list of scopes.
 pub const SCOPES: &str = "memory://scopes";
-/// The template of a scope's address.
 pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
-/// The template of a memory's address.
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
 /// The characters that are encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
@@ -28,20 +25,9 @@ const PERCENT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 /// What an address names. [`fmt::Display`] writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// The list of scopes.
     Scopes,
-    /// A scope.
-    Scope {
-        /// Its name.
-        name: String,
-    },
-    /// A memory.
-    Memory {
-        /// The name of its scope.
-        scope: String,
-        /// Its id.
-        id: String,
-    },
+    Scope { name: String },
+    Memory { scope: String, id: String },
 }
 
 impl Address {

@@ -264,10 +264,10 @@ impl Diagnostic for Error {
             Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
             Self::UnknownStatus { .. } => vec![
                 Hint::advice("such memories are never served"),
-                Hint::Allowed {
-                    what: "known words",
-                    values: Status::ALL.map(|status| status.to_string()).into(),
-                },
+                Hint::advice(format!(
+                    "known words are {}",
+                    Status::ALL.map(Status::as_str).join(", ")
+                )),
             ],
             Self::MemoryNotServed {
                 status: Status::Staging,

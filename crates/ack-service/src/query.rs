@@ -225,7 +225,12 @@ impl Search<'_> {
     fn other_language(&self) -> Option<Message> {
         let text = self.spec.text.as_deref()?;
         let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
-        is_foreign.then(|| Message::suggestion(Hint::Language { argument: "query" }))
+        is_foreign.then(|| {
+            Message::suggestion(Hint::advice(
+                "this language is searched by its words alone: ask in English, or with names, \
+                 codes and identifiers from the memory",
+            ))
+        })
     }
 
     /// Which names of the request no memory has.

@@ -402,12 +402,12 @@ pub fn files(
         let able = Client::ALL
             .into_iter()
             .filter(|client| client.has_project_settings());
-        let able = able.map(|client| client.name().to_owned()).collect();
+        let able: Vec<&str> = able.map(Client::name).collect();
         let message = format!("{} has no project settings", client.name());
-        let hint = Hint::Allowed {
-            what: "clients with project settings",
-            values: able,
-        };
+        let hint = Hint::advice(format!(
+            "clients with project settings are {}",
+            able.join(", ")
+        ));
         CliError::usage("--here", message).with_hint(hint)
     })
 }

@@ -233,10 +233,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     };
     let change = if adds && !is_list {
         let message = format!("`+=` adds to a list, and `{key}` is not a list");
-        let hint = Hint::Allowed {
-            what: "lists",
-            values: LISTS.map(str::to_owned).into(),
-        };
+        let hint = Hint::advice(format!("lists are {}", LISTS.join(", ")));
         return Err(CliError::usage("KEY", message).with_hint(hint));
     } else if adds {
         KeyChange::Add(texts()?)
