@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::arguments::{call, call_as};
-use crate::support::{Ask, Root, Sql, memory, rejected, result_ids, titled, unreviewed};
+use crate::arguments::call_as;
+use crate::support::{Ask, Root, Sql, memory, result_ids, titled};
 use ack_memory::internal::Setting;
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
@@ -1095,110 +1095,6 @@ fn a_reused_row_number_shows_nothing_of_the_new_memory() {
 }
 
 #[test]
-fn superseded_by_never_names_a_hidden_memory() {
-    let root = Root::new();
-    let by =
-        |id: &str, title: &str, newer: &str| memory(id, title, json!({ "superseded_by": newer }));
-    let memories = [
-        by("a", "Retry twice", "secret-staged"),
-        by("b", "Retry with jitter", "secret-rejected"),
-        unreviewed("secret-staged", "Retry thrice"),
-        rejected("secret-rejected", "Retry forever"),
-    ];
-    root.store("alpha", &memories);
-    let service = root.service();
-    let include = ["links", "timeline", "history"];
-    for (tool, arguments) in [
-        ("query_memories", json!({ "query": "retry" })),
-        ("query_memories", json!({})),
-        ("get_memory", json!({ "id": "a" })),
-        (
-            "get_memory",
-            json!({ "id": "b", "status": "all", "include": include }),
-        ),
-        ("get_context", json!({})),
-    ] {
-        let mut answer = service.ask(tool, arguments.clone());
-        answer.as_object_mut().unwrap().remove("pending");
-        assert_lacks!(answer, "secret-rejected"; "{tool} {arguments}");
-        if arguments["status"] != "all" {
-            assert_lacks!(answer, "secret-staged"; "{tool} {arguments}");
-        }
-    }
-}
-
-#[test]
-fn suggestions_never_name_tags_of_unreviewed_memories() {
-    let root = Root::new();
-    let hidden = |id: &str, title: &str, status: &str| {
-        let (tag, project) = (format!("secret-tag-{id}"), format!("secret-project-{id}"));
-        memory(
-            id,
-            title,
-            json!({ "status": status, "concepts": [tag], "project": project }),
-        )
-    };
-    let memories = [
-        memory("a", "Approved one", json!({ "concepts": ["postgres"] })),
-        hidden("b", "Unreviewed one", "staging"),
-        hidden("c", "Rejected one", "rejected"),
-    ];
-    root.store("alpha", &memories);
-    let mut server = crate::mcp::Server::initialized(root.path());
-    for arguments in [
-        json!({ "tags": ["secret_tags-b"] }),
-        json!({ "project": "secret-projekt-b" }),
-        json!({ "query": "unreviewed" }),
-    ] {
-        let answer = server.call("query_memories", arguments.clone());
-        assert_lacks!(answer, "secret-tag-", "secret-project-"; "{arguments}");
-    }
-    let scopes = root.service().scopes(json!({}));
-    let tags = json!([{ "tag": "postgres", "count": 1 }]);
-    assert_eq!(scopes["scopes"][0]["tags"], tags);
-}
-
-#[test]
-fn a_private_scope_is_read_only_when_it_is_current_or_named() {
-    let root = Root::with("open", &[titled("o1", "Deploy on Tuesday")]);
-    let diary = json!({ "status": "approved", "project": "open" });
-    root.store("diary", &[memory("d1", "Deploy diary secret", diary)]);
-    let home = root.path().join("home");
-    std::fs::create_dir_all(&home).unwrap();
-    let settings = format!("visibility = \"private\"\npaths = ['{}']", home.display());
-    root.manifest("diary", &settings);
-    let elsewhere = root.service();
-    for (tool, arguments) in [
-        ("query_memories", json!({ "query": "deploy" })),
-        (
-            "query_memories",
-            json!({ "status": "all", "project": "open" }),
-        ),
-        ("query_memories", json!({ "query": "diary" })),
-        ("get_context", json!({})),
-        ("list_scopes", json!({})),
-        (
-            "get_memory",
-            json!({ "ids": ["d1", "o1"], "status": "all" }),
-        ),
-    ] {
-        let answer = elsewhere.ask(tool, arguments.clone());
-        assert_lacks!(answer, "secret"; "{tool} {arguments}");
-    }
-    let error = elsewhere.refused("get_memory", json!({ "id": "d1" }));
-    assert_eq!(error.code, "memory_not_found");
-    let unlisted = elsewhere.scopes(json!({}));
-    assert_eq!(unlisted["scopes"][0]["health"]["state"], "not_read");
-    assert!(unlisted["scopes"][0].get("memory_count").is_none());
-    let found = &elsewhere.fetch(json!({ "id": "d1", "scope": "diary" }))["id"];
-    assert_eq!(*found, "d1");
-    assert_eq!(elsewhere.find(json!({ "scope": "Diary" }))["total"], 1);
-    let at_home =
-        root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", home.clone())));
-    assert_eq!(at_home.find(json!({ "query": "deploy" }))["total"], 2);
-}
-
-#[test]
 fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
     let root = Root::with("open", &[titled("o1", "Deploy on Tuesday")]);
     for (scope, manifest) in [
@@ -1224,57 +1120,5 @@ fn a_scope_whose_manifest_cannot_be_read_is_never_read() {
         let arguments = json!({ "query": "deploy", "scope": scope });
         service.refused("query_memories", arguments);
         service.refused("get_memory", json!({ "id": scope, "scope": scope }));
-    }
-}
-
-#[test]
-fn a_pinned_server_knows_no_other_scope() {
-    let root = Root::with("own", &[titled("o1", "Deploy on Tuesday")]);
-    root.store("hidden-one", &[titled("h1", "Deploy on Friday")]);
-    root.store("hidden-two", &[titled("h2", "Deploy at night")]);
-    root.manifest("hidden-two", "visibility = \"private\"");
-    root.manifest("hidden-three", "nonsense = 1");
-    let outside = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
-    let service =
-        root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "own".to_owned())));
-    let hidden = json!({ "query": "nothing like it", "project": "hidden" });
-    let folder = json!({ "project_path": root.scope_folder("hidden-one") });
-    for (tool, arguments) in [
-        ("query_memories", json!({ "query": "deploy" })),
-        ("query_memories", json!({ "status": "all" })),
-        ("query_memories", hidden),
-        ("query_memories", json!({ "scope": "nowhere" })),
-        ("get_memory", json!({ "id": "h1" })),
-        ("get_memory", json!({ "id": "o2", "scope": "own" })),
-        ("list_scopes", json!({})),
-        ("list_scopes", json!({ "scope": "own" })),
-        ("list_scopes", json!({ "scope": "nowhere" })),
-        ("get_context", json!({})),
-        ("get_context", folder),
-    ] {
-        let answer = call(&service, tool, arguments.clone());
-        let mut answer = answer.unwrap_or_else(|error| json!(error.body()));
-        if let Some(project) = answer.get_mut("project") {
-            *project = Value::Null;
-        }
-        assert_lacks!(answer, "hidden-", "Friday", "\"h2\""; "{tool} {arguments}");
-    }
-    for scope in [
-        "hidden-one",
-        "Hidden_Two",
-        "hidden-three",
-        "../own",
-        "own/../own",
-        "nowhere",
-    ] {
-        for tool in ["query_memories", "list_scopes", "get_memory"] {
-            let mut arguments = json!({ "scope": scope });
-            if tool == "get_memory" {
-                arguments["id"] = json!("o1");
-            }
-            let error = service.refused(tool, arguments);
-            assert_eq!(error.code, "scope_refused", "{tool} {scope}");
-        }
     }
 }
