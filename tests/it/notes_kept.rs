@@ -1,5 +1,5 @@
 //! What people write in notes and what becomes of it: the memories in an index itself, comments,
-//! other names, nested tags, notes that say little, files that are not read.
+//! other names, nested tags, files that are not read.
 
 use std::fs;
 
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::changes::git;
 use crate::cli::{ack, add_scope};
-use crate::context::{context, project};
 use crate::curate::{approved, decide};
 use crate::store_support::{serve_notes, write};
 use crate::support::{Ask, Root, ids, result_ids, write_file};
@@ -174,57 +173,6 @@ fn a_nested_tag_matches_its_parents() {
     ] {
         assert_eq!(query(&service, json!({ "tags": tags })), expected, "{tags}");
     }
-}
-
-#[test]
-fn notes_that_say_little_come_last_at_the_start_of_a_session() {
-    let folder = tempfile::tempdir().unwrap();
-    let inside = folder.path();
-    write(inside, "a_empty.md", "");
-    write(inside, "a_comment.md", "<!-- to do -->\n");
-    let content = "---\nname: Old\n---\nHow it was once.\n";
-    write(inside, "archive/a_old.md", content);
-    let content = "---\nname: Never closed\ntype: x\n\nA text below.\n";
-    write(inside, "b_open.md", content);
-    let content = "---\nname: Tab\n\ttype: x\n---\nA text below it.\n";
-    write(inside, "b_tab.md", content);
-    write(inside, "c_title.md", "---\nname: Only a title\n---\n");
-    write(inside, "z0.md", "# Use pnpm for the web\n\nNever npm.\n");
-    write(inside, "z1.md", "# Tabs, no spaces\n\nDana asked for it.\n");
-    let content = "# Round half to even\n\nThe auditors want it.\n";
-    write(inside, "z2.md", content);
-    let when = std::time::SystemTime::now();
-    for entry in walkdir::WalkDir::new(inside) {
-        let file = fs::File::open(entry.unwrap().path()).unwrap();
-        file.set_modified(when).unwrap();
-    }
-    let root = Root::new();
-    let store = inside.display();
-    root.manifest(
-        "ledger-api",
-        &format!("store = '{store}'\nunreviewed = 'approved'\nprojects = ['ledger-api']"),
-    );
-    let place = project(&root, "ledger-api", "main");
-    let most = |max: u32| {
-        let arguments = json!({ "max_memories": max, "include_cross_project": false });
-        let answer = context(&root, &place, arguments);
-        ids(&answer["recent_memories"])
-    };
-    assert_eq!(most(3), ["z0", "z1", "z2"]);
-    let mut all = most(20);
-    all.sort();
-    assert_eq!(
-        all,
-        [
-            "archive/a_old",
-            "b_open",
-            "b_tab",
-            "c_title",
-            "z0",
-            "z1",
-            "z2"
-        ]
-    );
 }
 
 #[test]

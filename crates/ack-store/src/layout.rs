@@ -104,7 +104,7 @@ macro_rules! fields {
 fields!(
     Project, ProjectAlias, Session, SessionId, Date, Kind, Title, Subtitle, Facts, Concepts, Files,
     FilesMore, Status, Confidence, ReviewedAt, ReviewedBy, SupersededBy, CreatedEpoch, Created,
-    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus, SaysLittle
+    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus
 );
 
 impl Field {

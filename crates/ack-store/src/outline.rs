@@ -45,7 +45,6 @@ const COLUMNS: [Field; 18] = [
     Field::Created,
     Field::Date,
     Field::ReviewedAt,
-    Field::SaysLittle,
 ];
 
 /// The words found in a row, one bit each.
@@ -67,9 +66,6 @@ pub struct Outline {
     pub alias: Arc<str>,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
-    /// Whether it comes after the others of its day: a note with only a title, a broken header, or in
-    /// an archive.
-    pub says_little: bool,
     pub matches: WordMatches,
     /// The hashes of its tags ([`tag_hash`]).
     pub tags: Box<[u64]>,
@@ -91,7 +87,6 @@ impl Outline {
             created: memory
                 .created_at
                 .map_or(i64::MIN, Timestamp::as_millisecond),
-            says_little: false,
             matches: matches_in_memory(memory, find_words),
             tags: hashes_of(&memory.concepts),
         }
@@ -301,7 +296,6 @@ impl OutlineScan<'_> {
             project: names.intern(""),
             alias: names.intern(""),
             created: created.unwrap_or(i64::MIN),
-            says_little: false,
             matches: WordMatches::default(),
             tags: Box::default(),
         };
@@ -326,7 +320,6 @@ impl OutlineScan<'_> {
         names: &mut ProjectNamePool,
         outline: &mut Outline,
     ) -> Result<(), StoreError> {
-        outline.says_little = matches!(row.value(Field::SaysLittle)?, ValueRef::Integer(1));
         if row.is_edited() {
             let memory = row.memory()?;
             outline.matches = matches_in_memory(&memory, self.find_words);

@@ -387,7 +387,6 @@ impl<'a> Chooser<'a> {
         is_common(a)
             .cmp(&is_common(b))
             .then_with(|| day(b.1).cmp(&day(a.1)))
-            .then_with(|| a.1.says_little.cmp(&b.1.says_little))
             .then_with(|| b.1.created.cmp(&a.1.created))
             .then_with(|| name(a.0).cmp(name(b.0)))
             .then_with(|| a.1.id.cmp(&b.1.id))

@@ -18,15 +18,9 @@ pub struct Header {
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
-    is_not_yaml: bool,
 }
 
 impl Header {
-    /// Whether it is not what its author meant: it is never closed, or a part of it is not YAML.
-    pub const fn is_broken(&self) -> bool {
-        self.is_never_closed || self.is_not_yaml
-    }
-
     /// Whether no line `---` ends it.
     pub const fn is_never_closed(&self) -> bool {
         self.is_never_closed
@@ -68,10 +62,7 @@ impl Header {
         if let Some(header) = Self::parse_yaml(text) {
             return header;
         }
-        let mut header = Self {
-            is_not_yaml: true,
-            ..Self::default()
-        };
+        let mut header = Self::default();
         for (key, lines) in keys_with_lines(text) {
             if let Some(read) = Self::parse_yaml(&lines) {
                 header.values.extend(read.values);

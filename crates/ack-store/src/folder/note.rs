@@ -65,8 +65,6 @@ pub struct Note {
     pub title: String,
     /// Whether it has no title of its own, no text and no facts.
     pub says_nothing: bool,
-    /// Whether it has only a title, its header is broken, or it is in an archive.
-    pub says_little: bool,
     /// Whether the title comes from the file's name.
     pub is_named_by_file: bool,
     pub subtitle: Option<String>,

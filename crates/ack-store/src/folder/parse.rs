@@ -20,9 +20,6 @@ use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
-/// Folders whose notes come last among those of a day.
-const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
-
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
 /// How many other names a header may give.
@@ -127,18 +124,11 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && headings.subtitle.is_none()
         && facts.is_empty()
         && body.trim().is_empty();
-    let is_archived = relative.parent().into_iter().flatten().any(|folder| {
-        let folder = folder.to_string_lossy().to_lowercase();
-        ARCHIVES.contains(&folder.trim_matches(['_', '.']))
-    });
     let declared = DeclaredStatus::of(&header);
     let note = Note {
         id: id_from_path(relative),
         declared_id: declared_id(&header),
         says_nothing,
-        says_little: is_archived
-            || header.is_broken()
-            || facts.is_empty() && body.trim().is_empty(),
         status: declared.status,
         withdrawn: declared.withdrawn,
         doubt: declared.doubt,
@@ -383,7 +373,7 @@ mod tests {
         let auto = note(
             Dialect::AutoMemory,
             "project_rounding.md",
-            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest. Replaces [[project_old]].",
+            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest.\n- replaces [[project_old]]",
         );
         assert_eq!(auto.id, "project_rounding");
         assert_eq!(auto.title, "Round half to even");

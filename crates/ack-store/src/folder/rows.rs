@@ -18,7 +18,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  superseded_by TEXT, source_file TEXT, title_from_file INTEGER, author_status TEXT, says_little INTEGER);
+  superseded_by TEXT, source_file TEXT, title_from_file INTEGER, author_status TEXT);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -434,9 +434,9 @@ fn add(
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
                concepts, files, narrative, created_at, updated_at, stale_after, source_file,
-               title_from_file, author_status, says_little)
+               title_from_file, author_status)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-               nullif(?16, 0), ?17, nullif(?18, 0))",
+               nullif(?16, 0), ?17)",
         )?
         .execute(params![
             slot,
@@ -456,7 +456,6 @@ fn add(
             relative.to_string_lossy(),
             note.is_named_by_file,
             note.withdrawn,
-            note.says_little,
         ])?;
     for name in &note.names {
         connection

@@ -40,7 +40,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::StaleAfter, &["stale_after"]),
             (Field::TitleFromFile, &["title_from_file"]),
             (Field::AuthorStatus, &["author_status"]),
-            (Field::SaysLittle, &["says_little"]),
         ],
     )?;
     let narrative = memories.column(&["narrative"]).into_iter();
