@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_sys::files;
-use ack_worktree::committed::ObjectNames;
+use ack_worktree::committed::{ObjectName, object_name};
 use ack_worktree::references::HashKind;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -31,8 +31,8 @@ pub struct ReadFile {
     pub is_fresh: bool,
     /// A hash of its content; 0 if it was left out.
     pub hash: u64,
-    /// Git's object names for its content, if they are needed.
-    pub object_names: Option<ObjectNames>,
+    /// Git's name for its content, if it is needed.
+    pub object_name: Option<ObjectName>,
     pub problem: Option<String>,
     pub partial_problem: Option<String>,
     pub is_unreadable: bool,
@@ -44,7 +44,7 @@ impl ReadFile {
             entry: entry.clone(),
             is_fresh: false,
             hash: 0,
-            object_names: None,
+            object_name: None,
             problem: None,
             partial_problem: None,
             is_unreadable: false,
@@ -87,7 +87,7 @@ impl ReadFile {
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }
-        self.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
+        self.object_name = names.and_then(|kind| object_name(kind, &content));
         let (notes, problem) = parse::memories(dialect, &entry.relative, &content, entry.modified);
         self.partial_problem = problem;
         Ok(notes)
@@ -98,9 +98,8 @@ impl ReadFile {
         if self.problem.is_some() {
             return None;
         }
-        Some(self.object_names.map_or(Content::Hash(self.hash), |names| {
-            Content::Object(names.exact)
-        }))
+        let hash = Content::Hash(self.hash);
+        Some(self.object_name.map_or(hash, Content::Object))
     }
 }
 
@@ -113,9 +112,7 @@ pub fn read_if_unchanged(
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
         Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
-        Content::Object(name) => {
-            ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
-        }
+        Content::Object(name) => object_name(names?, &text) == Some(name),
     };
     is_same.then_some(text)
 }
