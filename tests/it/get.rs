@@ -224,6 +224,10 @@ fn every_id_that_a_search_shows_can_be_fetched() {
         "slash/../dots",
         "%5f_",
         "emoji-👩‍👧",
+        "new\nline",
+        "esc\u{1b}[31mape",
+        "e\u{301}",
+        "%_*?",
         &long,
     ];
     let memories: Vec<Value> = (0..)

@@ -317,22 +317,3 @@ fn the_owner_of_a_log_is_unchanged() {
         assert_eq!(owner, 65_534, "{}", file.display());
     }
 }
-
-#[test]
-fn private_copies_are_removed_when_the_process_ends() {
-    let (root, _others) = every_state();
-    let temporary = tempfile::tempdir().unwrap();
-    for line in READING.lines().chain(["serve"]) {
-        let mut command = binary(root.path());
-        command
-            .args(line.split(' '))
-            .env("TMPDIR", temporary.path());
-        match line {
-            "serve" => serve(command),
-            _ => drop(run(&mut command)),
-        }
-        let left = fs::read_dir(temporary.path()).unwrap().map(Result::unwrap);
-        let left: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
-        assert!(left.is_empty(), "{line} left {left:?}");
-    }
-}

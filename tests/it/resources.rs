@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::mcp::Server;
-use crate::support::{
-    Root, Sql, fingerprint, ids, memory, rejected, titled, unreviewed, write_file,
-};
+use crate::support::{Root, Sql, ids, memory, rejected, titled, unreviewed, write_file};
 
 const MEMORY: &str = "ack_a41f0c_2025-11-24_001";
 const MEMORY_URI: &str = "memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24_001";

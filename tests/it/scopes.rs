@@ -194,6 +194,13 @@ fn broken_scopes_are_reported_and_the_others_answer() {
     assert_eq!(found["searched"]["scopes"], json!(["good"]));
     let shown = found["searched"]["skipped"].as_array().unwrap().len();
     assert_eq!(shown, 5, "{found}");
+    let fetched = service.fetch(json!({ "id": "a" }));
+    let notes = fetched["notes"].as_array().unwrap().iter();
+    let closed = notes.filter(|note| note["kind"] == "scope_unavailable");
+    assert_eq!(closed.count(), 5, "{fetched}");
+    let brief = service.brief(json!({}));
+    let shown = brief["searched"]["skipped"].as_array().unwrap().len();
+    assert_eq!(shown, 5, "{brief}");
     let missing = service.refused("query_memories", json!({ "scope": "absent" }));
     insta::assert_json_snapshot!(neutral(&root, &json!(missing)), @r#"
 {

@@ -260,33 +260,3 @@ fn a_rolled_back_change_never_shows() {
         }
     }
 }
-
-#[test]
-fn many_threads_of_one_service_read_next_to_a_writer() {
-    let root = Root::new();
-    let path = root.store("one", &[titled("base", "a base row")]);
-    run_sql(&path, "PRAGMA journal_mode = wal");
-    let mut other = Other::open(&path);
-    let service = root.service();
-    std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..6)
-            .map(|_| {
-                scope.spawn(|| {
-                    for _ in 0..60 {
-                        let answer = service.query_memories(&everything()).unwrap();
-                        assert!(ids(&answer).contains(&"base".to_owned()));
-                    }
-                })
-            })
-            .collect();
-        for number in 0..150 {
-            other.sql(&format!(
-                "INSERT INTO memories (id, title, status) VALUES ('m{number}', 'row {number}', 'approved')"
-            ));
-        }
-        for reader in readers {
-            reader.join().unwrap();
-        }
-    });
-    assert_eq!(service.query_memories(&everything()).unwrap().total, 151);
-}

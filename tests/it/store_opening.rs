@@ -14,7 +14,6 @@ use crate::store_support::{
     Other, database, everything, hits, ids, run_json, unprivileged, within, words,
 };
 use crate::support::{Ask, Root, fingerprint, memory, run_sql, sorted_ids, titled, write_file};
-use ack_memory::internal::Setting;
 
 /// Longer than any request may take, whatever state a store is in.
 const SECONDS: Duration = Duration::from_secs(7);
@@ -540,63 +539,6 @@ fn an_unreadable_store_is_reported_with_its_path() {
     let (code, answer): (i32, Value) =
         run_json(unprivileged(root.path()).unwrap().args(["query", "marker"]));
     assert_eq!((code, answer["total"].as_u64()), (0, Some(3)));
-}
-
-#[test]
-fn a_single_database_is_served_without_a_root() {
-    let root = Root::new();
-    let path = at_rest(&root, "wal");
-    let service = root.service_with(|inputs| {
-        inputs.db = Some(Setting::flag("--db", path.clone()));
-        inputs.root = Some(Setting::flag("--root", root.path().join("no such root")));
-    });
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
-    let mut other = Other::open(&path);
-    other.sql(INSERT_M4);
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
-    other.end();
-    fs::remove_file(&path).unwrap();
-    let error = service.refused("query_memories", json!({}));
-    assert_eq!(error.code, "store_not_found");
-}
-
-#[test]
-fn failing_scopes_are_reported_in_every_tool_and_the_others_answer() {
-    let root = Root::new();
-    let path = at_rest(&root, "delete");
-    database(&root, "foreign", "CREATE TABLE notes (a)");
-    let garbled = root.scope_folder("garbled").join("memory.db");
-    write_file(garbled, "no database");
-    root.scope_folder("missing");
-    root.manifest("missing", "description = \"nothing there yet\"\n");
-    let service = root.service();
-    let named = |answer: &Value| {
-        let notes = answer["notes"].as_array().unwrap();
-        let unavailable = notes
-            .iter()
-            .filter(|note| note["kind"] == "scope_unavailable")
-            .map(|note| note["scope"].as_str().unwrap());
-        let mut scopes: Vec<String> = unavailable.map(str::to_owned).collect();
-        scopes.sort_unstable();
-        scopes
-    };
-    let failing = ["foreign", "garbled", "missing"];
-    let answer = service.query_memories(&words("marker")).unwrap();
-    assert_eq!(answer.total, 3);
-    let skipped = answer.searched.skipped.iter();
-    let mut skipped: Vec<&str> = skipped.map(|skipped| &*skipped.scope).collect();
-    skipped.sort_unstable();
-    assert_eq!(skipped, failing);
-    assert_eq!(named(&json!(answer)), failing);
-    assert_eq!(named(&service.fetch(json!({ "id": "m1" }))), failing);
-    let context = service.get_context(&ContextRequest::default()).unwrap();
-    assert_eq!(context.searched.skipped.len(), 3);
-    let listed = service.scopes(json!({}));
-    for scope in listed["scopes"].as_array().unwrap() {
-        let is_ok = scope["health"]["state"] == "ok";
-        assert_eq!(is_ok, scope["name"] == "one", "{scope}");
-    }
-    assert!(path.exists());
 }
 
 #[test]

@@ -209,39 +209,6 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
 }
 
 #[test]
-fn every_id_that_is_served_can_be_fetched() {
-    let root = Root::new();
-    let text = "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, status TEXT)";
-    let path = database(&root, "odd", text);
-    let long = "l".repeat(300);
-    let raw = [
-        "plain",
-        "with two  blanks",
-        " surrounded ",
-        "quote's \"and\" ;--",
-        "日本語-001",
-        "e\u{301}",
-        "new\nline",
-        "esc\u{1b}[31mape",
-        "bidi\u{202e}id",
-        &long,
-        "obs-1",
-        "%_*?",
-    ];
-    let connection = Connection::open(path).unwrap();
-    for id in raw {
-        let sql = "INSERT INTO memories VALUES (?1, 'title of ' || length(?1), 'approved')";
-        connection.sql_with(sql, [id]);
-    }
-    let service = root.service();
-    let served = hits(&service, &everything());
-    for hit in &served {
-        assert_eq!(fetched(&service, &hit.id)["title"], hit.title);
-    }
-    assert_eq!(served.len(), raw.len());
-}
-
-#[test]
 fn tables_without_row_numbers_and_views_are_refused_by_name() {
     let root = Root::new();
     database(

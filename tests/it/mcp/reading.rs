@@ -4,11 +4,10 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
 use serde_json::json;
 
 use super::Server;
-use crate::support::{Root, Sql, read_text, titled, write_file};
+use crate::support::{Root, read_text, titled, write_file};
 
 #[test]
 fn tools_are_listed_before_any_store_is_touched() {
@@ -127,24 +126,4 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
         assert!(!(is_write && line.contains(root_text)), "{line}");
         assert_lacks!(line, "AF_INET");
     }
-}
-
-#[test]
-fn a_running_server_notices_new_scopes_and_rows_at_once() {
-    let root = Root::samples();
-    let mut server = Server::initialized(root.path());
-    let total = |server: &mut Server| {
-        let asked = json!({ "query": "xylophone", "mode": "lexical" });
-        server.call("query_memories", asked)["structuredContent"]["total"].clone()
-    };
-    assert_eq!(total(&mut server), 0);
-    let path = root.store("music", &[titled("m-1", "Tune the xylophone")]);
-    assert_eq!(total(&mut server), 1);
-    let connection = Connection::open(path).unwrap();
-    crate::support::insert(&connection, &[titled("m-2", "Another xylophone")]);
-    assert_eq!(total(&mut server), 2);
-    connection.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm-1'");
-    assert_eq!(total(&mut server), 1);
-    let body = server.fail("get_memory", json!({ "id": "m-1", "status": "all" }));
-    assert_eq!(body.code, "memory_not_served");
 }
