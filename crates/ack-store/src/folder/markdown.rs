@@ -175,6 +175,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
         let is_code = at <= line_start && fence.holds(line);
         let has_mark = line.contains("<!--") || line.contains("%%");
         let marks = line.match_indices(['<', '%']);
+        let indent = line.len() - line.trim_start().len();
         let code = if has_mark {
             code_spans(line)
         } else {
@@ -188,8 +189,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
             else {
                 continue;
             };
-            let before = line.get(..inside).unwrap_or_default();
-            let limit = if before.trim_start().is_empty() {
+            let limit = if inside == indent {
                 text.len()
             } else {
                 paragraph_end
@@ -227,7 +227,8 @@ fn opened_comment(text: &str, start: usize) -> Option<CommentKind> {
         return Some(CommentKind::Html);
     }
     // `100%%` is a number.
-    let is_opened = runs(rest, b'%', 0).next() == Some(0..2)
+    let is_opened = rest.starts_with("%%")
+        && !rest.starts_with("%%%")
         && !before.ends_with(|c: char| c == '%' || c.is_alphanumeric());
     is_opened.then_some(CommentKind::Obsidian)
 }
@@ -332,6 +333,7 @@ mod tests {
             "<!--\n\n",
             "a <!--\n\n",
             " %%\n\n",
+            "<%%",
         ] {
             let text = part.repeat((1 << 20) / part.len());
             let plain = without_comments(&text);
