@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::ack;
 use crate::curate::decide;
+use crate::decisions::decide as logged;
 use crate::query::bulk;
 use crate::support::{
     Ask, Root, Sql, fingerprint, memory, result_ids, run_sql, titled, write_file,
@@ -202,6 +203,53 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
     assert_contains!(build(&root), said);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
     assert_eq!(answers(&running), expected);
+}
+
+#[test]
+fn a_decision_costs_no_row_of_the_table() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(300));
+    build(&root);
+    let running = root.service();
+    answers(&running);
+    let folder = root.scope_folder("alpha");
+    for number in (3..300).step_by(4) {
+        logged(
+            &folder,
+            "memory.db",
+            &format!("m{number:05}"),
+            "approve",
+            json!({}),
+        );
+    }
+    logged(&folder, "memory.db", "m00001", "reject", json!({}));
+    let fresh = Root::new();
+    for file in ["memory.db", "decisions.jsonl"] {
+        let copy = fresh.scope_folder("alpha").join(file);
+        std::fs::copy(folder.join(file), copy).unwrap();
+    }
+    let expected = answers(&fresh.service());
+    let said = "0 rows were added, 1 removed, 299 were unchanged";
+    for built in [false, true] {
+        for service in [&running, &root.service()] {
+            assert_eq!(answers(service), expected, "{built}");
+            assert_eq!(info(service)["index"]["coverage"], 1.0, "{built}");
+        }
+        if !built {
+            assert_contains!(build(&root), said);
+        }
+    }
+    // What a damaged listing of the rows says does not count.
+    let listing = folder.join("lance/listing");
+    let whole = std::fs::read(&listing).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        write_file(&listing, damaged);
+        assert_eq!(answers(&root.service()), expected, "the byte at {at}");
+        write_file(&listing, &whole[..at]);
+        assert_eq!(answers(&root.service()), expected, "cut at {at}");
+    }
 }
 
 #[test]

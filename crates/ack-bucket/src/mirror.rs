@@ -134,7 +134,7 @@ pub(crate) fn fingerprints(store: &Store) -> Result<HashMap<i64, u64>, BucketErr
     let rows = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
     Ok(rows
         .into_iter()
-        .map(|(key, fingerprint, _)| (key.rowid, fingerprint))
+        .map(|(key, fingerprint, _status)| (key.rowid, fingerprint))
         .collect())
 }
 

@@ -4,6 +4,9 @@
 //! rows that the table lacks, in batches. No snapshot lasts longer than reading one batch, so that
 //! programs that write to the store are not blocked. A few batches become one version of the table.
 //! Only the last step, moving the tag, shows them to readers.
+//!
+//! A row that changed or is gone is removed, and its words leave the lexicon of its batch. The other
+//! rows of the batch stay as they are.
 
 mod contents;
 mod feed;
@@ -14,39 +17,33 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, SchemaRef, UInt64Type};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
-use self::contents::{Contents, StoredRow, contents};
+use self::contents::{BatchTerms, Contents, StoredRow, contents, lexicon_key};
+use self::feed::Versions;
 pub use self::report::{EncoderChoice, MAX_READ_IN_CONTEXT, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
-use super::indexes::{ROWS_PER_FRAGMENT, compact, drop_word_indexes, update_indexes};
+use super::indexes::{compact, drop_word_indexes, update_indexes};
+use super::listing;
+use super::rows::Rows;
 use super::{
     PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
     wait,
 };
 use ack_api::Hint;
+use ack_api::memory::Status;
 use ack_api::source::{Records, RowKey};
 use ack_contextual::{Contextual, EncodeError};
-use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::Encoder;
-use ack_store::StoreError;
-use ack_store::{READ_TIMEOUT, Snapshot};
+use ack_search::inverted::sync::Listing;
+use ack_store::open::CLOCK_TICK;
+use ack_store::{READ_TIMEOUT, StoreError};
 
-/// How many rows one thread prepares at once; each batch has its own lexicon. A small number of
-/// rows is divided among all threads.
-const ROWS_PER_BATCH: usize = 16_384;
-const MIN_ROWS_PER_BATCH: usize = 1_024;
-/// How many batches become one version and one fragment of the table. A killed build loses at most
-/// these. Every fragment slows down each search of a large table a little.
-const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
-/// Rows per batch if the small transformer reads them. That takes long, so progress is saved more
-/// often.
-const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// In a table that replaces its store, versions older than this are removed, except the published
@@ -107,7 +104,10 @@ pub fn build(
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
     check_files(folder)?;
-    let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
+    let Wanted {
+        rows: wanted,
+        listing,
+    } = Wanted::read(target)?;
     if options.dry_run {
         let choice = resolve(options.encoder, folder, wanted.len());
         let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
@@ -119,7 +119,7 @@ pub fn build(
             Some(Err(error)) => (Vec::new(), Some(error.to_string())),
             None => (Vec::new(), None),
         };
-        let plan = Plan::new(&wanted, &known);
+        let plan = Plan::new(&wanted, &known, target.is_searched(wanted.len()));
         return Ok(Report {
             scope: target.scope.to_owned(),
             contextual: choice.is_contextual() == Some(true),
@@ -134,15 +134,48 @@ pub fn build(
     remove_broken(folder)?;
     let choice = resolve(options.encoder, folder, wanted.len());
     let encoders = Encoders { encoder, choice };
-    match write(target, encoders, options.rebuild, &wanted, progress) {
+    let report = match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
         Err(BuildError::Table(error)) if error.is_table_fault() && !options.rebuild => {
             let mut report = write(target, encoders, true, &wanted, progress)?;
             report.rebuild_reason = Some(error.to_string());
-            Ok(report)
+            report
         }
-        done => done,
+        done => done?,
+    };
+    if let Some((key, listing)) = listing {
+        listing::write(folder, key, &listing)?;
+    }
+    Ok(report)
+}
+
+/// What a store has.
+struct Wanted {
+    /// The rows that belong in the table.
+    rows: Vec<(RowKey, u64, Status)>,
+    /// The listing for readers of a table next to its store, with its key.
+    listing: Option<(u64, Listing)>,
+}
+
+impl Wanted {
+    fn read(target: &Target<'_>) -> Result<Self, StoreError> {
+        let store = target.store;
+        // A reader recognises the state of the store by its files. If one was written just now, the
+        // next change could leave the same time.
+        if !store.file_state()?.is_settled() {
+            std::thread::sleep(CLOCK_TICK);
+        }
+        store.full_scan(READ_TIMEOUT, |snapshot| {
+            let is_settled = snapshot.file_state.is_settled();
+            let key = listing::key(store, &snapshot.file_state);
+            let has_listing = is_settled && target.extent == Extent::Derived;
+            let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
+            Ok(Self {
+                rows: snapshot.fingerprints()?,
+                listing: listing.map(|listing| (key, listing)),
+            })
+        })
     }
 }
 
@@ -181,35 +214,28 @@ fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> EncoderChoice {
     network.map_or(asked, EncoderChoice::Contextual)
 }
 
-/// Vectors that a network contributed to, each with the network's hash, by the hash of the encoded
-/// text.
-type ReusableVectors = HashMap<u64, (Box<[f32]>, String)>;
-
 fn write(
     target: &Target<'_>,
     encoders: Encoders,
     rebuild: bool,
-    wanted: &[(RowKey, u64)],
+    wanted: &[(RowKey, u64, Status)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, BuildError> {
     let mut writer = Writer::open(target, encoders, rebuild)?;
-    let mut plan = Plan::new(wanted, &writer.contents.rows);
+    let is_searched = target.is_searched(wanted.len());
+    let mut plan = Plan::new(wanted, &writer.contents.rows, is_searched);
     if writer.contents.has_mostly_old_records(&plan) {
         writer = Writer::open(target, encoders, true)?;
         writer.rebuild_reason =
             Some("most of the records in it were replaced or removed".to_owned());
-        plan = Plan::new(wanted, &[]);
-    }
-    let (added, removed, kept) = (plan.add.len(), plan.remove.len(), plan.kept);
-    if target.extent == Extent::Derived {
-        plan.rewrite_batches(&writer.contents.rows);
+        plan = Plan::new(wanted, &[], is_searched);
     }
     let mut report = Report {
         scope: target.scope.to_owned(),
         contextual: encoders.choice.is_contextual() == Some(true),
-        added,
-        removed,
-        kept,
+        added: plan.add.len(),
+        removed: plan.remove.len(),
+        kept: plan.kept,
         rebuild_reason: writer.rebuild_reason.take(),
         version: None,
     };
@@ -221,97 +247,47 @@ fn write(
     }
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    let (batch, batches_per_version) = if encoders.network().is_some() {
-        (ROWS_PER_CONTEXTUAL_BATCH, 1)
-    } else {
-        (rows_per_batch(plan.add.len()), BATCHES_PER_VERSION)
-    };
-    feed::append(
-        &writer,
-        (plan.add.chunks(batch), batches_per_version),
-        progress,
-        |keys| target.store.snapshot(|snapshot| snapshot.rows(keys)),
-    )?;
+    if target.extent == Extent::Derived {
+        writer.shrink_lexicons(&writer.contents.outdated_lexicons(&plan.remove))?;
+    }
+    feed::append(&writer, &plan.add, progress, |keys| {
+        target.store.snapshot(|snapshot| snapshot.rows(keys))
+    })?;
     progress(Progress::Indexing);
     report.version = Some(writer.publish(target)?);
     Ok(report)
 }
 
-/// Rows per batch, so that every thread prepares about the same number.
-fn rows_per_batch(rows: usize) -> usize {
-    let threads = analyzer_threads();
-    let rounds = rows.div_ceil(ROWS_PER_BATCH * threads).max(2);
-    rows.div_ceil(rounds * threads)
-        .clamp(MIN_ROWS_PER_BATCH, ROWS_PER_BATCH)
-}
-
-/// The fingerprint of every row that may be served, in the order of the store. Of several rows with
-/// the same id, the one with the strongest claim is used.
-fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
-    let mut rows = snapshot.fingerprints()?;
-    let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
-    rows.retain_mut(|(_, _, id)| ids.insert(std::mem::take(id)));
-    Ok(rows
-        .into_iter()
-        .map(|(key, fingerprint, _)| (key, fingerprint))
-        .collect())
-}
-
 impl Plan {
-    fn new(wanted: &[(RowKey, u64)], known: &[StoredRow]) -> Self {
-        let stored: HashMap<RowKey, Option<u64>> =
-            known.iter().map(|row| (row.key, row.fingerprint)).collect();
-        let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
-        let add: Vec<RowKey> = wanted
-            .iter()
-            .filter(|(key, fingerprint)| stored.get(key) != Some(&Some(*fingerprint)))
-            .map(|(key, _)| *key)
-            .collect();
-        // A row that a killed build left in the table twice is written again.
-        let mut keys = HashSet::new();
-        let twice: HashSet<RowKey> = known
-            .iter()
-            .map(|row| row.key)
-            .filter(|key| !keys.insert(*key))
-            .collect();
-        let stale = |row: &&StoredRow| {
-            row.fingerprint.is_none()
-                || needed.get(&row.key) != row.fingerprint.as_ref()
-                || twice.contains(&row.key)
-        };
-        let mut remove: Vec<RowKey> = known.iter().filter(stale).map(|row| row.key).collect();
-        remove.sort_unstable_by_key(|key| (key.source, key.rowid));
-        remove.dedup();
-        let again = twice.iter().filter(|key| {
-            needed.contains_key(key)
-                && stored.get(key).copied().flatten() == needed.get(key).copied()
-        });
-        let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
+    /// The changes to a table with rows that are `known`. Only in one that is searched on disk does
+    /// it matter which status a row has.
+    fn new(wanted: &[(RowKey, u64, Status)], known: &[StoredRow], is_searched: bool) -> Self {
+        let of = |fingerprint, status| (fingerprint, is_searched.then_some(status));
+        let mut needed: HashMap<RowKey, _> = HashMap::with_capacity(wanted.len());
+        needed.extend(
+            wanted
+                .iter()
+                .map(|(key, hash, status)| (*key, of(*hash, *status))),
+        );
+        let mut kept: HashSet<RowKey> = HashSet::with_capacity(wanted.len());
+        let mut remove = Vec::new();
+        for row in known {
+            let stored = row.fingerprint.map(|hash| of(hash, row.status));
+            let is_current = stored.is_some() && stored.as_ref() == needed.get(&row.key);
+            // A row that is there twice is removed and written again.
+            if !is_current || !kept.insert(row.key) {
+                remove.push(row.key);
+            }
+        }
+        for key in &remove {
+            kept.remove(key);
+        }
+        let keys = wanted.iter().map(|(key, ..)| *key);
         Self {
-            kept: wanted.len() - add.len(),
-            add,
+            kept: kept.len(),
+            add: keys.filter(|key| !kept.contains(key)).collect(),
             remove,
         }
-    }
-
-    /// Writes every row again that shares a batch with a removed one. The rows of a batch share a
-    /// lexicon, which would keep the words of the removed row.
-    fn rewrite_batches(&mut self, known: &[StoredRow]) {
-        let removed: HashSet<RowKey> = self.remove.iter().copied().collect();
-        let stale: HashSet<u64> = known
-            .iter()
-            .filter(|row| removed.contains(&row.key))
-            .map(|row| row.batch)
-            .collect();
-        let mates = known
-            .iter()
-            .filter(|row| stale.contains(&row.batch) && !removed.contains(&row.key));
-        let mates: Vec<RowKey> = mates.map(|row| row.key).collect();
-        self.add.extend(&mates);
-        self.kept = self.kept.saturating_sub(mates.len());
-        // First, because a build that is killed here leaves the rows that tell the next one which
-        // batches to write again.
-        self.remove.splice(0..0, mates);
     }
 }
 
@@ -354,8 +330,6 @@ struct Writer {
     contents: Contents,
     /// The number of the first batch to add.
     batch: u64,
-    /// Vectors of the removed rows.
-    reusable: ReusableVectors,
     /// Why it is being rebuilt.
     rebuild_reason: Option<String>,
 }
@@ -399,33 +373,59 @@ impl Writer {
             extent,
             batch: contents.next_batch(),
             contents,
-            reusable: HashMap::new(),
             rebuild_reason,
         })
     }
 
-    fn remove(&mut self, keys: &[RowKey]) -> Result<(), TableError> {
+    fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
         for keys in keys.chunks(MAX_KEYS_PER_CONDITION) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
-                by_source
-                    .entry(key.source)
-                    .or_default()
-                    .push(key.rowid.to_string());
+                let rows = by_source.entry(key.source).or_default();
+                rows.push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
                 // This condition has only numbers, no text of a store.
                 let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
-                let vectors = wait(reusable_vectors(&self.table, &condition))?;
-                self.reusable.extend(vectors);
                 wait(async {
-                    self.table
-                        .delete(condition.as_str())
-                        .await
-                        .map_err(TableError::lance_error("remove rows"))?;
-                    Ok(())
+                    let deleted = self.table.delete(condition.as_str()).await;
+                    deleted.map_err(TableError::lance_error("remove rows"))
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the lexicons of batches again without the terms that no row needs. If this run is
+    /// killed in between, the next one finds these lexicons, or rows without one.
+    fn shrink_lexicons(&self, batches: &[u64]) -> Result<(), TableError> {
+        for batches in batches.chunks(MAX_KEYS_PER_CONDITION) {
+            let numbers: Vec<String> = batches.iter().map(u64::to_string).collect();
+            let condition = format!("batch IN ({})", numbers.join(", "));
+            let (schema, terms) = wait(async {
+                let schema = self.table.schema().await;
+                let schema = schema.map_err(TableError::lance_error("read the schema"))?;
+                let columns = ["source", "detail"];
+                let mut rows = select_rows(&self.table, &columns, Some(&condition)).await?;
+                let mut terms = BatchTerms::default();
+                while let Some(batch) = next_batch(&mut rows).await? {
+                    Rows::new(&batch).details(|_, detail| terms.add(&detail))?;
+                }
+                Ok((schema, terms))
+            })?;
+            let (mut keys, mut shrunk) = (Vec::new(), Vec::new());
+            for (batch, lexicon) in terms.shrunk() {
+                keys.extend(lexicon_key(batch));
+                let rows = columns::lexicon(&schema, batch, lexicon);
+                let failed = TableError::lance_error("make a batch");
+                shrunk.push(rows.map_err(|error| failed(error.into()))?);
+            }
+            self.remove(&keys)?;
+            let mut version = Versions::new(&self.table, shrunk.len());
+            for lexicon in shrunk {
+                version.add(lexicon)?;
+            }
+            version.finish()?;
         }
         Ok(())
     }
@@ -534,73 +534,4 @@ fn remove_broken(folder: &Path) -> Result<(), TableError> {
         }
     }
     Ok(())
-}
-
-/// The vectors that a network contributed to, of the rows that a condition selects.
-async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVectors, TableError> {
-    let condition = format!("model IS NOT NULL AND ({condition})");
-    let mut batches = select_rows(table, &["content", "vector", "model"], Some(&condition)).await?;
-    let mut reusable = HashMap::new();
-    while let Some(batch) = next_batch(&mut batches).await? {
-        let content = batch
-            .column_by_name("content")
-            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let model = batch
-            .column_by_name("model")
-            .and_then(|column| column.as_string_opt::<i32>());
-        let vectors = batch
-            .column_by_name("vector")
-            .and_then(|column| column.as_fixed_size_list_opt());
-        let (Some(content), Some(model), Some(vectors)) = (content, model, vectors) else {
-            return Err(TableError::Column { column: "vector" });
-        };
-        for ((content, model), vector) in content.values().iter().zip(model).zip(vectors.iter()) {
-            let vector = vector
-                .as_ref()
-                .and_then(|vector| vector.as_primitive_opt::<Float32Type>());
-            if let (Some(model), Some(vector)) = (model, vector) {
-                reusable.insert(
-                    *content,
-                    (
-                        vector.values().to_vec().into_boxed_slice(),
-                        model.to_owned(),
-                    ),
-                );
-            }
-        }
-    }
-    Ok(reusable)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_build_that_is_killed_while_it_removes_rows_leaves_no_batch_with_their_words() {
-        let key = |rowid| RowKey { source: 0, rowid };
-        let row = |rowid: i64| StoredRow {
-            key: key(rowid),
-            fingerprint: Some(1),
-            batch: rowid.unsigned_abs() / 10,
-        };
-        let wanted: Vec<(RowKey, u64)> = (0..30)
-            .filter(|rowid| ![3, 7, 25].contains(rowid))
-            .map(|rowid| (key(rowid), 1))
-            .collect();
-        let plan = |known: &[StoredRow]| {
-            let mut plan = Plan::new(&wanted, known);
-            plan.rewrite_batches(known);
-            plan.remove
-        };
-        let all: Vec<StoredRow> = (0..30).map(row).collect();
-        let first = plan(&all);
-        for killed_after in 0..=first.len() {
-            let mut removed: HashSet<RowKey> = first[..killed_after].iter().copied().collect();
-            let left = (0..30).filter(|rowid| !removed.contains(&key(*rowid)));
-            removed.extend(plan(&left.map(row).collect::<Vec<_>>()));
-            let expected: HashSet<RowKey> = (0..10).chain(20..30).map(key).collect();
-            assert_eq!(removed, expected, "killed after {killed_after}");
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! The columns of a vector table: their names and types, and how rows are written to batches.
 //!
 //! `source` and `row` locate the memory in the store. `fingerprint` is the XXH3 hash of
-//! all values of that row, `content` the hash of the encoded text. `batch` is the number of the
-//! batch in which the row was written. Each batch begins with a row that is not a memory but the
-//! batch's lexicon. `detail` is what scoring the memory needs, and `words` its terms for LanceDB's
+//! all values of that row. `status` is the one that the memory had when the row was written; readers
+//! take it from the store. `batch` is the number of the batch in which the row was written. One row
+//! of each batch is not a memory but the batch's lexicon. `detail` is what scoring the memory needs, and `words` its terms for LanceDB's
 //! full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder knows few
 //! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the weights
 //! of the network that contributed to the vector, if one did. `check` is the XXH3 hash of the
@@ -30,7 +30,7 @@ use super::TableError;
 use super::extent::{Extent, META_EXTENT};
 use super::record_blocks::BlockWriter;
 use super::rows::{self, Rows};
-use super::terms::{self, LEXICON_SOURCE};
+use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::source::RowKey;
@@ -39,7 +39,7 @@ use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
 
 /// Version of the columns, of the analysis that produces the terms, and of the encoded text.
-pub const COLUMNS_VERSION: &str = "6";
+pub const COLUMNS_VERSION: &str = "7";
 
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
@@ -103,7 +103,6 @@ pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaR
         Field::new("source", DataType::UInt8, false),
         Field::new("row", DataType::Int64, false),
         Field::new("fingerprint", DataType::UInt64, false),
-        Field::new("content", DataType::UInt64, false),
         text("id", false),
         text("status", false),
         text("project", true),
@@ -210,6 +209,29 @@ pub fn batch(
     rows: &[NewRow<'_>],
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
     let terms = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
+    batch_of_terms(schema, extent, (number, terms), rows)
+}
+
+/// The lexicon of a batch again, without its rows.
+pub fn lexicon(
+    schema: &SchemaRef,
+    number: u64,
+    detail: Vec<u8>,
+) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let terms = EncodedTerms {
+        lexicon: detail,
+        rows: Vec::new(),
+        words: Vec::new(),
+    };
+    batch_of_terms(schema, Extent::Derived, (number, terms), &[])
+}
+
+fn batch_of_terms(
+    schema: &SchemaRef,
+    extent: Extent,
+    (number, terms): (u64, EncodedTerms),
+    rows: &[NewRow<'_>],
+) -> Result<RecordBatch, arrow::error::ArrowError> {
     let on_disk = extent.is_searched_on_disk();
     let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
     let records_in_batch = if extent.has_records() {
@@ -222,7 +244,6 @@ pub fn batch(
         numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.key.source)),
         numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.key.rowid)),
         numbers::<UInt64Type>(Some(0), rows, |row| Some(row.fingerprint)),
-        numbers::<UInt64Type>(Some(0), rows, |row| Some(content_hash(row.memory))),
         texts(rows, |row| Some(&row.memory.id)),
         texts(rows, |row| Some(row.memory.status.as_str())),
         texts(rows, |row| row.memory.project.as_deref()),
@@ -375,23 +396,9 @@ fn text_parts(memory: &Memory) -> impl Iterator<Item = &str> {
         .chain(memory.narrative.as_deref())
 }
 
-/// The parts of a memory that are encoded, in the order of [`ENCODED_FIELDS`].
-fn encoded_parts(memory: &Memory) -> impl Iterator<Item = &str> {
-    text_parts(memory).chain(memory.concepts.iter().map(String::as_str))
-}
-
-/// The text that a network encodes.
+/// The text that a network encodes: the [`ENCODED_FIELDS`].
 pub fn encoded_text(memory: &Memory) -> String {
-    let parts: Vec<&str> = encoded_parts(memory).collect();
+    let concepts = memory.concepts.iter().map(String::as_str);
+    let parts: Vec<&str> = text_parts(memory).chain(concepts).collect();
     parts.join("\n")
-}
-
-/// Hash of a memory's encoded text: if it is unchanged, so is the vector.
-pub fn content_hash(memory: &Memory) -> u64 {
-    let mut hash = xxhash_rust::xxh3::Xxh3::new();
-    for part in encoded_parts(memory) {
-        hash.update(&(part.len() as u64).to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    hash.digest()
 }

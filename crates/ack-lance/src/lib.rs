@@ -22,6 +22,7 @@ mod columns;
 mod direct;
 pub mod extent;
 pub mod indexes;
+pub mod listing;
 pub mod load;
 pub mod record_blocks;
 pub mod records;
@@ -48,7 +49,7 @@ use tokio::task::JoinHandle;
 
 /// How many rows are decoded at once. Decoded rows that are not read yet count towards the peak
 /// memory of the process.
-const DECODED_ROWS: u32 = 1_024;
+const DECODED_ROWS: u32 = 4_096;
 /// The size of LanceDB's caches for the indexes and metadata of all tables, in bytes.
 const INDEX_CACHE_BYTES: usize = 128 << 20;
 const METADATA_CACHE_BYTES: usize = 16 << 20;

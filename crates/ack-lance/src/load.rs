@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{UInt8Type, UInt64Type};
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
 use super::columns::{self, COLUMNS, META_ENCODER};
 use super::rows::{Detail, Rows};
 use super::search::Searcher;
+use super::terms::{self, LEXICON_SOURCE, NO_TERM, each_lexicon};
 use super::{
     TableError, TableVersion, dataset_with, each_batch, open_published, published_dataset, session,
-    terms, wait,
+    wait,
 };
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
@@ -38,7 +39,7 @@ pub fn load(
     encoder: &Encoder,
     resident: usize,
 ) -> Result<(Index, TableInfo), TableError> {
-    let (dataset, rows, mut searcher) = wait(async {
+    let (dataset, rows, mut searcher, lexicons) = wait(async {
         let mut dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows = dataset
@@ -48,9 +49,13 @@ pub fn load(
         let mut searcher = None;
         if rows > resident {
             dataset = dataset_with(folder, session()).await?;
-            searcher = Searcher::open(dataset.clone(), open_published(folder).await?).await?;
         }
-        Ok((dataset, rows, searcher))
+        let lexicons = lexicons(&dataset).await?;
+        if rows > resident {
+            let table = open_published(folder).await?;
+            searcher = Searcher::open(dataset.clone(), table, &lexicons).await?;
+        }
+        Ok((dataset, rows, searcher, lexicons))
     })?;
     let mut index = Index::new();
     let searched = searcher.is_some();
@@ -74,7 +79,8 @@ pub fn load(
     } else {
         columns.reserve(rows);
         let size = (rows, encoder.dimension());
-        read.read_all(&dataset, &mut columns, contents, size)?;
+        let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
+        read.read_all(&dataset, &mut columns, fill)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset
@@ -96,6 +102,25 @@ pub fn load(
         searched,
     };
     Ok((index, info))
+}
+
+/// The details of all lexicons.
+async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
+    let mut rows = Vec::new();
+    each_batch(dataset, &["source"], |batch| {
+        let batch = Rows::new(batch);
+        let sources = batch.numbers::<UInt8Type>("source")?.values().iter();
+        let numbers = batch.numbers::<UInt64Type>("_rowid")?.values().iter();
+        let lexicons = numbers
+            .zip(sources)
+            .filter(|(_, source)| **source == LEXICON_SOURCE);
+        rows.extend(lexicons.map(|(number, _)| *number));
+        Ok(())
+    })
+    .await?;
+    let failed = TableError::read_error("read the terms");
+    let schema = dataset.schema().project(&["detail"]).map_err(&failed)?;
+    dataset.take_rows(&rows, schema).await.map_err(failed)
 }
 
 /// A batch of the table, and the document that each of its rows became.
@@ -138,13 +163,12 @@ impl LoadCounts {
         &mut self,
         dataset: &Dataset,
         columns: &mut ColumnWriter<'_>,
-        contents: ContentWriter<'_>,
-        size: (usize, usize),
+        fill: impl FnOnce(Receiver<NumberedBatch>) -> Result<(), TableError> + Send,
     ) -> Result<(), TableError> {
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(0);
-            let reading = scope.spawn(move || read_contents(receiver, contents, size));
+            let reading = scope.spawn(move || fill(receiver));
             let send = |batch: &RecordBatch, numbers| {
                 let row_numbers = CONTENT_COLUMNS
                     .iter()
@@ -167,56 +191,71 @@ impl LoadCounts {
     }
 }
 
-/// Adds the terms and the vector of every memory.
-fn read_contents(
-    batches: Receiver<NumberedBatch>,
-    mut contents: ContentWriter<'_>,
-    (rows, dimension): (usize, usize),
-) -> Result<(), TableError> {
-    contents.reserve(rows, dimension);
-    // The index's numbers for the terms of each batch.
-    let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    let mut numbered: Vec<(u32, u32)> = Vec::new();
-    // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
-    // memory.
-    let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
-    for (batch, numbers) in batches {
-        Rows::new(&batch).details(|row, detail| {
-            match detail {
-                Detail::Lexicon(batch, lexicon, holders) => {
-                    let terms = lexicon.split(' ').filter(|term| !term.is_empty());
-                    let terms: Vec<u32> = terms.map(|term| contents.intern_term(term)).collect();
-                    for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
-                        let [served, staging] = holders.ok_or(TableError::Damaged)?;
-                        let postings = served.saturating_add(staging) as usize;
-                        if postings <= room.min(rows) {
-                            contents.reserve_postings(*term, postings);
-                            room -= postings;
-                        }
-                    }
-                    lexicons.insert(batch, terms);
+/// The terms and vectors of an index that is being loaded.
+struct LoadedContents<'a> {
+    index: ContentWriter<'a>,
+    /// The index's numbers for the terms of each batch.
+    lexicons: FxHashMap<u32, Vec<u32>>,
+}
+
+impl<'a> LoadedContents<'a> {
+    fn new(
+        mut index: ContentWriter<'a>,
+        (rows, dimension): (usize, usize),
+        lexicons: &RecordBatch,
+    ) -> Result<Self, TableError> {
+        index.reserve(rows, dimension);
+        // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
+        // memory.
+        let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
+        let mut known: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        each_lexicon(lexicons, |batch, terms, holders| {
+            let mut numbers = Vec::new();
+            for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
+                if term.is_empty() {
+                    numbers.push(NO_TERM);
+                    continue;
                 }
-                Detail::Memory(batch, code, held) => {
-                    let Some(lexicon) = lexicons.get(&batch) else {
-                        return Err(TableError::Damaged);
-                    };
-                    numbered.clear();
-                    for term in terms::read_terms(held) {
-                        let Some((position, weight)) = term else {
-                            return Err(TableError::Damaged);
-                        };
-                        let Some(number) = lexicon.get(position as usize) else {
-                            return Err(TableError::Damaged);
-                        };
-                        numbered.push((*number, weight));
-                    }
-                    if let Some(number) = numbers.get(row).copied().flatten() {
-                        contents.add(number, code.as_ref(), numbered.iter().copied());
-                    }
+                let number = index.intern_term(term);
+                let [served, staging] = holders.ok_or(TableError::Damaged)?;
+                let postings = served.saturating_add(staging) as usize;
+                if postings <= room.min(rows) {
+                    index.reserve_postings(number, postings);
+                    room -= postings;
                 }
+                numbers.push(number);
             }
+            known.insert(batch, numbers);
             Ok(())
         })?;
+        Ok(Self {
+            index,
+            lexicons: known,
+        })
     }
-    Ok(())
+
+    /// Adds the terms and the vector of every memory.
+    fn read(&mut self, batches: Receiver<NumberedBatch>) -> Result<(), TableError> {
+        let mut numbered: Vec<(u32, u32)> = Vec::new();
+        for (batch, docs) in batches {
+            Rows::new(&batch).details(|row, detail| {
+                let Detail::Memory(batch, code, held) = detail else {
+                    return Ok(());
+                };
+                let lexicon = self.lexicons.get(&batch).ok_or(TableError::Damaged)?;
+                numbered.clear();
+                for term in terms::read_terms(held) {
+                    let (position, weight) = term.ok_or(TableError::Damaged)?;
+                    let number = lexicon.get(position as usize);
+                    numbered.push((*number.ok_or(TableError::Damaged)?, weight));
+                }
+                if let Some(doc) = docs.get(row).copied().flatten() {
+                    let terms = numbered.iter().copied();
+                    self.index.add(doc, code.as_ref(), terms);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
 }

@@ -1,28 +1,18 @@
 //! Reads whole records from a table that replaces its store.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ack_api::source::RowKey;
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt8Type, UInt64Type};
-use futures::StreamExt;
-use futures::TryStreamExt;
-use lance::Dataset;
-use lance::dataset::fragment::{FileFragment, FragReadConfig};
+use lance::dataset::fragment::FileFragment;
 use rustc_hash::FxHashSet;
 
 use super::record_blocks::{BlockReader, RecordBlock};
 use super::rows::Rows;
 use super::terms::LEXICON_SOURCE;
-use super::{TABLE, TableError, published_dataset, wait};
-
-/// How many rows are read at once.
-const ROWS_PER_READ: u32 = 4_096;
-
-/// The rows whose records are wanted, each with the number of its batch.
-type Wanted = FxHashSet<(u64, RowKey)>;
+use super::{TABLE, TableError, each_batch, published_dataset, wait};
 
 /// Asks `wanted` about every row, and passes the records of the wanted ones to `visit`.
 ///
@@ -35,26 +25,48 @@ pub fn read(
 ) -> Result<(), TableError> {
     wait(async {
         let dataset = published_dataset(folder).await?;
-        let mut remaining = Wanted::default();
-        let mut fragments = Vec::new();
-        for fragment in dataset.get_fragments() {
-            let keys = read_keys(&dataset, &fragment).await?;
-            for row in keys.iter().filter(|row| row.key.source != LEXICON_SOURCE) {
-                if wanted(row.key, row.fingerprint) {
-                    remaining.insert((row.batch, row.key));
+        // The wanted rows, each with its batch, and where the records of each batch are.
+        let mut remaining: FxHashSet<(u64, RowKey)> = FxHashSet::default();
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        let columns = ["source", "row", "fingerprint", "batch"];
+        each_batch(&dataset, &columns, |rows| {
+            let rows = Rows::new(rows);
+            let places_in_table = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
+            let sources = rows.numbers::<UInt8Type>("source")?.values().iter();
+            let numbers = rows.numbers::<Int64Type>("row")?.values();
+            let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
+            let batches = rows.numbers::<UInt64Type>("batch")?.values();
+            let keys = sources.zip(numbers).map(|(source, rowid)| RowKey {
+                source: *source,
+                rowid: *rowid,
+            });
+            let rows = places_in_table.zip(keys).zip(fingerprints).zip(batches);
+            for (((place, key), fingerprint), batch) in rows {
+                if key.source == LEXICON_SOURCE {
+                    places.push((*place, *batch));
+                } else if wanted(key, *fingerprint) {
+                    remaining.insert((*batch, key));
                 }
             }
-            fragments.push((fragment, keys));
+            Ok(())
+        })
+        .await?;
+        let batches: FxHashSet<u64> = remaining.iter().map(|(batch, _)| *batch).collect();
+        places.retain(|(_, batch)| batches.contains(batch));
+        let failed = TableError::read_error("read the records");
+        let schema = dataset.schema().project(&["record"]).map_err(&failed)?;
+        let mut blocks = BlockReader::new()?;
+        for (place, batch) in places {
+            let taken = dataset.take_rows(&[place], schema.clone()).await;
+            let taken = taken.map_err(&failed)?;
+            let records = taken.column_by_name("record");
+            let records = records.and_then(|column| column.as_binary_opt::<i64>());
+            let records = records.ok_or(TableError::Column { column: "record" })?;
+            let is_wanted = |key| remaining.remove(&(batch, key));
+            let record = records.iter().flatten().next().unwrap_or_default();
+            blocks.read(record, is_wanted, &mut visit)?;
         }
-        let mut collector = Collector {
-            batches: remaining.iter().map(|(batch, _)| *batch).collect(),
-            remaining,
-            blocks: BlockReader::new()?,
-        };
-        for (fragment, keys) in fragments {
-            read_records(&dataset, &fragment, &keys, &mut collector, &mut visit).await?;
-        }
-        if collector.remaining.is_empty() {
+        if remaining.is_empty() {
             Ok(())
         } else {
             Err(TableError::Damaged)
@@ -70,155 +82,20 @@ pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
     wait(async {
         let dataset = published_dataset(folder).await?;
         let mut found = HashMap::new();
-        for fragment in dataset.get_fragments() {
-            let columns = ["source", "fingerprint", "id"];
-            let visit = |_, batch: &RecordBatch| {
-                let rows = Rows::new(batch);
-                let sources = rows.numbers::<UInt8Type>("source")?.values();
-                let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-                let rows = sources.iter().zip(fingerprints).zip(rows.texts("id")?);
-                let memories = rows.filter(|((source, _), _)| **source != LEXICON_SOURCE);
-                found.extend(
-                    memories
-                        .filter_map(|((_, fingerprint), id)| Some((id?.to_owned(), *fingerprint))),
-                );
-                Ok(())
-            };
-            each_part(&dataset, &fragment, &columns, |_| true, visit).await?;
-        }
-        Ok(found)
-    })
-}
-
-/// Where a row is.
-struct RowPlace {
-    key: RowKey,
-    fingerprint: u64,
-    batch: u64,
-}
-
-async fn read_keys(
-    dataset: &Dataset,
-    fragment: &FileFragment,
-) -> Result<Vec<RowPlace>, TableError> {
-    let mut keys = Vec::new();
-    let columns = ["source", "row", "fingerprint", "batch"];
-    each_part(
-        dataset,
-        fragment,
-        &columns,
-        |_| true,
-        |_, batch| {
-            let rows = Rows::new(batch);
+        each_batch(&dataset, &["source", "fingerprint", "id"], |rows| {
+            let rows = Rows::new(rows);
             let sources = rows.numbers::<UInt8Type>("source")?.values();
-            let numbers = rows.numbers::<Int64Type>("row")?.values();
             let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-            let batches = rows.numbers::<UInt64Type>("batch")?.values();
-            let places = sources.iter().zip(numbers).zip(fingerprints).zip(batches);
-            keys.extend(
-                places.map(|(((source, rowid), fingerprint), batch)| RowPlace {
-                    key: RowKey {
-                        source: *source,
-                        rowid: *rowid,
-                    },
-                    fingerprint: *fingerprint,
-                    batch: *batch,
-                }),
+            let rows = sources.iter().zip(fingerprints).zip(rows.texts("id")?);
+            let memories = rows.filter(|((source, _), _)| **source != LEXICON_SOURCE);
+            found.extend(
+                memories.filter_map(|((_, fingerprint), id)| Some((id?.to_owned(), *fingerprint))),
             );
             Ok(())
-        },
-    )
-    .await?;
-    Ok(keys)
-}
-
-/// Collects wanted records.
-struct Collector {
-    /// The batches that have any.
-    batches: FxHashSet<u64>,
-    remaining: Wanted,
-    blocks: BlockReader,
-}
-
-impl Collector {
-    /// Whether the `record` of a row may contain a wanted one.
-    fn needs(&self, row: &RowPlace) -> bool {
-        row.key.source == LEXICON_SOURCE && self.batches.contains(&row.batch)
-    }
-
-    fn add(
-        &mut self,
-        row: &RowPlace,
-        record: &[u8],
-        visit: &mut impl FnMut(RecordBlock),
-    ) -> Result<(), TableError> {
-        let Self {
-            remaining, blocks, ..
-        } = self;
-        blocks.read(record, |key| remaining.remove(&(row.batch, key)), visit)
-    }
-}
-
-async fn read_records(
-    dataset: &Dataset,
-    fragment: &FileFragment,
-    keys: &[RowPlace],
-    collector: &mut Collector,
-    visit: &mut (impl FnMut(RecordBlock) + Send),
-) -> Result<(), TableError> {
-    let needed: Vec<bool> = keys.iter().map(|row| collector.needs(row)).collect();
-    let is_needed = |part: Range<usize>| {
-        let rows = needed.get(part).unwrap_or_default();
-        rows.contains(&true)
-    };
-    each_part(dataset, fragment, &["record"], is_needed, |first, batch| {
-        let records = batch
-            .column_by_name("record")
-            .and_then(|column| column.as_binary_opt::<i64>())
-            .ok_or(TableError::Column { column: "record" })?;
-        let rows = keys.iter().skip(first).zip(records.iter());
-        for (row, record) in rows {
-            if let Some(record) = record {
-                collector.add(row, record, visit)?;
-            }
-        }
-        Ok(())
+        })
+        .await?;
+        Ok(found)
     })
-    .await
-}
-
-/// Reads columns of the rows of a fragment, as far as they are needed, and passes on each batch
-/// with the number of its first row.
-async fn each_part(
-    dataset: &Dataset,
-    fragment: &FileFragment,
-    columns: &[&'static str],
-    is_needed: impl Fn(Range<usize>) -> bool,
-    mut visit: impl FnMut(usize, &RecordBatch) -> Result<(), TableError>,
-) -> Result<(), TableError> {
-    let failed = TableError::read_error("read the records");
-    let schema = dataset.schema().project(columns).map_err(&failed)?;
-    let config = FragReadConfig::default();
-    let reader = fragment.open(&schema, config).await.map_err(&failed)?;
-    let rows = fragment.count_rows(None).await.map_err(&failed)?;
-    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-    for first in (0..rows).step_by(ROWS_PER_READ as usize) {
-        let part = first..rows.min(first.saturating_add(ROWS_PER_READ));
-        if !is_needed(part.start as usize..part.end as usize) {
-            continue;
-        }
-        let mut first = first as usize;
-        let mut batches = reader
-            .read_range(part, ROWS_PER_READ)
-            .await
-            .map_err(&failed)?
-            .buffered(1);
-        while let Some(batch) = batches.try_next().await.map_err(&failed)? {
-            visit(first, &batch)?;
-            first += batch.num_rows();
-        }
-    }
-    Ok(())
 }
 
 /// The files of the published version, relative to the folder of the table: those that a reader

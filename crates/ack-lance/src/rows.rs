@@ -18,8 +18,8 @@ pub struct Rows<'a> {
 
 /// A row's `detail`, decoded.
 pub enum Detail<'a> {
-    /// The lexicon of a batch: its number, its terms, and bytes for [`super::terms::read_holders`].
-    Lexicon(u32, &'a str, &'a [u8]),
+    /// The lexicon of a batch: its number, and bytes for [`super::terms::decode_lexicon`].
+    Lexicon(u32, &'a [u8]),
     /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read_terms`].
     Memory(u32, Option<QuantizedVector>, &'a [u8]),
 }
@@ -78,8 +78,7 @@ impl<'a> Rows<'a> {
         for (row, source) in source.values().iter().enumerate() {
             let detail = details.value(row);
             let detail = if *source == LEXICON_SOURCE {
-                terms::decode_lexicon(detail)
-                    .map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
+                terms::decode_lexicon(detail).map(|(batch, ..)| Detail::Lexicon(batch, detail))
             } else {
                 terms::decode_memory(detail)
                     .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))

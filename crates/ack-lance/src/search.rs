@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Float32Type, UInt64Type};
 use futures::future::try_join_all;
 use lance::Dataset;
@@ -19,7 +19,7 @@ use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
 use super::rows::Rows;
-use super::terms::{self, LEXICON_SOURCE};
+use super::terms::{self, NO_TERM, each_lexicon};
 use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;
 use ack_api::memory::{Status, StatusFilter};
@@ -121,7 +121,11 @@ impl RemoteDocs for Searcher {
 impl Searcher {
     /// Prepares the published version of a table for searching; `None` if the index on its words is
     /// missing. The rows of its documents still have to be added.
-    pub async fn open(dataset: Dataset, table: Table) -> Result<Option<Self>, TableError> {
+    pub async fn open(
+        dataset: Dataset,
+        table: Table,
+        lexicons: &RecordBatch,
+    ) -> Result<Option<Self>, TableError> {
         let indexes = table
             .list_indices()
             .await
@@ -135,14 +139,9 @@ impl Searcher {
             return Ok(None);
         }
         let mut lexicon = Lexicon::default();
-        let condition = format!("source = {LEXICON_SOURCE}");
-        let mut batches = super::select_rows(&table, &["detail"], Some(&condition)).await?;
-        while let Some(batch) = next_batch(&mut batches).await? {
-            let details = Rows::new(&batch).bytes("detail")?;
-            for row in 0..batch.num_rows() {
-                lexicon.read(details.value(row))?;
-            }
-        }
+        each_lexicon(lexicons, |batch, terms, holders| {
+            lexicon.add(batch, terms, holders)
+        })?;
         lexicon.terms.shrink();
         Ok(Some(Self {
             has_vector_index: has("vector"),
@@ -442,20 +441,18 @@ impl Lexicon {
     }
 
     /// Adds the lexicon of a batch.
-    fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
-        let (batch, terms, document_frequencies) =
-            terms::decode_lexicon(detail).ok_or(TableError::Damaged)?;
-        let mut document_frequencies = terms::read_holders(document_frequencies);
+    fn add(&mut self, batch: u32, terms: &str, holders: &[u8]) -> Result<(), TableError> {
         let mut positions = Vec::new();
-        for term in terms.split(' ').filter(|term| !term.is_empty()) {
+        for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
+            if term.is_empty() {
+                positions.push(NO_TERM);
+                continue;
+            }
             let number = self.terms.intern(term);
             if self.document_frequencies.len() <= number as usize {
                 self.document_frequencies.resize(self.terms.len(), [0, 0]);
             }
-            let [served, staging] = document_frequencies
-                .next()
-                .flatten()
-                .ok_or(TableError::Damaged)?;
+            let [served, staging] = holders.ok_or(TableError::Damaged)?;
             if let Some(sum) = self.document_frequencies.get_mut(number as usize) {
                 *sum = [
                     sum[0].saturating_add(served),

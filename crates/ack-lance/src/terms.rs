@@ -17,16 +17,25 @@
 //!
 //! Both begin with the lower half of the XXH3 hash of the rest (4 bytes).
 //!
+//! If no memory of the batch has a term any more, its place in the lexicon is empty.
+//!
 //! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
 //! and repeated one to four times depending on the weighted frequency (`repetitions`).
 
+use arrow::array::RecordBatch;
+
+use super::TableError;
 use super::columns::NewRow;
+use super::rows::Rows;
 use ack_api::memory::Status;
 use ack_search::analyzer::unpack_term;
 use ack_search::semantic::QuantizedVector;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON_SOURCE: u8 = u8::MAX;
+
+/// The number of a term that the index does not have, because no row needs it.
+pub const NO_TERM: u32 = u32::MAX;
 
 /// The terms of a batch as they are written.
 pub struct EncodedTerms {
@@ -132,6 +141,26 @@ impl NewLexicon {
     }
 }
 
+/// The detail of a lexicon without the terms for whose positions `is_used` does not hold. `None` as
+/// in [`read_terms`].
+pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+    let (batch, terms, holders) = decode_lexicon(detail)?;
+    let mut shrunk = NewLexicon::default();
+    let terms = terms.split(' ').zip(read_holders(holders)).enumerate();
+    for (position, (term, holders)) in terms {
+        if position > 0 {
+            shrunk.terms.push(' ');
+        }
+        if is_used(position) {
+            shrunk.terms.push_str(term);
+            shrunk.holders.push(holders?);
+        } else {
+            shrunk.holders.push([0, 0]);
+        }
+    }
+    Some(shrunk.encode(batch))
+}
+
 /// The detail of a memory, from the numbers and weights of its terms in ascending order.
 fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
     let code = row
@@ -207,6 +236,18 @@ pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     ))
 }
 
+/// Visits lexicons: for each the number of its batch, its terms, and bytes for [`read_holders`].
+pub fn each_lexicon(
+    lexicons: &RecordBatch,
+    mut each: impl FnMut(u32, &str, &[u8]) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    for detail in Rows::new(lexicons).bytes("detail")?.iter().flatten() {
+        let (batch, terms, holders) = decode_lexicon(detail).ok_or(TableError::Damaged)?;
+        each(batch, terms, holders)?;
+    }
+    Ok(())
+}
+
 /// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in
 /// [`read_terms`].
 pub fn decode_memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
@@ -265,4 +306,34 @@ pub fn read_terms(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
         next = pair.map_or(next, |(number, _)| number.saturating_add(1));
         Some(pair.map(|(number, weight)| (number, u32::from(*weight))))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shrunk_lexicon_forgets_terms_and_keeps_the_places_of_the_others() {
+        let lexicon = NewLexicon {
+            terms: "zeppelin pool anchor".to_owned(),
+            holders: vec![[1, 0], [300, 2], [0, 5]],
+            numbers: Vec::new(),
+        };
+        let decoded = |detail: &[u8]| {
+            let (batch, terms, holders) = decode_lexicon(detail).unwrap();
+            let holders: Vec<_> = read_holders(holders).map(Option::unwrap).collect();
+            (batch, terms.to_owned(), holders)
+        };
+        let whole = lexicon.encode(7);
+        let shrunk = shrink_lexicon(&whole, |position| position > 0).unwrap();
+        let expected = vec![[0, 0], [300, 2], [0, 5]];
+        assert_eq!(decoded(&shrunk), (7, " pool anchor".to_owned(), expected));
+        assert_eq!(
+            shrink_lexicon(&shrunk, |position| position > 0),
+            Some(shrunk)
+        );
+        let empty = shrink_lexicon(&whole, |_| false).unwrap();
+        assert_eq!(decoded(&empty).1, "  ");
+        assert_eq!(shrink_lexicon(&whole, |_| true), Some(whole));
+    }
 }

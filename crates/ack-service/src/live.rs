@@ -19,7 +19,7 @@ use ack_search::remote::TableInfo;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
 use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
 
@@ -306,9 +306,8 @@ impl LiveIndex {
             table = indexed.table.clone();
         }
         free_index(slot);
-        let build = |snapshot: &ack_store::Snapshot<'_>| {
-            Ok((snapshot.file_state.clone(), Index::build(snapshot)?))
-        };
+        let build =
+            |snapshot: &Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
         let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
         store_index(slot, IndexedScope::new(stamp, index, table_version, table));
         Ok(())
@@ -328,10 +327,10 @@ impl LiveIndex {
         let mut read = None;
         let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
             let (state, index, listing) = match read.take() {
-                Some((state, index)) => (state, index, Listing::read(snapshot)?),
+                Some((state, index)) => (state, index, list(scope, snapshot)?),
                 None => std::thread::scope(|threads| {
                     let reading = threads.spawn(|| self.read_table(scope, table_version));
-                    let listing = Listing::read(snapshot);
+                    let listing = list(scope, snapshot);
                     match reading.join() {
                         Ok((state, index)) => Ok::<_, StoreError>((state, index, listing?)),
                         Err(panic) => std::panic::resume_unwind(panic),
@@ -438,6 +437,21 @@ const fn load_table(
     _resident: usize,
 ) -> (TableState, Option<Index>) {
     (TableState::None, None)
+}
+
+/// The rows of a store. If it is still in the state of the last build of the table, they are listed
+/// there.
+fn list(scope: &Scope, snapshot: &Snapshot<'_>) -> Result<Listing, StoreError> {
+    #[cfg(feature = "table")]
+    {
+        let key = ack_lance::listing::key(&scope.store, &snapshot.file_state);
+        if let Some(known) = ack_lance::listing::read(&scope.lance_folder(), key) {
+            return Ok(known);
+        }
+    }
+    #[cfg(not(feature = "table"))]
+    let _ = scope;
+    Listing::read(snapshot)
 }
 
 /// Stores a new index, and returns the memory that building it took to the system.

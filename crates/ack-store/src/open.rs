@@ -30,7 +30,7 @@ const MAX_INSPECTIONS: u32 = 16;
 /// scans a store once or fetches a few rows.
 const CACHE_SIZE_KIB: i32 = -256;
 /// The file system may record the same time for two changes that are closer together than this.
-const CLOCK_TICK: Duration = Duration::from_millis(50);
+pub const CLOCK_TICK: Duration = Duration::from_millis(50);
 /// How long SQLite waits for a lock, if it uses locks at all.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -73,7 +73,7 @@ impl Opening {
 }
 
 /// One state of a database's files. If two are equal, no commit happened between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileState {
     main: FileMetadata,
     /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
@@ -126,14 +126,16 @@ impl FileState {
         if self == after {
             return true;
         }
-        // A file that was just written may have been written again with the same time.
-        let old = self
-            .main
-            .modified
-            .and_then(|modified| modified.elapsed().ok());
-        let settled = old.is_some_and(|age| age > CLOCK_TICK);
         let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
-        settled && same_log && self.same_database(after) && self.journal == after.journal
+        self.main.is_settled()
+            && same_log
+            && self.same_database(after)
+            && self.journal == after.journal
+    }
+
+    /// Whether another commit would change it, however soon it came.
+    pub fn is_settled(&self) -> bool {
+        self.main.is_settled() && self.log.is_none_or(|log| log.is_settled())
     }
 
     /// The same state together with a version of the decision log.
@@ -159,7 +161,7 @@ impl FileState {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FileMetadata {
     length: u64,
     modified: Option<std::time::SystemTime>,
@@ -174,6 +176,12 @@ impl FileMetadata {
             modified: metadata.modified().ok(),
             identity,
         }
+    }
+
+    /// Whether the file would get another time if it were written now.
+    fn is_settled(self) -> bool {
+        let is_old = |time: std::time::SystemTime| time.elapsed().is_ok_and(|age| age > CLOCK_TICK);
+        self.modified.is_none_or(is_old)
     }
 }
 

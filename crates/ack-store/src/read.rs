@@ -105,21 +105,22 @@ impl Snapshot<'_> {
         self.store.path()
     }
 
-    /// The key, fingerprint and id of every memory that may be served, in stored order. Of several
-    /// rows with the same id, the one with the strongest [`Claim`] is returned.
-    pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
+    /// The row, the hash and the status of every memory that may be served, in stored order. Of
+    /// several rows with the same id, the one with the strongest [`Claim`] is returned.
+    pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Status)>, StoreError> {
         let rows = self.scan_in_parallel(None, || {
             |row: &StoredRow<'_>| {
-                if row.joined.status == Status::Rejected {
+                let status = row.joined.status;
+                if status == Status::Rejected {
                     return Ok(None);
                 }
-                Ok(Some((row.claim(), row.key, row.fingerprint()?, row.id()?)))
+                Ok(Some((row.id()?, (row.key, row.fingerprint()?, status))))
             }
         })?;
         let mut chosen = RowsById::default();
-        for (claim, key, fingerprint, id) in rows {
-            let id_text = id.as_str().into();
-            chosen.add(id.clone(), claim, || Ok((key, fingerprint, id_text)))?;
+        for (id, row) in rows {
+            let (key, _, status) = row;
+            chosen.add(id, Claim::new(status, key), || Ok(row))?;
         }
         Ok(chosen.into_rows().collect())
     }

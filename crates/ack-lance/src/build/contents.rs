@@ -1,16 +1,18 @@
 //! What a table contains when a build begins.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow::array::Array;
+use arrow::datatypes::{UInt32Type, UInt64Type};
 use lancedb::Table;
 
 use super::{EncoderChoice, Plan};
 use crate::columns::{self, COLUMNS};
 use crate::extent::{self, Extent};
-use crate::rows::Rows;
-use crate::terms::LEXICON_SOURCE;
+use crate::rows::{Detail, Rows};
+use crate::terms::{self, LEXICON_SOURCE};
 use crate::{TableError, next_batch, select_rows};
+use ack_api::memory::Status;
 use ack_api::source::RowKey;
 use ack_search::encoder::Encoder;
 
@@ -26,6 +28,7 @@ pub(super) struct StoredRow {
     pub key: RowKey,
     /// `None` if its vector is not the wanted one, or its terms cannot be read.
     pub fingerprint: Option<u64>,
+    pub status: Status,
     /// The number of the batch in which it was written.
     pub batch: u64,
 }
@@ -36,6 +39,8 @@ pub(super) struct Contents {
     pub rows: Vec<StoredRow>,
     /// The batches whose lexicons exist.
     lexicons: HashSet<u64>,
+    /// Those whose lexicons have terms that no row needs, because a build was killed.
+    outdated: HashSet<u64>,
     /// How many records are kept with the lexicons, also those that were replaced or removed.
     records: usize,
 }
@@ -64,15 +69,25 @@ impl Contents {
         let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
         let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
         let unused = self.lexicons.difference(&used);
-        unused
-            .filter_map(|batch| {
-                Some(RowKey {
-                    source: LEXICON_SOURCE,
-                    rowid: i64::try_from(*batch).ok()?,
-                })
-            })
-            .collect()
+        unused.filter_map(|batch| lexicon_key(*batch)).collect()
     }
+
+    /// The batches whose lexicons have terms that no row needs once the given rows are removed.
+    pub fn outdated_lexicons(&self, remove: &[RowKey]) -> Vec<u64> {
+        let removed: HashSet<&RowKey> = remove.iter().collect();
+        let gone = self.rows.iter().filter(|row| removed.contains(&row.key));
+        let mut batches: HashSet<u64> = gone.map(|row| row.batch).collect();
+        batches.extend(&self.outdated);
+        batches.into_iter().collect()
+    }
+}
+
+/// The row of a batch's lexicon.
+pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
+    Some(RowKey {
+        source: LEXICON_SOURCE,
+        rowid: i64::try_from(batch).ok()?,
+    })
 }
 
 /// The contents of the latest version.
@@ -99,42 +114,80 @@ pub(super) async fn contents(
         .collect();
     let mut batches = select_rows(table, &columns, None).await?;
     let mut contents = Contents::default();
+    let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
         let rows = Rows::new(&batch);
+        let models = rows.texts("model")?;
+        let numbers = rows.numbers::<UInt64Type>("batch")?.values();
+        let lengths = rows.numbers::<UInt32Type>("length")?.values();
         // A damaged row would stay damaged.
-        rows.memories(|_, _| ())?;
-        rows.details(|_, _| Ok(()))?;
-        let model = rows.texts("model")?.iter();
-        let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
-        let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
-        let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
-        let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
-        let of = of.zip(rows.numbers::<UInt32Type>("length")?.values());
-        for ((((source, rowid), fingerprint), model), (batch, length)) in
-            keys.zip(numbers).zip(model).zip(of)
-        {
-            if *source == LEXICON_SOURCE {
-                contents.lexicons.insert(*batch);
-                contents.records += *length as usize;
-                continue;
-            }
-            let key = RowKey {
-                source: *source,
-                rowid: *rowid,
-            };
-            let fits = choice.fits(model);
+        rows.memories(|row, entry| {
+            let model = models.is_valid(row).then(|| models.value(row));
             contents.rows.push(StoredRow {
-                key,
-                fingerprint: fits.then_some(*fingerprint),
-                batch: *batch,
+                key: entry.key,
+                fingerprint: choice.fits(model).then_some(entry.fingerprint),
+                status: entry.status,
+                batch: numbers.get(row).copied().unwrap_or_default(),
             });
-        }
+        })?;
+        rows.details(|row, detail| {
+            if let Detail::Lexicon(batch, ..) = detail {
+                contents.lexicons.insert(u64::from(batch));
+                contents.records += lengths.get(row).map_or(0, |length| *length as usize);
+            }
+            terms.add(&detail)
+        })?;
     }
     let Contents { rows, lexicons, .. } = &mut contents;
     for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
         row.fingerprint = None;
     }
+    if extent == Extent::Derived {
+        contents.outdated = terms.shrunk().map(|(batch, _)| batch).collect();
+    }
     Ok(contents)
+}
+
+/// Which terms the lexicons of batches have, and which of them rows need.
+#[derive(Default)]
+pub(super) struct BatchTerms {
+    /// The detail of each lexicon.
+    lexicons: HashMap<u32, Vec<u8>>,
+    used: HashMap<u32, Vec<bool>>,
+}
+
+impl BatchTerms {
+    pub fn add(&mut self, detail: &Detail<'_>) -> Result<(), TableError> {
+        match detail {
+            Detail::Lexicon(batch, whole) => {
+                self.lexicons.insert(*batch, whole.to_vec());
+            }
+            Detail::Memory(batch, _, terms) => {
+                let used = self.used.entry(*batch).or_default();
+                for term in terms::read_terms(terms) {
+                    let (position, _) = term.ok_or(TableError::Damaged)?;
+                    let position = position as usize;
+                    if used.len() <= position {
+                        used.resize(position + 1, false);
+                    }
+                    if let Some(used) = used.get_mut(position) {
+                        *used = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lexicons that have terms which no row needs, without these terms.
+    pub fn shrunk(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        self.lexicons.iter().filter_map(|(batch, lexicon)| {
+            let used = self.used.get(batch)?;
+            let is_used = |position| used.get(position).copied().unwrap_or(false);
+            let shrunk = terms::shrink_lexicon(lexicon, is_used)?;
+            (shrunk != *lexicon).then_some((u64::from(*batch), shrunk))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,4 @@
-//! Reads, prepares and writes rows at the same time.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError, mpsc};
+//! Reads, prepares and writes rows.
 
 use arrow::array::RecordBatch;
 use futures::stream;
@@ -14,88 +11,58 @@ use tokio::task::JoinHandle;
 use super::prepare::Preparer;
 use super::{BuildError, Writer};
 use crate::build::Progress;
+use crate::indexes::ROWS_PER_FRAGMENT;
 use crate::{TableError, spawn, wait};
 use ack_api::source::{RowKey, StoredMemory};
 use ack_search::analyzer::analyzer_threads;
 use ack_store::StoreError;
 
-/// Rows of a store, with their fingerprints.
-pub type StoreRows = Vec<StoredMemory>;
+/// How many rows one thread prepares at once. A small number of rows is divided among all threads,
+/// but each batch has a lexicon of its own, which every reader has to look up.
+const ROWS_PER_BATCH: usize = 16_384;
+const MIN_ROWS_PER_BATCH: usize = 4_096;
+/// How many batches become one version and one fragment of the table. A killed build loses at most
+/// these. Every fragment slows down each search of a large table a little.
+const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
+/// Rows per batch if the small transformer reads them. That takes long, so progress is saved more
+/// often.
+const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 
-/// A batch with its number and its number of rows, or why it could not be made.
-type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
-
-/// Adds rows batch by batch. While threads prepare some batches, the next one is read and LanceDB
-/// writes the previous one. `together` batches become one version of the table. A network uses all
-/// processors for one batch.
-pub fn append<'k>(
+/// Adds rows batch by batch. Each thread reads and prepares a batch, while LanceDB writes the
+/// previous ones. The small transformer uses all processors for one batch.
+pub fn append(
     writer: &Writer,
-    (batches, batches_per_version): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
+    keys: &[RowKey],
     progress: &mut dyn FnMut(Progress),
-    read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
+    read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
-    let first = writer.batch;
-    let (preparers, each) = if writer.encoders.network().is_some() {
-        (1, analyzer_threads())
+    let threads = analyzer_threads();
+    let is_contextual = writer.encoders.network().is_some();
+    let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
+        (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
-        (analyzer_threads(), 1)
+        (threads, rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    std::thread::scope(|scope| {
-        // If one side fails, its channel closes, and that ends the others.
-        let (row_sender, row_receiver) =
-            mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
-        let (batch_sender, batch_receiver) = mpsc::sync_channel::<PreparedBatch>(0);
-        scope.spawn(move || {
-            for (number, keys) in (first..).zip(batches) {
-                if row_sender.send((number, read(keys))).is_err() {
-                    break;
-                }
+    let make_preparer = |_| Preparer::new(writer, threads / preparers);
+    let mut preparers: Vec<Preparer> = (0..preparers).map(make_preparer).collect();
+    let mut versions = Versions::new(&writer.table, batches_per_version);
+    let mut number = writer.batch;
+    for keys in keys.chunks(rows_per_batch * preparers.len()) {
+        let parts = keys.chunks(rows_per_batch);
+        let batches = (number..).zip(parts.clone());
+        number += parts.len() as u64;
+        let prepared: Vec<_> = std::thread::scope(|scope| {
+            let mut running = Vec::new();
+            for (preparer, (number, keys)) in preparers.iter_mut().zip(batches) {
+                let read = &read;
+                running.push(scope.spawn(move || preparer.prepare(number, &read(keys)?)));
             }
+            let running = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+            running
+                .map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
         });
-        let row_receiver = std::sync::Arc::new(Mutex::new(row_receiver));
-        for _ in 0..preparers {
-            let (row_receiver, batch_sender) =
-                (std::sync::Arc::clone(&row_receiver), batch_sender.clone());
-            let mut preparer = Preparer::new(writer, each);
-            scope.spawn(move || {
-                loop {
-                    let next = row_receiver
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .recv();
-                    let Ok((number, rows)) = next else { break };
-                    let batch = match rows {
-                        Ok(rows) => (number, preparer.prepare(number, &rows), rows.len()),
-                        Err(error) => (number, Err(error.into()), 0),
-                    };
-                    if batch_sender.send(batch).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop((row_receiver, batch_sender));
-        add_in_order(
-            Versions::new(&writer.table, batches_per_version),
-            first,
-            batch_receiver,
-            progress,
-        )
-    })
-}
-
-/// Adds batches in the order of their numbers, whatever order they arrive in.
-fn add_in_order(
-    mut versions: Versions<'_>,
-    first: u64,
-    batches: mpsc::Receiver<PreparedBatch>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(), BuildError> {
-    let mut early = BTreeMap::new();
-    let mut next = first;
-    for (number, batch, rows) in batches {
-        early.insert(number, (batch, rows));
-        while let Some((batch, rows)) = early.remove(&next) {
+        for batch in prepared {
             match batch {
                 Ok(Some(batch)) => versions.add(batch)?,
                 Ok(None) => {}
@@ -105,16 +72,23 @@ fn add_in_order(
                     return Err(failure);
                 }
             }
-            progress(Progress::Added(rows));
-            next += 1;
         }
+        progress(Progress::Added(keys.len()));
     }
     versions.finish()?;
     Ok(())
 }
 
+/// Rows per batch, so that every thread prepares about the same number.
+fn rows_per_batch(rows: usize) -> usize {
+    let threads = analyzer_threads();
+    let rounds = rows.div_ceil(ROWS_PER_BATCH * threads).max(1);
+    rows.div_ceil(rounds * threads)
+        .clamp(MIN_ROWS_PER_BATCH, ROWS_PER_BATCH)
+}
+
 /// Writes batches as they arrive, several per version of the table.
-struct Versions<'a> {
+pub(super) struct Versions<'a> {
     table: &'a Table,
     batches_per_version: usize,
     open: Option<Version>,
@@ -128,7 +102,7 @@ struct Version {
 }
 
 impl<'a> Versions<'a> {
-    const fn new(table: &'a Table, batches_per_version: usize) -> Self {
+    pub const fn new(table: &'a Table, batches_per_version: usize) -> Self {
         Self {
             table,
             batches_per_version,
@@ -136,7 +110,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    fn add(&mut self, batch: RecordBatch) -> Result<(), TableError> {
+    pub fn add(&mut self, batch: RecordBatch) -> Result<(), TableError> {
         let version = match &mut self.open {
             Some(version) => version,
             None => self.open.insert(Version::begin(self.table, &batch)?),
@@ -151,7 +125,7 @@ impl<'a> Versions<'a> {
     }
 
     /// Commits what was added.
-    fn finish(&mut self) -> Result<(), TableError> {
+    pub fn finish(&mut self) -> Result<(), TableError> {
         let Some(Version {
             batches,
             task: result,
@@ -178,7 +152,6 @@ impl Version {
         });
         let stream: SendableRecordBatchStream =
             Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
-        // In order of arrival: a lexicon comes before its rows.
         let adding = table.add(stream).write_parallelism(1);
         let task = spawn(async move { adding.execute().await })?;
         Ok(Self {

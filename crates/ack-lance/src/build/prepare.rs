@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 
-use super::{BuildError, Encoders, ReusableVectors, Writer};
+use super::{BuildError, Encoders, Writer};
 use crate::TableError;
 use crate::columns::{self, NewRow};
 use crate::extent::Extent;
@@ -13,20 +13,18 @@ use ack_search::analyzer::{AnalyzerPool, PooledDoc};
 use ack_search::encoder::CONTEXTUAL_NORM;
 
 /// Makes batches, independently of each other.
-pub struct Preparer<'a> {
+pub struct Preparer {
     encoders: Encoders,
     extent: Extent,
-    reusable: &'a ReusableVectors,
     analyzers: AnalyzerPool,
 }
 
-impl<'a> Preparer<'a> {
+impl Preparer {
     /// A preparer for a writer, with `threads` threads.
-    pub fn new(writer: &'a Writer, threads: usize) -> Self {
+    pub fn new(writer: &Writer, threads: usize) -> Self {
         Self {
             encoders: writer.encoders,
             extent: writer.extent,
-            reusable: &writer.reusable,
             analyzers: AnalyzerPool::with_threads(threads, Some(writer.encoders.encoder)),
         }
     }
@@ -46,13 +44,15 @@ impl<'a> Preparer<'a> {
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
         let mut docs = self.analyzers.analyze(&memories);
-        let models = self.embed(&memories, &mut docs)?;
+        let network = self.encoders.network();
+        if let Some(network) = network {
+            self.read_in_context(network, &memories, &mut docs)?;
+        }
         let new_rows: Vec<NewRow<'_>> = rows
             .iter()
             .zip(&docs)
-            .zip(&models)
-            .map(|((row, analyzed), model)| NewRow {
-                model: model.as_deref(),
+            .map(|(row, analyzed)| NewRow {
+                model: network.map(|_| Contextual::weights_hash()),
                 key: row.key,
                 fingerprint: row.fingerprint,
                 memory: &row.memory,
@@ -68,62 +68,31 @@ impl<'a> Preparer<'a> {
         Ok(Some(batch))
     }
 
-    /// Replaces static vectors with those that a network contributes to: reused ones of the same
-    /// text, or new ones. Returns the network's hash for each of them.
-    fn embed(
+    /// Adds the vectors of the small transformer to the static ones.
+    fn read_in_context(
         &self,
+        network: &Contextual,
         memories: &[&Memory],
         docs: &mut [PooledDoc],
-    ) -> Result<Vec<Option<String>>, EncodeError> {
-        let mut models: Vec<Option<String>> = vec![None; memories.len()];
-        let mut missing: Vec<usize> = Vec::new();
-        for (position, ((memory, analyzed), model)) in memories
+    ) -> Result<(), EncodeError> {
+        let encoder = self.encoders.encoder;
+        let texts: Vec<String> = memories
             .iter()
-            .zip(docs.iter_mut())
-            .zip(&mut models)
-            .enumerate()
-        {
-            let fits =
-                |(_, stored): &&(Box<[f32]>, String)| self.encoders.choice.fits(Some(stored));
-            match self
-                .reusable
-                .get(&columns::content_hash(memory))
-                .filter(fits)
-            {
-                Some((vector, stored)) => {
-                    analyzed.doc.vector = Some(vector.clone());
-                    *model = Some(stored.clone());
-                }
-                None => missing.push(position),
-            }
-        }
-        let Some(network) = self.encoders.network() else {
-            return Ok(models);
-        };
-        let texts: Vec<String> = missing
-            .iter()
-            .filter_map(|position| memories.get(*position))
-            .map(|memory| columns::encoded_text(memory))
+            .map(|it| columns::encoded_text(it))
             .collect();
         let vectors = network.memories(&texts)?;
-        for ((position, vector), text) in missing.into_iter().zip(vectors).zip(&texts) {
-            if let (Some(analyzed), Some(model)) =
-                (docs.get_mut(position), models.get_mut(position))
-            {
-                // The network knows only English: other memories keep their static vectors.
-                if self.encoders.encoder.is_english(text) {
-                    // Of a text without known words, a network knows none either.
-                    let both = analyzed.doc.vector.as_deref().and_then(|known| {
-                        let encoder = self.encoders.encoder;
-                        encoder.with_network(known, &vector, 1.0)
-                    });
-                    let both =
-                        both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
-                    analyzed.doc.vector = both;
-                }
-                *model = Some(Contextual::weights_hash().to_owned());
+        for ((analyzed, vector), text) in docs.iter_mut().zip(vectors).zip(&texts) {
+            // The network knows only English: other memories keep their static vectors.
+            if !encoder.is_english(text) {
+                continue;
             }
+            // Of a text without known words, a network knows none either.
+            let known = analyzed.doc.vector.as_deref();
+            let both = known.and_then(|known| encoder.with_network(known, &vector, 1.0));
+            let scaled =
+                both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
+            analyzed.doc.vector = scaled;
         }
-        Ok(models)
+        Ok(())
     }
 }

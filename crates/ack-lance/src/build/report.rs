@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::extent::Extent;
+use crate::indexes::will_search_on_disk;
 use ack_contextual::Contextual;
 use ack_store::Store;
 use serde::Serialize;
@@ -19,6 +20,13 @@ pub struct Target<'a> {
     pub extent: Extent,
     /// If the table has more rows than this, it is searched on disk and gets indexes.
     pub resident: usize,
+}
+
+impl Target<'_> {
+    /// Whether readers search it on disk, or soon will, if it has this many rows.
+    pub(super) fn is_searched(&self, rows: usize) -> bool {
+        will_search_on_disk(rows, self.resident)
+    }
 }
 
 /// The options of a build.

@@ -6,7 +6,7 @@ use std::thread;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::builder::Builder;
-use super::{Doc, DocEntry, DocId, Index};
+use super::{DocEntry, DocId, Index, doc_flags};
 use crate::id_table::hash;
 use ack_api::memory::Status;
 use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory};
@@ -94,7 +94,7 @@ impl Index {
             if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
                 && self.is_unchanged(doc, row.fingerprint(), row.status())
             {
-                comparison.add_unchanged(doc);
+                comparison.add_unchanged(doc, row.status());
                 return Ok(());
             }
             comparison.add(StoredMemory {
@@ -122,7 +122,7 @@ impl Index {
         for (key, fingerprint, status) in &listing.rows {
             let doc = self.next_doc_of_row(&mut last, *key);
             match doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) {
-                Some(doc) => comparison.add_unchanged(doc),
+                Some(doc) => comparison.add_unchanged(doc, *status),
                 None => wanted.push(*key),
             }
         }
@@ -138,9 +138,13 @@ impl Index {
         Ok(comparison.finish())
     }
 
-    fn is_unchanged(&self, doc: DocId, fingerprint: u64, status: Status) -> bool {
-        self.doc(doc)
-            .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
+    /// Whether a document need not be indexed again. A decision changes no word of a memory, but
+    /// the frequencies of a table that is searched on disk are those of the statuses in it.
+    fn is_unchanged(&self, number: DocId, fingerprint: u64, status: Status) -> bool {
+        let is_resident = number >= self.first_resident();
+        self.doc(number).is_some_and(|doc| {
+            !doc.dead && doc.fingerprint == fingerprint && (doc.status == status || is_resident)
+        })
     }
 
     /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
@@ -164,9 +168,32 @@ impl Index {
         for id in changes.removed {
             self.delete(&id);
         }
+        for (doc, status) in changes.decided {
+            self.set_status(doc, status);
+        }
         self.replace(changes.added);
         self.bytes = self.measure();
         true
+    }
+
+    fn set_status(&mut self, number: DocId, status: Status) {
+        let has_successor = self.docs.successor(number).is_some();
+        let Some(doc) = self.docs.get_mut(number).filter(|doc| !doc.dead) else {
+            return;
+        };
+        let before = std::mem::replace(&mut doc.status, status);
+        if let Some(flags) = self.flags.get_mut(number as usize) {
+            *flags = doc_flags(status, has_successor);
+        }
+        let tokens = self.lengths.get(number as usize).copied();
+        let tokens = u64::from(tokens.unwrap_or_default());
+        if let Some(size) = self.sizes.get_mut(&before) {
+            size.documents -= 1;
+            size.tokens -= tokens;
+        }
+        let size = self.sizes.entry(status).or_default();
+        size.documents += 1;
+        size.tokens += tokens;
     }
 
     /// Marks the document with an id as dead.
@@ -269,17 +296,26 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Adds the unchanged row of a document.
-    fn add_unchanged(&mut self, doc: DocId) {
+    /// The claim of the unchanged row of a document.
+    fn claim(&self, doc: DocId) -> Option<Claim> {
+        let known = self.index.doc(doc)?;
+        let decided = self.changes.decided.get(&doc);
+        Some(decided.map_or(known.claim(), |status| Claim::new(*status, known.key)))
+    }
+
+    /// Adds the row of a document, of which only the status may have changed.
+    fn add_unchanged(&mut self, doc: DocId, status: Status) {
         let index = self.index;
+        if index.doc(doc).is_some_and(|known| known.status != status) {
+            self.changes.decided.insert(doc, status);
+        }
         // Usually nothing was added yet, so the id need not be looked up.
         let rival = match self.positions.is_empty() {
             true => None,
             false => self.existing_claim(index.id(doc)),
         };
         self.changes.duplicate_ids += usize::from(rival.is_some());
-        let claim = index.doc(doc).map(Doc::claim);
-        if let Some((claim, rival)) = claim.zip(rival) {
+        if let Some((claim, rival)) = self.claim(doc).zip(rival) {
             if !claim.beats(rival) {
                 return;
             }
@@ -296,7 +332,7 @@ impl<'a> Comparison<'a> {
             return;
         }
         let unchanged = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
-        let unchanged = unchanged.map(|(doc, known)| (doc, known.claim()));
+        let unchanged = unchanged.and_then(|(doc, _)| Some((doc, self.claim(doc)?)));
         if let Some(rival) = self
             .existing_claim(id)
             .or(unchanged.map(|(_, claim)| claim))
@@ -356,13 +392,86 @@ impl Listing {
     }
 }
 
+/// The bytes of a row in a written listing: its table, its number, its hash and its status.
+const LISTED_ROW_BYTES: usize = 1 + 8 + 8 + 1;
+/// The statuses of listed rows, as they are written.
+const LISTED_STATUSES: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
+
+impl Listing {
+    /// The listing as bytes: the number of rows, the rows, and the rejected ids, each ended by a
+    /// line feed, which no id contains.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(8 + self.rows.len() * LISTED_ROW_BYTES);
+        bytes.extend_from_slice(&(self.rows.len() as u64).to_le_bytes());
+        for (key, fingerprint, status) in &self.rows {
+            let status = LISTED_STATUSES.iter().position(|listed| listed == status);
+            bytes.push(key.source);
+            bytes.extend_from_slice(&key.rowid.to_le_bytes());
+            bytes.extend_from_slice(&fingerprint.to_le_bytes());
+            bytes.push(
+                status
+                    .and_then(|it| u8::try_from(it).ok())
+                    .unwrap_or(u8::MAX),
+            );
+        }
+        for id in &self.rejected {
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+
+    /// Reads what [`Listing::to_bytes`] wrote; `None` if it is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (count, rest) = bytes.split_first_chunk::<8>()?;
+        let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+        let (rows, rejected) = rest.split_at_checked(count.checked_mul(LISTED_ROW_BYTES)?)?;
+        let rows = rows.chunks_exact(LISTED_ROW_BYTES).map(|row| {
+            let (source, row) = row.split_first()?;
+            let (rowid, row) = row.split_first_chunk::<8>()?;
+            let (fingerprint, row) = row.split_first_chunk::<8>()?;
+            let key = RowKey {
+                source: *source,
+                rowid: i64::from_le_bytes(*rowid),
+            };
+            let status = LISTED_STATUSES.get(usize::from(*row.first()?))?;
+            Some((key, u64::from_le_bytes(*fingerprint), *status))
+        });
+        let rejected = std::str::from_utf8(rejected).ok()?.split_terminator('\n');
+        Some(Self {
+            rows: rows.collect::<Option<_>>()?,
+            rejected: rejected.map(Into::into).collect(),
+        })
+    }
+}
+
 /// What changed in a store since its index was built.
 #[derive(Debug, Default)]
 pub struct Changes {
     added: Vec<StoredMemory>,
     removed: Vec<Box<str>>,
+    /// The documents of which only the status changed.
+    decided: HashMap<DocId, Status>,
     rejected: HashSet<Box<str>>,
     duplicate_ids: usize,
     without_id: usize,
     has_status: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_survives_being_written() {
+        let row = |rowid, status| (RowKey { source: 1, rowid }, 7 << 60, status);
+        let listing = Listing {
+            rows: vec![row(-3, Status::Staging), row(9, Status::Promoted)],
+            rejected: ["a b", ""].map(Into::into).into(),
+        };
+        let bytes = listing.to_bytes();
+        let read = Listing::from_bytes(&bytes).unwrap();
+        assert_eq!((read.rows, read.rejected), (listing.rows, listing.rejected));
+        assert!(Listing::from_bytes(&bytes[..20]).is_none());
+    }
 }
