@@ -49,8 +49,6 @@ const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// In a table that replaces its store, versions older than this are removed, except the published
 /// one. The bucket keeps its own older versions.
 const RETENTION_HOURS: i64 = 1;
-/// Begins the name of a table that was moved aside because it could not be replaced.
-const BROKEN: &str = ".broken-";
 
 /// What a build has to change in the table.
 struct Plan {
@@ -131,7 +129,6 @@ pub fn build(
         });
     }
     let _lock = lock(folder)?;
-    remove_broken(folder)?;
     let choice = resolve(options.encoder, folder, wanted.len());
     let encoders = Encoders { encoder, choice };
     let report = match write(target, encoders, options.rebuild, &wanted, progress) {
@@ -494,44 +491,22 @@ impl Writer {
 }
 
 /// Creates an empty table. An existing one keeps its published version until the new one is
-/// published. One that cannot even be replaced is moved aside.
+/// published, unless it cannot even be opened.
 fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table, TableError> {
-    let make = || {
-        wait(async {
-            let connection = connect(folder).await?;
-            connection
-                .create_table(TABLE, RecordBatch::new_empty(SchemaRef::clone(schema)))
-                .mode(CreateTableMode::Overwrite)
-                .execute()
-                .await
-                .map_err(TableError::lance_error("make the table"))
-        })
-    };
     if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
-        let broken: PathBuf = folder.join(format!("{BROKEN}{}", std::process::id()));
-        std::fs::rename(table_path, &broken).map_err(|source| TableError::Io {
-            action: "put aside",
+        std::fs::remove_dir_all(table_path).map_err(|source| TableError::Io {
+            action: "remove",
             path: table_path.to_owned(),
             source,
         })?;
     }
-    let table = make()?;
-    remove_broken(folder)?;
-    Ok(table)
-}
-
-/// Removes tables that were moved aside, also those that a killed build left.
-fn remove_broken(folder: &Path) -> Result<(), TableError> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries {
-        if entry.file_name().to_string_lossy().starts_with(BROKEN) {
-            let path = entry.path();
-            std::fs::remove_dir_all(&path).map_err(|source| TableError::Io {
-                action: "remove",
-                path,
-                source,
-            })?;
-        }
-    }
-    Ok(())
+    wait(async {
+        let connection = connect(folder).await?;
+        connection
+            .create_table(TABLE, RecordBatch::new_empty(SchemaRef::clone(schema)))
+            .mode(CreateTableMode::Overwrite)
+            .execute()
+            .await
+            .map_err(TableError::lance_error("make the table"))
+    })
 }

@@ -5,13 +5,10 @@
 //! memories have each, and the numbers that each batch of the table uses for them (see
 //! [`super::terms`]).
 
-use std::sync::Arc;
-
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Float32Type, UInt64Type};
 use futures::future::try_join_all;
 use lance::Dataset;
-use lance::datatypes::Schema;
 use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
@@ -31,8 +28,6 @@ use ack_search::remote::{
 };
 use ack_search::shapes::ShapePattern;
 
-/// In how many parallel parts a list of memories is read.
-const READ_PARTS: usize = 2;
 /// How many memories to ask the full-text index for.
 const MAX_TEXT_HITS: usize = 150;
 /// How many memories to ask the vector index for. It stores one bit per component; twice as many as
@@ -56,7 +51,7 @@ pub struct Searcher {
     table: Table,
     /// The row number of each document, ascending.
     rows: Vec<u64>,
-    lexicon: Arc<Lexicon>,
+    lexicon: Lexicon,
     /// Whether there is an index on the vectors; without one they are all scanned.
     has_vector_index: bool,
 }
@@ -148,7 +143,7 @@ impl Searcher {
             dataset,
             table,
             rows: Vec::new(),
-            lexicon: Arc::new(lexicon),
+            lexicon,
         }))
     }
 
@@ -263,45 +258,35 @@ impl Searcher {
         wanted: &[DocId],
         terms: &[WeightedTerm],
     ) -> Result<Vec<RemoteDoc>, TableError> {
-        let rows: Vec<u64> = wanted
+        let rows = wanted
             .iter()
-            .filter_map(|doc| self.rows.get(*doc as usize).copied())
-            .collect();
+            .map(|doc| self.rows.get(*doc as usize).copied());
+        let rows: Vec<u64> = rows.collect::<Option<_>>().ok_or(TableError::Damaged)?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        if rows.len() != wanted.len() {
+        let failed = TableError::read_error("read memories");
+        let columns = self.dataset.schema().project(&["detail"]);
+        let columns = columns.map_err(&failed)?;
+        let batch = wait(async {
+            self.dataset
+                .take_rows(&rows, columns)
+                .await
+                .map_err(&failed)
+        })?;
+        let details = Rows::new(&batch).bytes("detail")?;
+        if details.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
         let query_terms = terms.iter().enumerate();
-        let query_terms = query_terms
-            .filter_map(|(position, term)| Some((self.lexicon.terms.find(&term.key)?, position)));
-        let query_terms: Arc<QueryTerms> = Arc::new(query_terms.collect());
-        let each = rows.len().div_ceil(READ_PARTS);
-        let parts = wait(async {
-            let columns = self
-                .dataset
-                .schema()
-                .project(&["detail"])
-                .map_err(TableError::read_error("read memories"))?;
-            let parts = wanted
-                .chunks(each)
-                .zip(rows.chunks(each))
-                .map(|(docs, rows)| {
-                    let part = ReadPart {
-                        docs: docs.to_vec(),
-                        rows: rows.to_vec(),
-                        lexicon: Arc::clone(&self.lexicon),
-                        query_terms: Arc::clone(&query_terms),
-                    };
-                    tokio::spawn(part.read(self.dataset.clone(), columns.clone()))
-                });
-            try_join_all(parts.collect::<Vec<_>>())
-                .await
-                .map_err(|_| TableError::Damaged)
-        })?;
-        let read: Result<Vec<Vec<RemoteDoc>>, TableError> = parts.into_iter().collect();
-        Ok(read?.into_iter().flatten().collect())
+        let query_terms: QueryTerms = query_terms
+            .filter_map(|(position, term)| Some((self.lexicon.terms.find(&term.key)?, position)))
+            .collect();
+        let docs = wanted.iter().zip(details).map(|(doc, detail)| {
+            let detail = detail.ok_or(TableError::Damaged)?;
+            self.lexicon.row(*doc, detail, &query_terms)
+        });
+        docs.collect()
     }
 
     /// The document of a row. `None` for a row that the index did not accept.
@@ -387,32 +372,6 @@ async fn collect_rows(
 
 /// The terms of a query: from the lexicon's number to the position in the query.
 type QueryTerms = FxHashMap<u32, usize>;
-
-/// Memories that one task reads.
-struct ReadPart {
-    docs: Vec<DocId>,
-    /// Their row numbers.
-    rows: Vec<u64>,
-    lexicon: Arc<Lexicon>,
-    query_terms: Arc<QueryTerms>,
-}
-
-impl ReadPart {
-    async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<RemoteDoc>, TableError> {
-        let batch = dataset.take_rows(&self.rows, columns).await;
-        let batch = batch.map_err(TableError::read_error("read memories"))?;
-        let details = Rows::new(&batch).bytes("detail")?;
-        if details.len() != self.docs.len() {
-            return Err(TableError::Damaged);
-        }
-        let docs = self.docs.iter().enumerate();
-        docs.map(|(position, doc)| {
-            self.lexicon
-                .row(*doc, details.value(position), &self.query_terms)
-        })
-        .collect()
-    }
-}
 
 impl Lexicon {
     /// What scoring a memory needs, decoded from its detail.
