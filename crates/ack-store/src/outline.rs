@@ -27,7 +27,7 @@ use ack_api::memory::{Memory, Status, StatusFilter, fold_name, is_superseded};
 use ack_api::queue::{Flow, pace_start};
 use ack_api::source::RowKey;
 
-const COLUMNS: [Field; 18] = [
+const COLUMNS: [Field; 17] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
