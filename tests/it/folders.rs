@@ -327,7 +327,7 @@ fn a_note_that_another_one_replaces_is_superseded_once_that_one_is_approved() {
         "old.md",
         "# Round half up (superseded by new)\n\nMoney on an invoice is rounded half up.\n",
     );
-    let content = "# Round half to even\n\nAn invoice splits the rest.\n\n- replaces [[old]]\n";
+    let content = "# Round half to even\n\nAn invoice splits the rest. Replaces [[old]].\n";
     note("new.md", content);
     let content = "---\nsuperseded_by: new\n---\n# Round by hand\n\nOn an invoice.\n";
     note("header.md", content);

@@ -372,7 +372,7 @@ mod tests {
         let auto = note(
             Dialect::AutoMemory,
             "project_rounding.md",
-            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest.\n- replaces [[project_old]]",
+            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest. Replaces [[project_old]].",
         );
         assert_eq!(auto.id, "project_rounding");
         assert_eq!(auto.title, "Round half to even");

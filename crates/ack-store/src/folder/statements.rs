@@ -18,13 +18,20 @@ const MEMORY_PREFIX: &str = "mem:";
 
 /// The kind of a link to the note that replaces this one.
 pub const SUPERSEDED_BY: &str = "superseded_by";
-/// The kinds of relations to a note that this one replaces or that replaces it.
-const REPLACEMENTS: [(&str, &str); 4] = [
+/// The phrases before a link to a note that this one replaces or that replaces it, as in the files
+/// of adr-tools too, and the kinds of these links.
+const REPLACEMENTS: [(&str, &str); 6] = [
     ("replaces", SUPERSEDES),
     ("supersedes", SUPERSEDES),
+    ("supercedes", SUPERSEDES),
     ("replaced by", SUPERSEDED_BY),
     ("superseded by", SUPERSEDED_BY),
+    ("superceded by", SUPERSEDED_BY),
 ];
+/// What may stand between such a phrase and its links.
+const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
+
+const MAX_LINK_BYTES: usize = 1_000;
 
 /// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
@@ -34,23 +41,35 @@ pub fn is_statement(line: &str) -> bool {
     item(line).and_then(|item| statement(item.text)).is_some()
 }
 
-/// The statements `- [category] text` of a text, and the links to other notes: by name and by file.
-/// Those in code are not read, except that `mem:name` may stand between backticks. `note` is the
-/// path of its file.
+/// The statements `- [category] text` of a text, and the links to other notes: by name and by file,
+/// with the notes that it replaces or that replace it. Those in code are not read, except that
+/// `mem:name` may stand between backticks. `note` is the path of its file.
 pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
     let (mut facts, mut links) = (Vec::new(), Vec::new());
     let related = |name: &str| ("related".to_owned(), name.to_owned());
+    let mut is_about_note = true;
     for line in lines(text).filter(|line| !line.is_code) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
+        if line.text.starts_with("##") {
+            let heading = line.text.trim_matches(['#', ' ']);
+            is_about_note = heading.eq_ignore_ascii_case("status");
+        }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
         } else {
             let plain = without_code(line.text);
-            match item(&plain).and_then(|item| relation(item.text)) {
+            let replaced = replacements(&plain, note, is_about_note);
+            let relation = item(&plain).and_then(|item| relation(item.text));
+            match relation.filter(|_| replaced.is_empty()) {
                 Some((kind, name)) => links.push((replacement_kind(kind), name)),
-                None => links.extend(note_names(&plain).map(|name| related(&name))),
+                None => {
+                    let known: FxHashSet<&str> = names(&replaced).collect();
+                    let others = note_names(&plain).filter(|name| !known.contains(&**name));
+                    links.extend(others.map(|name| related(&name)));
+                }
             }
+            links.extend(replaced);
         }
         if links.len() > MAX_NOTES || facts.len() > MAX_STATEMENTS {
             break;
@@ -62,11 +81,15 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
         .filter_map(|(kind, name)| Some((kind.clone(), name_alone(name)?.to_owned())))
         .collect::<Vec<_>>();
     links.extend(whole);
-    let known: FxHashSet<&str> = links.iter().map(|(_, name)| name.as_str()).collect();
+    let known: FxHashSet<&str> = names(&links).collect();
     let mut files = linked_notes(text, note);
     files.retain(|file| !known.contains(&**file));
     links.extend(files.iter().map(|file| related(file)));
     (facts, links)
+}
+
+fn names(links: &[NamedLink]) -> impl Iterator<Item = &str> {
+    links.iter().map(|(_, name)| name.as_str())
 }
 
 /// A kind of link; those of a replacement in one spelling.
@@ -74,6 +97,68 @@ fn replacement_kind(kind: String) -> String {
     let words = kind.replace(['_', '-'], " ");
     let known = REPLACEMENTS.iter().find(|(phrase, _)| *phrase == words);
     known.map_or(kind, |(_, kind)| (*kind).to_owned())
+}
+
+/// The notes that a line says it replaces, or is replaced by: the links after such a phrase at the
+/// beginning of the line or of a sentence. `superseded by` below a heading is about what the heading
+/// names, unless that is the status, and an entry below another one is about that one.
+fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> {
+    let mut found = Vec::new();
+    if line.starts_with(char::is_whitespace) || !line.contains('[') {
+        return found;
+    }
+    let mut start = 0;
+    for (number, sentence) in line.split(". ").enumerate() {
+        let end = start + sentence.len();
+        start = end + ". ".len();
+        let said = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+        // `e.g. replaced by` is no sentence.
+        if number > 0 && !said.starts_with(char::is_uppercase) {
+            continue;
+        }
+        let said = match said.split_at_checked("status".len()) {
+            Some((word, rest)) if word.eq_ignore_ascii_case("status") => {
+                rest.trim_start_matches(MARKS)
+            }
+            _ => said,
+        };
+        // As many bytes as before.
+        let lower = said.to_ascii_lowercase().replace(['_', '-'], " ");
+        let phrase = REPLACEMENTS
+            .iter()
+            .find(|(phrase, _)| lower.starts_with(phrase));
+        let Some((phrase, kind)) = phrase.filter(|(_, kind)| is_about_note || *kind == SUPERSEDES)
+        else {
+            continue;
+        };
+        // The text of a link may hold what looks like the end of a sentence: `[2. Use SQL](2.md)`.
+        let mut rest = line
+            .get(end - said.len() + phrase.len()..)
+            .unwrap_or_default();
+        while found.len() < MAX_NOTES
+            && let Some((name, after)) = next_link(rest, note)
+        {
+            found.push(((*kind).to_owned(), name));
+            rest = after;
+        }
+    }
+    found
+}
+
+/// The link that a text begins with, after some marks, and the rest of the text.
+fn next_link<'t>(text: &'t str, note: &Path) -> Option<(String, &'t str)> {
+    let text = text.trim_start_matches(MARKS);
+    let text = text.strip_prefix("and ").unwrap_or(text);
+    let text = text.trim_start_matches(MARKS);
+    let near = text.get(..text.floor_char_boundary(MAX_LINK_BYTES))?;
+    if let Some(inner) = near.strip_prefix("[[") {
+        let (name, _) = inner.split_once("]]")?;
+        return Some((note_name(name)?, text.get(name.len() + 4..)?));
+    }
+    let (_, target) = near.strip_prefix('[')?.split_once("](")?;
+    let (_, rest) = target.split_once(')')?;
+    let (link, after) = text.split_at_checked(near.len() - rest.len())?;
+    Some((linked_notes(link, note).pop()?, after))
 }
 
 /// The text of a statement `[category] text`.
@@ -147,19 +232,84 @@ fn memory_names(line: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let (_, links) = statements(text, Path::new("ops/note.md"));
+        let expected: Vec<NamedLink> = expected
+            .iter()
+            .map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned()))
+            .collect();
+        assert_eq!(links, expected, "{text}");
+    }
+
     #[test]
-    fn a_relation_in_a_list_says_what_a_note_replaces_and_prose_does_not() {
-        for (text, kind) in [
-            ("- supersedes [[x]]", SUPERSEDES),
-            ("- \"replaces\" [[x]] (since 2026)", SUPERSEDES),
-            ("- superseded_by [[x]]", SUPERSEDED_BY),
-            ("- replaced-by [[x]]", SUPERSEDED_BY),
-            ("- part_of [[x]]", "part_of"),
-            ("The cache replaces [[x]]", "related"),
-            ("- HAProxy, replaced by [[x]]", "related"),
+    fn a_note_says_what_it_replaces_and_what_replaces_it() {
+        for text in [
+            "Replaces [[old]]",
+            "The rest. Replaces [[old]].",
+            "supersedes: [[old|the old rule]]",
+            "**Supersedes:** [[old]]",
+            "_Replaces_ [[old]] since March",
+            "- Replaces **[[old]]**",
+            "> Supersedes: [[old]]",
+            "- supersedes [[old]]",
+            "- \"replaces\" [[old]] (since 2026)",
+            "## Decision\n\nSupersedes [[old]]",
+        ] {
+            check(text, &[(SUPERSEDES, "old")]);
+        }
+        for text in [
+            "Superseded by [[new]]",
+            "Status: superseded by [[new]].",
+            "**Status:** superseded by [[new]]",
+            "*Replaced by:* [[new]]",
+            "- superseded_by [[new]]",
+            "- superseded-by: [[new]]",
+            "* Replaced by → [[new]]",
+            "## Status\n\nSuperceded by [[new]]",
+        ] {
+            check(text, &[(SUPERSEDED_BY, "new")]);
+        }
+        check(
+            "Supersedes [the first](first.md)",
+            &[(SUPERSEDES, "/ops/first.md")],
+        );
+        check(
+            "Superseded by [2. Use Postgres](0002-use-postgres.md)",
+            &[(SUPERSEDED_BY, "/ops/0002-use-postgres.md")],
+        );
+        check(
+            "Replaces [[a]], [[b#why]] and [c](../c.md); see [[d]] and [e](e.md)",
+            &[
+                ("related", "d"),
+                (SUPERSEDES, "a"),
+                (SUPERSEDES, "b#why"),
+                (SUPERSEDES, "/c.md"),
+                (SUPERSEDES, "b"),
+                ("related", "/ops/e.md"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_sentence_about_something_else_replaces_no_note() {
+        for text in [
+            "The cache never replaces [[x]]",
+            "It is not replaced by [[x]]",
+            "We used HAProxy (replaced by [[x]]).",
+            "HAProxy: replaced by [[x]]",
+            "| HAProxy | replaced by [[x]] |",
+            "- HAProxy\n  - replaced by: [[x]]",
+            "Tools, e.g. replaced by [[x]]",
+            "## The old proxy\n\nReplaced by [[x]]",
+            "A replacement for [[x]]",
         ] {
             let (_, links) = statements(text, Path::new("note.md"));
-            assert_eq!(links, [(kind.to_owned(), "x".to_owned())], "{text}");
+            let kinds: Vec<&str> = links.iter().map(|(kind, _)| kind.as_str()).collect();
+            assert_eq!(kinds, ["related"], "{text}");
         }
+        check("`Replaces [[x]]`\n```\nReplaces [[x]]\n```", &[]);
+        let many = "replaces [[".repeat(100_000);
+        check(&many, &[]);
     }
 }
