@@ -829,7 +829,9 @@ pub fn inspect(
 
 /// The notes about links to ids that a scope does not have. They name no row of that scope.
 fn missing_links(plan: &Plan, held: &[StoredRow], answer: &Value) -> Vec<String> {
-    let notes = answer["notes"].as_array().into_iter().flatten();
+    let of_server = &answer["result"]["structuredContent"]["notes"];
+    let notes = [&answer["notes"], of_server].into_iter();
+    let notes = notes.filter_map(Value::as_array).flatten();
     let about_links = notes.filter_map(|note| {
         let message = note["message"].as_str()?;
         let named = message.strip_suffix(", which this scope does not have")?;
