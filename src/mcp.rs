@@ -6,7 +6,7 @@
 //! The answer (`answer.rs`) has structured content, and the same content as Markdown (`markdown.rs`). A client
 //! that shows its model both gets one of the two (`client.rs`). A failure is an error
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
-//! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
+//! the client waiting. Resources and prompts (`resources.rs`, `prompts.rs`) work the
 //! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
 //! whose results are passed on.
 
@@ -56,7 +56,6 @@ use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
 use ack_service::Error;
-use ack_service::config::Config;
 use ack_service::service_state::{CachedServiceState, ServiceState};
 use ack_service::{Service, arguments};
 
@@ -83,9 +82,6 @@ pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query
 /// Serves MCP on standard input and output until standard input is closed or a signal arrives.
 /// Returns the signal's number. Messages about upstream servers go to `report`. With `start`, the
 /// settings cannot be used: nothing is answered from `service` until `start` finds others.
-///
-/// # Errors
-/// The runtime cannot be started, or standard output is closed.
 pub fn serve_stdio(
     service: &'static Service,
     offer: Offer,
@@ -114,9 +110,6 @@ pub fn serve_stdio(
 
 /// Serves MCP with the four tools on a pair of streams, one message per line, until the first one
 /// ends. It needs a tokio runtime with time and blocking threads.
-///
-/// # Errors
-/// The second stream is closed.
 pub async fn serve_lines<R, W>(
     service: &'static Service,
     reader: R,
@@ -227,15 +220,6 @@ impl Server {
         }
     }
 
-    /// The same server with other settings. Tools and upstream servers stay.
-    fn configured(&self, config: Config) -> Self {
-        Self {
-            service: self.service.configured(config).leak(),
-            service_state: Arc::default(),
-            ..self.clone()
-        }
-    }
-
     /// The same server for a client of a token file: perhaps only some scopes, and no upstream
     /// servers. It shares the request slots. The service lives as long as the process.
     fn limited(&self, scopes: Option<&BTreeSet<String>>) -> Self {
@@ -249,7 +233,6 @@ impl Server {
         }
     }
 
-    /// Answers a call of one of our tools.
     async fn call(&self, tool: &Own, values: Map<String, Value>, quirks: Quirks) -> CallToolResult {
         let mut call = match tool.translate(values) {
             Ok(call) => call,
@@ -359,7 +342,6 @@ impl Server {
         })
     }
 
-    /// Runs one operation for an agent.
     async fn run<Q, A>(
         &self,
         name: &'static str,
@@ -461,7 +443,6 @@ fn success(structure: Option<Value>, text: String) -> CallToolResult {
     result
 }
 
-/// The tools of a toolset with their schemas.
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
     let search = surface.tool_for(Tool::QueryMemories);
     let listed = surface.tools().iter().map(|offered| {

@@ -12,12 +12,10 @@ use ack_service::config::{
     Config, ConfigFile, MAX_SETTINGS_BYTES, SettingsError, line_of, load_toml,
 };
 
-/// What `serve` offers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Offer {
     /// Our own tools.
     pub toolset: Toolset,
-    /// Other servers.
     pub upstreams: Vec<Upstream>,
 }
 
@@ -34,9 +32,6 @@ impl Offer {
 
     /// Reads and checks `[tools]` and `[upstream]` of `config.toml`. A preset from the command line
     /// replaces `[tools]` completely. `variable` reads the environment.
-    ///
-    /// # Errors
-    /// [`SettingsError::Offer`], with the line and the key.
     pub fn load(
         config: &Config,
         preset: Option<ToolsetPreset>,

@@ -18,7 +18,6 @@ use super::output::{write_err, write_out};
 use super::settings::{explain, inputs, load};
 use super::{command, error_report, signals};
 use crate::cli::error::CliError;
-use crate::mcp::http::access_log::AccessLog;
 use crate::mcp::http::tokens::TokenFile;
 use crate::mcp::http::{HEALTH, PATH, ServeError, ServerExtras, listen};
 use crate::offer::Offer;
@@ -30,11 +29,8 @@ use ack_service::Service;
 use ack_service::config::{Config, ENV_TOKEN};
 use ack_sys::files;
 
-/// The name of the token file.
 const TOKEN_FILE: &str = "http-token";
-/// Random bytes in a generated token.
 const TOKEN_BYTES: usize = 32;
-/// Maximum bytes to read from a token file.
 const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
 enum TokenSource {
@@ -173,19 +169,10 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     })
 }
 
-/// The options of a server for several people: the clients, the log and so on.
 fn server_extras(args: &ServeArgs, report: Report) -> Result<ServerExtras, CliError> {
     let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
-    let access_log = args.access_log.as_deref().map(|path| {
-        AccessLog::open(path).map_err(|source| CliError::Io {
-            action: "write the access log to",
-            path: path.to_owned(),
-            source,
-        })
-    });
     Ok(ServerExtras {
         tokens: tokens.map_err(ServeError::from)?,
-        access_log: access_log.transpose()?,
         warm: args.warm,
         report,
     })
@@ -320,7 +307,6 @@ fn create_token_file(path: &Path) -> Result<bool, CliError> {
     }
 }
 
-/// A token of random bytes.
 pub(super) fn new_token() -> std::io::Result<String> {
     let mut secret = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut secret).map_err(std::io::Error::other)?;

@@ -39,7 +39,6 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
     let entry = ClientEntry {
         hash: tokens::hash(&token),
         scopes: (!args.scopes.is_empty()).then(|| args.scopes.iter().cloned().collect()),
-        metrics: args.metrics,
         last_day: args.last_day.map(|day| day.to_string()),
     };
     let text = toml::to_string(&entry).unwrap_or_default();

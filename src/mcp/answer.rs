@@ -37,7 +37,6 @@ impl Answer {
         missing.iter().map(|missing| missing.id.as_str())
     }
 
-    /// Its notes.
     pub const fn notes(&mut self) -> &mut Vec<Note> {
         match self {
             Self::Query(answer) => &mut answer.notes,

@@ -12,7 +12,6 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use super::Server;
 use super::message::sanitize_error;
 
-/// The server of a connection.
 #[derive(Clone)]
 pub struct CatchingServer(pub Server);
 

@@ -1,11 +1,10 @@
 //! The protocol's requests, as rmcp passes them on.
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -57,7 +56,6 @@ impl ServerHandler for Server {
             .enable_tools()
             .enable_resources()
             .enable_prompts()
-            .enable_completions()
             .build();
         if let Some(tools) = capabilities
             .tools
@@ -214,14 +212,5 @@ impl ServerHandler for Server {
         let answer = server.prompt(&request.name, request.arguments);
         let answer = until_cancelled(&context, answer).await;
         answer.map(GetPromptResponse::from)
-    }
-
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        let server = self.ready_or_protocol_error(&context.peer).await?;
-        server.completions(request).await
     }
 }

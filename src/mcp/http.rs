@@ -6,11 +6,7 @@
 //! other sites and those without the token, and limits on connections, headers, bodies and answers
 //! keep any client from blocking the server.
 
-pub mod access_log;
-mod metrics;
 mod readiness;
-mod reload;
-mod request_record;
 mod site;
 pub mod tokens;
 
@@ -19,7 +15,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::access_log::AccessLog;
 use self::site::Site;
 use self::tokens::{TokenFile, TokensError};
 use super::signals::EndSignals;
@@ -30,14 +25,9 @@ use ack_http::gate::{Gate, Token};
 use ack_http::peers::{self, ConnectionLimits, Peer};
 use ack_service::Service;
 
-/// The path of MCP.
 pub const PATH: &str = "/mcp";
-/// The path that says whether the server is running.
 pub const HEALTH: &str = "/health";
-/// The path that says whether the server can answer questions.
 pub const READY: &str = "/ready";
-/// The path of the server's counters.
-pub const METRICS: &str = "/metrics";
 
 /// How long running requests may still take once the server is stopped.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
@@ -45,7 +35,6 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 /// The limits of one client, so that there is enough for the others.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Of its connections.
     connection_limits: ConnectionLimits,
     /// How long a client may take to send the body of a request.
     body: Duration,
@@ -58,8 +47,6 @@ struct Limits {
 const DEFAULT_LIMITS: Limits = Limits {
     connection_limits: ConnectionLimits {
         max_total: 256,
-        max_unknown: 128,
-        max_per_address: 96,
         unknown_timeout: Duration::from_secs(5),
         head_timeout: Duration::from_secs(30),
         unread_timeout: Duration::from_secs(10),
@@ -73,24 +60,19 @@ const DEFAULT_LIMITS: Limits = Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is not loopback and there is no token: anyone who reaches it could read the
-    /// memories.
     #[error(
         "listening on `{0}` without a token is refused: it is not a loopback address, so others \
          can reach it"
     )]
     Open(SocketAddr),
-    /// Another program listens on the address.
     #[error("`{0}` is in use by another program")]
     InUse(SocketAddr),
-    /// The system rejects the address.
     #[error("cannot listen on `{address}`: {source}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The system's error.
         source: std::io::Error,
     },
-    /// The token cannot be used.
     #[error("the token in {place} cannot be used: {reason}")]
     Token {
         /// Where the token comes from.
@@ -98,10 +80,8 @@ pub enum ServeError {
         /// What is wrong with the token.
         reason: String,
     },
-    /// A token file is not usable.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// There is no home folder to keep a token in.
     #[error("no home folder was found to keep a token in")]
     NoHome,
 }
@@ -144,8 +124,6 @@ impl Diagnostic for ServeError {
 pub struct ServerExtras {
     /// The clients, each with its own token.
     pub tokens: Option<TokenFile>,
-    /// The log with a line for each request.
-    pub access_log: Option<AccessLog>,
     /// Whether to build the indexes of shared scopes before the first request.
     pub warm: bool,
     /// Receives messages for the owner: problems and changes.
@@ -156,7 +134,6 @@ impl Default for ServerExtras {
     fn default() -> Self {
         Self {
             tokens: None,
-            access_log: None,
             warm: false,
             report: Arc::new(|_: &str| {}),
         }
@@ -167,7 +144,6 @@ impl std::fmt::Debug for ServerExtras {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Extras")
             .field("tokens", &self.tokens)
-            .field("access_log", &self.access_log)
             .field("warm", &self.warm)
             .finish_non_exhaustive()
     }
@@ -185,9 +161,6 @@ pub struct Listening {
 
 /// Listens on an address. The host of a request must be loopback or one of `names`. The request
 /// must carry the token, if there is one.
-///
-/// # Errors
-/// [`ServeError`], for instance for an address that others can reach when there is no token.
 pub fn listen(
     address: SocketAddr,
     names: &[String],
@@ -226,9 +199,6 @@ impl Listening {
 
     /// Answers requests until the process receives SIGINT, SIGTERM or SIGHUP. Running requests are
     /// finished first.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
     pub fn serve(
         self,
         service: &'static Service,

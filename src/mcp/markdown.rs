@@ -101,7 +101,6 @@ const fn comes_first(note: &Note) -> bool {
     )
 }
 
-/// The answer of `get_memory`.
 pub fn get(answer: &GetResponse) -> String {
     let mut out = String::new();
     let memories = answer.memory.iter().map(AsRef::as_ref);
@@ -188,7 +187,6 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     }
 }
 
-/// The session of a memory.
 fn session_of(out: &mut String, memory: &MemoryDetail) {
     let id = memory
         .session_id
@@ -222,7 +220,6 @@ fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
     );
 }
 
-/// The answer of `list_scopes`.
 pub fn scopes(answer: &ListScopesResponse) -> String {
     let total = answer.total.unwrap_or(answer.scopes.len() as u64);
     let mut out = format!("{} of {}", answer.scopes.len(), count(total, "scope"));
@@ -303,7 +300,6 @@ fn pending(waiting: &Pending) -> String {
     }
 }
 
-/// The answer of `get_context`.
 pub fn context(answer: &ContextResponse) -> String {
     let project = &answer.project;
     let mut out = format!("Project {}", inline(&project.name));

@@ -25,7 +25,6 @@ struct OpenRequestsInner {
 
 #[derive(Debug, Default)]
 struct Requests {
-    /// The bytes of each request.
     request_bytes: HashMap<RequestId, usize>,
     bytes: usize,
     /// Answers to messages that are not valid requests.
@@ -85,7 +84,6 @@ impl OpenRequests {
     }
 }
 
-/// An answer to an invalid request.
 #[derive(Debug)]
 pub struct InvalidRequestAnswer(OpenRequests);
 

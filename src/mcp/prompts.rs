@@ -22,9 +22,9 @@ use ack_service::scope::ScopeError;
 use ack_service::validate::check_length;
 
 /// The name of the prompt.
-pub const RECALL: &str = "recall";
+const RECALL: &str = "recall";
 /// The names of its arguments.
-pub const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];
+const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];
 /// The argument name for further words of a question, without the number.
 const WORD_ARGUMENT: &str = "word";
 /// Maximum words of a question, if the client gives each argument one word.
@@ -64,7 +64,7 @@ pub fn list_prompts(quirks: Quirks) -> ListPromptsResult {
 }
 
 /// The number of a further word of a question: 3 in `word3`.
-pub fn word_number(argument: &str) -> Option<u32> {
+fn word_number(argument: &str) -> Option<u32> {
     argument.strip_prefix(WORD_ARGUMENT)?.parse().ok()
 }
 

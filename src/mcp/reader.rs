@@ -35,7 +35,6 @@ impl Server {
         }))
     }
 
-    /// The error body for the agent of a client.
     pub(super) fn body(&self, error: &Error, reader: &AgentReader) -> ErrorBody {
         let mut body = error.body_for_agent(reader);
         self.hide_paths_of(&mut body);

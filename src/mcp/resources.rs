@@ -1,16 +1,14 @@
-//! Resources and completion: answers of the service under the addresses of [`ack_api::uri`].
+//! Resources: answers of the service under the addresses of [`ack_api::uri`].
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult,
-    ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Reference, Resource,
-    ResourceContents, ResourceTemplate,
+    ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
+    Resource, ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
 
 use super::Server;
 use super::answer::to_json;
-use super::prompts::{RECALL, RECALL_ARGUMENTS, word_number};
 use crate::toolset::{Place, Tool, Toolset};
 use ack_api::memory::nearest;
 use ack_api::text;
@@ -24,10 +22,8 @@ const PAGE_SIZE: usize = 100;
 /// The media type of every resource.
 const JSON: &str = "application/json";
 
-/// What the text of a memory is.
 const QUOTED: &str = "Its text is quoted data written by others.";
 
-/// The two templates.
 pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![
         ResourceTemplate::new(SCOPE_TEMPLATE, "scope")
@@ -205,66 +201,6 @@ impl Server {
         );
         ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
-
-    /// The completions of an argument of a template or prompt.
-    pub(super) async fn completions(
-        &self,
-        request: CompleteRequestParams,
-    ) -> Result<CompleteResult, ErrorData> {
-        let argument = request.argument.name;
-        let typed = request.argument.value;
-        let known: &[&str] = match &request.r#ref {
-            Reference::Resource(template) if template.uri == SCOPE_TEMPLATE => &["name"],
-            Reference::Resource(template) if template.uri == MEMORY_TEMPLATE => &["name", "id"],
-            Reference::Resource(template) => {
-                return Err(unknown(
-                    "resource template",
-                    &template.uri,
-                    &[SCOPE_TEMPLATE, MEMORY_TEMPLATE],
-                ));
-            }
-            Reference::Prompt(prompt) if prompt.name != RECALL => {
-                return Err(unknown("prompt", &prompt.name, &[RECALL]));
-            }
-            // A further word of a question cannot be completed.
-            Reference::Prompt(_) if word_number(&argument).is_some() => {
-                return Ok(CompleteResult::default());
-            }
-            Reference::Prompt(_) => &RECALL_ARGUMENTS,
-            _ => {
-                return Err(ErrorData::invalid_params(
-                    "`ref` is `ref/resource` or `ref/prompt`",
-                    None,
-                ));
-            }
-        };
-        if !known.contains(&argument.as_str()) {
-            return Err(unknown("argument", &argument, known));
-        }
-        let scope = request
-            .context
-            .as_ref()
-            .and_then(|context| context.get_argument("name").cloned());
-        let completions = self
-            .run_blocking("completion/complete", move |service| {
-                match argument.as_str() {
-                    "name" | "scope" => service.complete_scopes(&typed),
-                    "id" => service.complete_ids(scope.as_deref(), &typed),
-                    // A question cannot be completed.
-                    _ => Ok(ack_api::Completions::default()),
-                }
-            })
-            .await
-            .map_err(|error| self.protocol_error(&error, Place::Resource))?;
-        let more = completions.total > completions.values.len();
-        let info = CompletionInfo::with_pagination(
-            completions.values,
-            u32::try_from(completions.total).ok(),
-            more,
-        );
-        info.map(CompleteResult::new)
-            .map_err(|message| ErrorData::internal_error(message, None))
-    }
 }
 
 fn encode_answer(server: &Server, mut answer: impl Resolve + Serialize) -> String {
@@ -275,7 +211,6 @@ fn encode_answer(server: &Server, mut answer: impl Resolve + Serialize) -> Strin
     answer.to_string()
 }
 
-/// The error for an unknown name.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
     let near = nearest(word, known.iter().copied(), 1);
     let message = format!(

@@ -125,9 +125,12 @@ impl Server {
             return;
         }
         let config = self.service.config.clone();
+        let config = config.with_workspace(folders.iter().cloned());
         let server = Self {
+            service: self.service.configured(config).leak(),
+            service_state: Arc::default(),
             roots: Arc::default(),
-            ..self.configured(config.with_workspace(folders.iter().cloned()))
+            ..self.clone()
         };
         *there = Some((folders, server));
     }

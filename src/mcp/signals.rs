@@ -14,9 +14,6 @@ pub struct EndSignals {
 
 impl EndSignals {
     /// Starts listening.
-    ///
-    /// # Errors
-    /// The error from the system.
     pub fn new() -> std::io::Result<Self> {
         let hang_up = SignalKind::hangup();
         Ok(Self {

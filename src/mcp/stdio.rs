@@ -35,7 +35,6 @@ const SAME_ID_TIMEOUT: Duration = Duration::from_secs(1);
 /// Resolves when standard input has ended.
 pub struct Closed(watch::Receiver<Input>);
 
-/// The state of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Open,
@@ -349,7 +348,6 @@ fn precedes_the_handshake(request: &ClientRequest) -> bool {
     }
 }
 
-/// Writes a message as a line.
 async fn write(
     writer: &mut (impl AsyncWrite + Unpin),
     mut message: Vec<u8>,

@@ -19,7 +19,6 @@ pub struct TooLong {
 }
 
 impl TooLong {
-    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let missing = KEPT_BYTES.saturating_sub(self.first.len()).min(bytes.len());
         let (first, _) = bytes.split_at(missing);
@@ -30,7 +29,6 @@ impl TooLong {
         self.last.extend_from_slice(last);
     }
 
-    /// The answer to it.
     pub fn answer(&self) -> Value {
         let id = first_id(&self.first)
             .or_else(|| last_id(&self.last))

@@ -52,9 +52,6 @@ impl Trouble {
 
 impl Server {
     /// The server that answers: this one, unless its settings could not be used.
-    ///
-    /// # Errors
-    /// Why they cannot.
     pub(super) fn ready(&self) -> Result<Cow<'_, Self>, Box<ErrorBody>> {
         match &self.trouble {
             None => Ok(Cow::Borrowed(self)),
@@ -63,9 +60,6 @@ impl Server {
     }
 
     /// The server that answers, for the client's workspace.
-    ///
-    /// # Errors
-    /// Why none can.
     pub(super) async fn ready_for(
         &self,
         peer: &Peer<RoleServer>,
@@ -85,7 +79,6 @@ impl Server {
     }
 }
 
-/// An error as one text.
 pub(super) fn in_words(body: &ErrorBody) -> String {
     let hint = body.hint.as_deref().unwrap_or_default();
     let between = if hint.is_empty() { "" } else { "; " };

@@ -164,11 +164,6 @@ async function prompts(client, first) {
   const quoted = named(filled.messages[0].content.text);
   assert.ok(quoted.every(served), `recall quotes what nobody approved: ${quoted}`);
   await refused("a prompt without its argument", client.getPrompt({ name: "recall", arguments: {} }), -32602);
-  const { completion } = await client.complete({
-    ref: { type: "ref/resource", uri: "memory://scope/{name}" },
-    argument: { name: "name", value: first.scope.slice(0, 3) },
-  });
-  assert.ok(completion.values.includes(first.scope), `${completion.values}`);
 }
 
 const { Client, options, ...rest } = library();

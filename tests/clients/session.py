@@ -208,7 +208,6 @@ async def resources(session, first, era):
 
 
 async def prompts(session, first):
-    import mcp.types as types
 
     listed = [prompt["name"] for prompt in wire(await session.list_prompts())["prompts"]]
     same("prompts", listed, ["recall"])
@@ -217,10 +216,6 @@ async def prompts(session, first):
     unseen = [id for id, memory in SAMPLES.items() if memory["status"] not in SERVED]
     holds("recall quotes nothing else", not any(id in json.dumps(filled) for id in unseen), filled)
     await refused("a prompt without its argument", session.get_prompt("recall", {}), -32602)
-    template = types.ResourceTemplateReference(type="ref/resource", uri="memory://scope/{name}")
-    half = {"name": "name", "value": first["scope"][:3]}
-    completed = wire(await session.complete(template, half))["completion"]["values"]
-    holds("a scope's name is completed", first["scope"] in completed, completed)
 
 
 async def main(transport, era, target):

@@ -96,7 +96,7 @@ impl Caller {
 
 /// The commands that show what waits.
 pub const REVIEW: &str = "review";
-/// What chooses memories by itself: prompts, resources, hooks, completion, publishing.
+/// What chooses memories by itself: prompts, resources, hooks, publishing.
 pub const CHOSEN: &str = "chosen";
 
 /// A request, and who makes it.

@@ -123,19 +123,6 @@ fn a_pipe_among_notes_is_skipped_and_reported() {
 }
 
 #[test]
-fn a_pipe_as_the_access_log_is_refused() {
-    let root = root();
-    let log = root.path().join("log");
-    pipe(&log);
-    let mut command = binary();
-    command.args("serve --http 127.0.0.1:0 --no-token --access-log".split(' '));
-    command.arg(&log).arg("--root").arg(root.path());
-    let output = run(&mut command);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert_contains!(error_text(&output), "a named pipe");
-}
-
-#[test]
 fn a_pipe_in_place_of_settings_is_reported() {
     let root = root();
     pipe(&root.path().join("config.toml"));

@@ -135,8 +135,6 @@ fn answers(root: &Root, draws: &mut RandomSource) -> Vec<(String, String)> {
             answers.push((format!("service {params}"), answer.to_string()));
         }
     }
-    let ids = service.complete_ids(Some("web"), "obs-");
-    answers.push(("completion".to_owned(), format!("{ids:?}")));
     service.close();
 
     let mut server = Server::spawn(command(root.path()));
@@ -214,13 +212,6 @@ fn inspect(root: &Root, held_back: &BTreeSet<usize>, draws: &mut RandomSource) {
     let (_, list) = &answers[0];
     for number in (0..MEMORIES).filter(|number| !held_back.contains(number)) {
         assert!(list.contains(&marker(number)), "{}: {list}", id(number));
-    }
-    let (_, ids) = answers
-        .iter()
-        .find(|(asked, _)| asked == "completion")
-        .unwrap();
-    for number in held_back {
-        assert!(!ids.contains(&format!("\"{}\"", id(*number))), "{ids}");
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::mcp::Server;
-use crate::support::{Root, fingerprint, memory, read_text, titled, write_file};
+use crate::support::{Root, fingerprint, read_text, titled, write_file};
 
 /// The token of [`Http::start`].
 pub const SECRET: &str = "a-secret-of-these-tests";
@@ -383,41 +383,6 @@ fn a_token_is_created_at_first_use_private_and_never_shown() {
         fingerprint(root.path()),
         "the server wrote under its root"
     );
-}
-
-#[test]
-fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
-    let root = Root::new();
-    let memories: Vec<Value> = (0..12)
-        .map(|number| {
-            let status = json!({ "status": if number < 8 { "approved" } else { "staging" } });
-            memory(&format!("m-{number}"), &format!("Pool {number}"), status)
-        })
-        .collect();
-    root.store("mine", &memories);
-    let http = Http::start(root.path());
-    let found = |status: &str| {
-        let arguments = json!({ "query": "pool", "status": status });
-        let call = json!({ "name": "query_memories", "arguments": arguments });
-        let answer = http.request("tools/call", call);
-        let results = &answer["result"]["structuredContent"]["results"];
-        results.as_array().unwrap().len()
-    };
-    let write = |text: &str| {
-        write_file(root.path().join("config.toml"), text);
-        std::thread::sleep(Duration::from_millis(1_100));
-    };
-    assert_eq!((found("approved"), found("all")), (8, 8));
-    write("max_status = \"all\"\n");
-    assert_eq!((found("approved"), found("all")), (8, 10));
-    write("[limits]\ntokens = \"many\"\n");
-    assert_eq!((found("approved"), found("all")), (8, 10));
-    std::fs::remove_file(root.path().join("config.toml")).unwrap();
-    std::thread::sleep(Duration::from_millis(1_100));
-    assert_eq!((found("approved"), found("all")), (8, 8));
-    let (_, _, stderr) = http.signal("TERM");
-    assert_contains!(stderr, "was read again");
-    assert_contains!(stderr, "the previous settings still apply");
 }
 
 #[test]

@@ -176,19 +176,8 @@ impl EntryPoints {
             _ => &asked.service,
         };
         let root = &self.root;
-        let some_id = id(draws.below(plan.memories.len() + 2));
-        let scope = [None, Some("alpha"), Some("gamma-private")][draws.below(3)];
-        let named = match scope {
-            Some(scope) => json!({ "scope": scope }),
-            None => json!({}),
-        };
         let (entry_point, tool, arguments, mut answer) = match draws.below(16) {
-            0 => {
-                let typed = &some_id[..draws.below(some_id.len())];
-                let ids = service.complete_ids(scope, typed);
-                ("completion", CHOSEN, named, json!(format!("{ids:?}")))
-            }
-            1 => {
+            0 | 1 => {
                 let name = SCOPES[draws.below(SCOPES.len())];
                 let resource = service.scope_resource(name);
                 let arguments = json!({ "scope": name });
@@ -294,21 +283,6 @@ impl EntryPoints {
                 let params = json!({ "name": "recall", "arguments": arguments });
                 ("prompts", "prompts/get", params, CHOSEN, arguments)
             }
-            3 => {
-                let params = json!({
-                    "ref": { "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" },
-                    "argument": { "name": "id", "value": some_id[..draws.below(8)] },
-                    "context": { "arguments": { "name": scope } },
-                });
-                let arguments = json!({ "scope": scope });
-                (
-                    "completion",
-                    "completion/complete",
-                    params,
-                    CHOSEN,
-                    arguments,
-                )
-            }
             _ => {
                 let (tool, arguments) = request(&draws.bytes(), plan, &self.root);
                 let params = json!({ "name": tool, "arguments": arguments });
@@ -326,7 +300,6 @@ impl EntryPoints {
         self.count(match entry_point {
             "prompts" => "prompts of a server",
             "resources" => "resources of a server",
-            "completion" => "completion of a server",
             _ => "tools of a server",
         });
     }

@@ -304,11 +304,10 @@ fn every_text_argument_has_a_length_limit() {
 }
 
 #[test]
-fn names_of_resources_prompts_and_completions_are_limited() {
+fn names_of_resources_and_prompts_are_limited() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let long = "x".repeat(1 << 20);
-    let template = json!({ "type": "ref/resource", "uri": "memory://scope/{name}/memory/{id}" });
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let prompt = |name: &str, arguments: Value| {
         (
@@ -324,10 +323,6 @@ fn names_of_resources_prompts_and_completions_are_limited() {
         prompt("recall", json!({ "query": "x", "scope": long })),
         prompt(&long, json!({})),
         ("tools/call", json!({ "name": long, "arguments": {} })),
-        (
-            "completion/complete",
-            json!({ "ref": template, "argument": { "name": "id", "value": long } }),
-        ),
     ] {
         let started = Instant::now();
         let answer = server.request(method, params);

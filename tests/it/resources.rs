@@ -1,4 +1,4 @@
-//! Resources, prompts and completion, over the real binary's standard input and output.
+//! Resources and prompts, over the real binary's standard input and output.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,6 @@ use crate::support::{Root, Sql, ids, memory, rejected, titled, unreviewed, write
 
 const MEMORY: &str = "ack_a41f0c_2025-11-24_001";
 const MEMORY_URI: &str = "memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24_001";
-const TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
 /// The contents of a resource, which are JSON.
 #[track_caller]
@@ -31,12 +30,6 @@ fn read(server: &mut Server, uri: &str) -> Value {
 #[track_caller]
 fn unread(server: &mut Server, uri: &str) -> Value {
     fail(server, "resources/read", json!({ "uri": uri }))
-}
-
-/// The ids that are completed.
-#[track_caller]
-fn completed_ids(server: &mut Server, typed: &str, scope: Option<&str>) -> Vec<String> {
-    complete(server, "id", typed, scope).0
 }
 
 /// The code of an error, as the protocol and as we name it.
@@ -65,28 +58,6 @@ fn resources(server: &mut Server) -> Vec<Value> {
     answer["result"]["resources"].as_array().unwrap().clone()
 }
 
-#[track_caller]
-fn complete(
-    server: &mut Server,
-    argument: &str,
-    typed: &str,
-    scope: Option<&str>,
-) -> (Vec<String>, u64) {
-    let mut params = json!({
-        "ref": { "type": "ref/resource", "uri": TEMPLATE },
-        "argument": { "name": argument, "value": typed },
-    });
-    if let Some(scope) = scope {
-        params["context"] = json!({ "arguments": { "name": scope } });
-    }
-    let answer = server.request("completion/complete", params);
-    let completion = &answer["result"]["completion"];
-    let values: Vec<String> = serde_json::from_value(completion["values"].clone()).unwrap();
-    let total = completion["total"].as_u64().unwrap();
-    assert_eq!(completion["hasMore"], total > values.len() as u64);
-    (values, total)
-}
-
 /// The text of a prompt, which is one message of the user.
 #[track_caller]
 pub fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
@@ -101,7 +72,7 @@ pub fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn both_protocol_versions_list_read_complete_and_prompt_alike() {
+fn both_protocol_versions_list_read_and_prompt_alike() {
     let root = Root::samples();
     let requests = [
         ("resources/list", json!({})),
@@ -116,10 +87,6 @@ fn both_protocol_versions_list_read_complete_and_prompt_alike() {
         (
             "prompts/get",
             json!({ "name": "recall", "arguments": { "query": "deadlock" } }),
-        ),
-        (
-            "completion/complete",
-            json!({ "ref": { "type": "ref/resource", "uri": TEMPLATE }, "argument": { "name": "name", "value": "p" } }),
         ),
     ];
     let replies = [
@@ -199,44 +166,30 @@ fn every_listed_address_can_be_read() {
         assert_eq!(read(&mut server, uri)["id"], entry["id"]);
     }
     assert_eq!(ids(&scope["newest"]).len(), odd.len());
-    let (completed, total) = complete(&mut server, "id", "", Some(name));
-    assert_eq!((completed.len(), total), (5, 5));
 }
 
 #[test]
-fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
+fn private_scopes_are_not_listed_and_read_when_named() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let private = "memory://scope/dana-private".to_owned();
     let id = "ack_98e4c2_2025-12-20_001";
     assert!(!uris(&mut server).contains(&private));
     assert_lacks!(read(&mut server, "memory://scopes"), "dana-private");
-    let names = complete(&mut server, "name", "", None).0;
-    assert_eq!(names, ["kiosk-web", "ledger-api", "platform"]);
-    assert_eq!(complete(&mut server, "name", "dana", None).0, [""; 0]);
-    for scope in [None, Some("platform")] {
-        assert_eq!(completed_ids(&mut server, id, scope), [""; 0]);
-    }
     // An error about a wrong name does not reveal it either.
     for wrong in ["memory://scope/dana-privat", "memory://scopes/dana-privat"] {
         assert_lacks!(unread(&mut server, wrong), "dana-private");
     }
-    // Named, it is read; and its ids are completed.
+    // Named, it is read.
     assert_eq!(read(&mut server, &private)["scope"]["name"], "dana-private");
     let memory = read(&mut server, &format!("{private}/memory/{id}"));
     assert_eq!(memory["id"], id);
-    assert_eq!(completed_ids(&mut server, id, Some("dana-private")), [id]);
     // Current, it is listed.
     let project = root.path().join("dotfiles");
     std::fs::create_dir(&project).unwrap();
     let mut server = Server::within(root.path(), &project);
     assert!(uris(&mut server).contains(&private));
     assert_contains!(read(&mut server, "memory://scopes"), "dana-private");
-    assert_eq!(
-        complete(&mut server, "name", "dana", None).0,
-        ["dana-private"]
-    );
-    assert_eq!(completed_ids(&mut server, id, None), [id]);
 }
 
 #[test]
@@ -248,8 +201,6 @@ fn a_pinned_server_has_one_scope() {
     assert_eq!(listed[..2], ["memory://scopes", "memory://scope/platform"]);
     let of_platform = |uri: &String| uri.starts_with("memory://scope/platform/memory/");
     assert!(listed[2..].iter().all(of_platform), "{listed:?}");
-    assert_eq!(complete(&mut server, "name", "", None).0, ["platform"]);
-    assert_eq!(completed_ids(&mut server, "", Some("ledger-api")), [""; 0]);
     let error = unread(&mut server, "memory://scope/ledger-api");
     assert_eq!(codes(&error), (Some(-32002), Some("scope_refused")));
     let params = json!({ "name": "recall", "arguments": { "query": "x", "scope": "ledger-api" } });
@@ -333,13 +284,6 @@ fn unapproved_memories_are_not_resources() {
     for arguments in [json!({}), json!({ "scope": "team" })] {
         assert_lacks!(server.call("list_scopes", arguments), "secret");
     }
-    let (mut completed, total) = complete(&mut server, "id", "m-", Some("team"));
-    completed.sort();
-    assert_eq!(
-        completed,
-        vec!["m-approved".to_owned(), "m-promoted".to_owned()]
-    );
-    assert_eq!(total, 2);
     let scope = read(&mut server, "memory://scope/team");
     assert_lacks!(scope, "secret");
     // Only a caller that may pass a status gets the advice to do so, even in a scope with nothing
@@ -353,8 +297,6 @@ fn unapproved_memories_are_not_resources() {
     connection.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm-approved'");
     let error = unread(&mut server, "memory://scope/team/memory/m-approved");
     assert_eq!(error["code"], -32002, "{error}");
-    let found = completed_ids(&mut server, "m-", Some("team"));
-    assert_eq!(found, ["m-promoted"]);
 }
 
 #[test]
@@ -526,26 +468,16 @@ fn a_question_split_by_a_client_is_joined_again() {
             "{arguments}"
         );
     }
-    let params = json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": "word3", "value": "c" } });
-    let completed = claude.request("completion/complete", params);
-    let found = &completed["result"]["completion"]["values"];
-    assert_eq!(*found, json!([]), "{completed}");
 }
 
 #[test]
-fn wrong_prompts_arguments_and_references_are_refused_by_name() {
+fn wrong_prompts_and_arguments_are_refused_by_name() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let get = |name: &str, arguments: Value| {
         (
             "prompts/get",
             json!({ "name": name, "arguments": arguments }),
-        )
-    };
-    let complete = |reference: Value, argument: &str| {
-        (
-            "completion/complete",
-            json!({ "ref": reference, "argument": { "name": argument, "value": "" } }),
         )
     };
     for ((method, params), wanted) in [
@@ -564,75 +496,11 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
             "recall has no argument `scop`",
         ),
         (get("curate_pending", json!({})), "unknown prompt"),
-        (
-            complete(
-                json!({ "type": "ref/resource", "uri": "memory://scope/x" }),
-                "name",
-            ),
-            "unknown resource template",
-        ),
-        (
-            complete(json!({ "type": "ref/resource", "uri": TEMPLATE }), "names"),
-            "did you mean `name`",
-        ),
-        (
-            complete(json!({ "type": "ref/prompt", "name": "forget" }), "scope"),
-            "unknown prompt",
-        ),
-        (
-            complete(json!({ "type": "ref/prompt", "name": "recall" }), "id"),
-            "unknown argument",
-        ),
     ] {
         let error = fail(&mut server, method, params.clone());
         assert_eq!(error["code"], -32602, "{params}: {error}");
         assert_contains!(error["message"], wanted; "{params}");
     }
-    let asked = json!({ "type": "ref/prompt", "name": "recall" });
-    let (method, params) = complete(asked, "scope");
-    let answer = server.request(method, params);
-    assert_eq!(
-        answer["result"]["completion"]["values"],
-        json!(["kiosk-web", "ledger-api", "platform"]),
-        "{answer}"
-    );
-}
-
-#[test]
-fn ids_are_completed_by_beginning_then_by_part_newest_first_a_hundred_at_most() {
-    let root = Root::new();
-    let memories: Vec<Value> = (0..150)
-        .map(|number| {
-            let day = format!("2026-01-{:02}T00:{:02}:00Z", 1 + number / 60, number % 60);
-            memory(
-                &format!("learn-{number:03}"),
-                "A memory",
-                json!({ "created_at": day }),
-            )
-        })
-        .collect();
-    root.store("team", &memories);
-    let rows = [
-        titled("other-learn-1", "A memory"),
-        titled("learn-149", "A twin"),
-    ];
-    root.store("other", &rows);
-    let mut server = Server::initialized(root.path());
-    let (values, total) = complete(&mut server, "id", "LEARN", None);
-    assert_eq!((values.len(), total), (100, 151));
-    assert_eq!(values[..3], ["learn-149", "learn-148", "learn-147"]);
-    let (values, _) = complete(&mut server, "id", "learn-1", None);
-    assert_eq!(values.last().unwrap(), "other-learn-1");
-    assert!(
-        complete(&mut server, "id", "nothing like it", None)
-            .0
-            .is_empty()
-    );
-    assert!(
-        complete(&mut server, "id", "", Some("nowhere"))
-            .0
-            .is_empty()
-    );
 }
 
 #[test]

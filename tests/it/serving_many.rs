@@ -1,4 +1,4 @@
-//! `serve --http` for several people: a token for each, limits, metrics, the access log, readiness.
+//! `serve --http` for several people: a token for each, limits, readiness.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -125,10 +125,6 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "0" },
     });
     let recall = json!({ "name": "recall", "arguments": { "question": "deploy" } });
-    let complete = json!({
-        "ref": { "type": "ref/resource", "uri": "memory://{scope}" },
-        "argument": { "name": "scope", "value": "" },
-    });
     let by_address = json!({ "ids": ["memory://secretlab/secretlab-1", "platform-1"] });
     let platform = json!({ "project_path": "/home/me/platform", "focus": "deploy" });
     let requests = [
@@ -154,7 +150,6 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
         ("resources/list", json!({})),
         ("resources/read", json!({ "uri": "memory://scopes" })),
         ("prompts/get", recall),
-        ("completion/complete", complete),
     ];
     let mut seen_by_ops = 0;
     for (method, params) in requests {
@@ -280,164 +275,33 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
 }
 
 #[test]
-fn metrics_count_requests_and_hold_no_secret() {
+fn readiness_says_that_the_tokens_are_broken_or_none() {
     let (root, tokens, mei) = with_mei(&[]);
-    let prometheus = add(&tokens, "prometheus", &["--metrics"]);
-    let server = serve(&root, &tokens, &[]);
-    assert_eq!(get(&server, "/metrics", None).0, 401);
-    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
-    query(&server, &mei, json!({ "query": "Tuesday" }));
-    query(&server, &mei, json!({ "query": "Tuesday", "limit": 9999 }));
-    let unknown = json!({ "name": "made_up_7", "arguments": {} });
-    ask(&server, &mei, "tools/call", unknown);
-    ask(&server, &mei, "made/up", json!({}));
-    ask(&server, "wrong-token-0123456789", "ping", json!({}));
-    let (status, text) = get(&server, "/metrics", Some(&prometheus));
-    assert_eq!(status, 200);
-    let value = |start: &str, parts: &[&str]| -> Option<f64> {
-        let mut lines = text.lines().filter(|line| line.starts_with(start));
-        let line = lines.find(|line| parts.iter().all(|part| line.contains(part)))?;
-        line.rsplit(' ').next()?.parse().ok()
-    };
-    let requests = "ack_memory_requests_total{";
-    let times = "ack_memory_request_duration_seconds_count{";
-    let tool = "tool=\"query_memories\"";
-    for (metric, parts, expected) in [
-        (
-            requests,
-            ["client=\"mei\"", tool, "\"ok\""].as_slice(),
-            Some(1.0),
-        ),
-        (requests, &["client=\"mei\"", tool, "\"error\""], Some(1.0)),
-        (requests, &["tool=\"other\""], Some(1.0)),
-        (requests, &["method=\"other\""], Some(1.0)),
-        (requests, &["client=\"\"", "status=\"401\""], Some(1.0)),
-        (requests, &["method=\"\"", "status=\"403\""], None),
-        (times, &[tool], Some(2.0)),
-        ("ack_memory_clients ", &[], Some(2.0)),
-        ("ack_memory_scope_readable{", &["secretlab"], Some(1.0)),
-    ] {
-        assert_eq!(value(metric, parts), expected, "{metric} {parts:?}: {text}");
-    }
-    assert!(
-        value("ack_memory_index_bytes{", &["platform"]) > Some(0.0),
-        "{text}"
-    );
-    assert!(text.ends_with("# EOF\n"), "it is OpenMetrics: {text}");
-    for secret in [mei.as_str(), &prometheus, "Tuesday", "made_up_7", "made/up"] {
-        assert_lacks!(text, secret);
-    }
-}
-
-#[test]
-fn while_the_tokens_are_broken_the_metrics_and_readiness_say_so() {
-    let (root, tokens, mei) = with_mei(&[]);
-    let prometheus = add(&tokens, "prometheus", &["--metrics"]);
     let server = serve(&root, &tokens, &[]);
     let status = |token: &str| query(&server, token, json!({ "query": "deploy" })).0;
-    let broken = || {
-        let (status, text) = get(&server, "/metrics", Some(&prometheus));
-        assert_eq!(status, 200, "{text}");
-        text.contains("\nack_memory_tokens_broken 1\n")
-    };
     assert_eq!(get(&server, "/ready", None).0, 200);
-    assert!(!broken());
     let good = read_text(&tokens);
-    write_file(&tokens, format!("{good}\n[broken"));
-    until("it is not ready", || get(&server, "/ready", None).0 == 503);
-    let (_, body) = get(&server, "/ready", None);
-    assert_contains!(body, "the file of tokens cannot be used");
-    assert_lacks!(body, "tokens.toml", "broken");
-    assert!(broken());
-    assert_eq!(status(&prometheus), 401, "it reads metrics, not memories");
-    assert_eq!(status(&mei), 401);
-    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 401);
+    for (text, reason) in [
+        (
+            format!("{good}\n[broken"),
+            "the file of tokens cannot be used",
+        ),
+        (String::new(), "names no client"),
+    ] {
+        write_file(&tokens, text);
+        until("it is not ready", || get(&server, "/ready", None).0 == 503);
+        let (_, body) = get(&server, "/ready", None);
+        assert_contains!(body, reason);
+        assert_lacks!(body, "tokens.toml", "broken");
+        assert_eq!(status(&mei), 401);
+        let (status, body) = get(&server, "/mcp", None);
+        assert_eq!(status, 401);
+        assert_contains!(body, "ask whoever runs this server");
+        assert_lacks!(body, "printed");
+    }
     write_file(&tokens, &good);
     until("it is ready", || get(&server, "/ready", None).0 == 200);
     assert_eq!(status(&mei), 200);
-    assert!(!broken());
-    // Without clients, nobody can use it either. Nobody reads the metrics then.
-    write_file(&tokens, "");
-    until("nobody is let in", || get(&server, "/ready", None).0 == 503);
-    let (_, body) = get(&server, "/ready", None);
-    assert_contains!(body, "names no client");
-    assert_eq!(get(&server, "/metrics", Some(&prometheus)).0, 401);
-    let (status, body) = get(&server, "/mcp", None);
-    assert_eq!(status, 401);
-    assert_contains!(body, "ask whoever runs this server");
-    assert_lacks!(body, "printed");
-}
-
-#[test]
-fn metrics_of_a_limited_client_tell_of_its_scopes_and_requests_alone() {
-    let (root, tokens, mei) = with_mei(&[]);
-    let ana = add(&tokens, "ana", &["--metrics", "--scopes", "platform"]);
-    let server = serve(&root, &tokens, &[]);
-    query(&server, &mei, json!({ "query": "Tuesday" }));
-    query(&server, &mei, json!({ "query": "Monday" }));
-    query(&server, &ana, json!({ "query": "Tuesday" }));
-    ask(&server, "wrong-token-0123456789", "ping", json!({}));
-    let (status, text) = get(&server, "/metrics", Some(&ana));
-    assert_eq!(status, 200);
-    let has = |part: &str| text.lines().any(|line| line.starts_with(part));
-    for line in [
-        "ack_memory_requests_total{client=\"ana\",method=\"tools/call\",tool=\"query_memories\",\
-         outcome=\"ok\",status=\"200\"} 1",
-        "ack_memory_request_duration_seconds_count{method=\"tools/call\",\
-         tool=\"query_memories\"} 1",
-        "ack_memory_scope_readable{scope=\"platform\"} 1",
-        "ack_memory_index_bytes{scope=\"platform\"} ",
-        "ack_memory_start_time_seconds ",
-        "ack_memory_build_info{version=",
-    ] {
-        assert!(has(line), "{line}: {text}");
-    }
-    assert_lacks!(
-        text,
-        "secretlab",
-        "mei",
-        "client=\"\"",
-        "401",
-        "ack_memory_clients",
-        "under_way",
-        "resident"
-    );
-}
-
-#[test]
-fn the_access_log_has_a_line_for_each_request_and_no_text() {
-    let (root, tokens, mei) = with_mei(&[]);
-    let log = root.path().join("access.jsonl");
-    let server = serve(&root, &tokens, &["--access-log", log.to_str().unwrap()]);
-    query(&server, &mei, json!({ "query": "Tuesday" }));
-    ask(&server, "wrong-token-0123456789", "ping", json!({}));
-    get(&server, "/health", None);
-    get(&server, "/ready", None);
-    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
-    assert_eq!(get(&server, "/metrics", None).0, 401);
-    let lines = |path: &Path| -> Vec<Value> {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.collect()
-    };
-    let written = lines(&log);
-    assert_eq!(written.len(), 2, "{written:?}");
-    assert_eq!(written[0]["client"], "mei");
-    assert_eq!(written[0]["tool"], "query_memories");
-    assert_eq!(written[0]["outcome"], "ok");
-    assert!(written[0]["bytes"].as_u64() > Some(100), "{written:?}");
-    assert_eq!(written[1]["status"], 401);
-    assert!(written[1].get("client").is_none());
-    assert_lacks!(read_text(&log), "Tuesday", &mei);
-    assert_eq!(
-        fs::metadata(&log).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    // Like logrotate.
-    let old = root.path().join("access.jsonl.1");
-    fs::rename(&log, &old).unwrap();
-    query(&server, &mei, json!({}));
-    assert_eq!(lines(&log).len(), 1);
 }
 
 #[test]

@@ -95,14 +95,6 @@ pub fn requests() -> Vec<(&'static str, Value)> {
             json!({ "name": "recall", "arguments": arguments }),
         )
     };
-    let complete = |prompt: &str| {
-        let reference = json!({ "type": "ref/prompt", "name": prompt });
-        let argument = json!({ "name": EVIL, "value": EVIL });
-        (
-            "completion/complete",
-            json!({ "ref": reference, "argument": argument }),
-        )
-    };
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let uri = format!("memory://scope/{}", EVIL.replace('\u{1b}', "%1b"));
     let many =
@@ -141,8 +133,6 @@ pub fn requests() -> Vec<(&'static str, Value)> {
         ("prompts/get", json!({ "name": EVIL })),
         recall(json!({ "query": EVIL })),
         recall(json!({ "query": "x", EVIL: EVIL })),
-        complete(EVIL),
-        complete("recall"),
     ]
 }
 

@@ -49,7 +49,7 @@ pub use request::{
     ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,
     QueryRequest, UNLISTED, Within,
 };
-pub use resource::{Completions, ResourceEntry, ScopeResource, Warning};
+pub use resource::{ResourceEntry, ScopeResource, Warning};
 pub use response::{
     Also, ContextResponse, Contradiction, Counts, Expected, Explanation, GetResponse, Health,
     HealthState, Hidden, HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse,

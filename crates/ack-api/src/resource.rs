@@ -61,9 +61,3 @@ impl Warning {
         }
     }
 }
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Completions {
-    pub values: Vec<String>,
-    pub total: usize,
-}

@@ -24,7 +24,6 @@ use self::site::ReviewSite;
 use super::Desk;
 use ack_http::peers::{self, ConnectionLimits, Peer};
 
-/// The limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct PageLimits {
     /// Concurrent connections. All come from this machine.
@@ -40,8 +39,6 @@ pub struct PageLimits {
 const DEFAULT_LIMITS: PageLimits = PageLimits {
     connections: ConnectionLimits {
         max_total: 32,
-        max_unknown: 16,
-        max_per_address: 16,
         unknown_timeout: Duration::from_secs(5),
         head_timeout: Duration::from_secs(15),
         unread_timeout: Duration::from_secs(10),
@@ -64,7 +61,6 @@ pub enum StopReason {
     Finished,
     /// No request for some minutes.
     Idle,
-    /// It was interrupted.
     Interrupted,
 }
 
@@ -73,7 +69,6 @@ pub enum StopReason {
 pub struct Curator {
     /// `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// The clock.
     pub clock: fn() -> jiff::Timestamp,
     /// What they should know first, in a sentence.
     pub notice: Option<String>,
@@ -89,9 +84,6 @@ pub struct Listener {
 }
 
 /// Listens on loopback, on a port that the system chooses.
-///
-/// # Errors
-/// The error from the system.
 pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listener> {
     listen_within(desk, curator, DEFAULT_LIMITS)
 }
@@ -120,9 +112,6 @@ impl Listener {
     }
 
     /// Serves until the end. Returns the desk, with the choices that are not written.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
     pub fn serve(self, interrupt: &Notify) -> std::io::Result<(Arc<Mutex<Desk>>, StopReason)> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -189,8 +178,6 @@ mod tests {
             body_timeout: Duration::from_millis(300),
             connections: ConnectionLimits {
                 max_total: 2,
-                max_unknown: 2,
-                max_per_address: 2,
                 unknown_timeout: Duration::from_secs(60),
                 head_timeout: Duration::from_millis(300),
                 ..DEFAULT_LIMITS.connections

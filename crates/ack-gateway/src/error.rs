@@ -8,51 +8,30 @@ use ack_api::{Diagnostic, ErrorCode, Hint};
 /// Why a call of an upstream server's tool has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum UpstreamError {
-    /// It is not connected.
     #[error("the upstream server `{name}` is not available: {reason}")]
     Unavailable {
-        /// Its name.
         name: String,
         /// Why, and when the next attempt is.
         reason: String,
     },
-    /// It is connected, but this tool is not offered.
     #[error("`{tool}` of the upstream server `{name}` is not offered: {}", why.reason)]
     Refused {
-        /// Its name.
         name: String,
         /// The server's own name for the tool.
         tool: String,
-        /// Why.
         why: NotOffered,
     },
-    /// It took too long.
     #[error("the upstream server `{name}` did not answer within {} ms", limit.as_millis())]
-    TimedOut {
-        /// Its name.
-        name: String,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// The connection was lost, or the answer is invalid.
+    TimedOut { name: String, limit: Duration },
     #[error("the upstream server `{name}` gave no answer: {reason}")]
-    Failed {
-        /// Its name.
-        name: String,
-        /// What happened.
-        reason: String,
-    },
-    /// The client cancelled the request.
+    Failed { name: String, reason: String },
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
-/// Why a tool is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotOffered {
-    /// The reason.
     pub reason: String,
-    /// What to do.
     pub hint: &'static str,
 }
 

@@ -69,7 +69,6 @@ struct Shared {
     report: Report,
 }
 
-/// One server.
 struct Link {
     settings: Upstream,
     started: AtomicBool,
@@ -83,9 +82,7 @@ struct Link {
 
 #[derive(Clone)]
 enum State {
-    /// Connecting for the first time.
     Connecting,
-    /// Connecting again.
     Reconnecting,
     Up(Peer<RoleClient>),
     Down {
@@ -94,7 +91,6 @@ enum State {
     },
 }
 
-/// The outcome of a call.
 pub enum Answer {
     /// The server's result, marked with its origin.
     Result(CallToolResult),
@@ -108,9 +104,7 @@ pub enum Answer {
 
 /// The state of a server, for `doctor`.
 pub struct Health {
-    /// Its name.
     pub name: String,
-    /// How it is reached.
     pub reached: String,
     /// Why it is not available, if it is not.
     pub down: Option<String>,

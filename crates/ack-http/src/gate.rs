@@ -12,7 +12,6 @@ use subtle::ConstantTimeEq;
 
 /// The loopback names of this machine.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// The minimum length of a token.
 const MIN_TOKEN_BYTES: usize = 16;
 
 /// A bearer token. It is compared in constant time and never printed.
@@ -58,13 +57,10 @@ impl std::fmt::Debug for Token {
 pub enum Refusal {
     /// It names no host, or more than one.
     NoHost,
-    /// It is for another host.
     WrongHost,
     /// It comes from a page of another origin.
     WrongOrigin,
-    /// It carries no token.
     NoToken,
-    /// Its token is wrong.
     WrongToken,
 }
 
@@ -91,9 +87,6 @@ impl Gate {
 
     /// Checks the target and the origin of a request. Ignores the server's own port, because a
     /// tunnel may change it.
-    ///
-    /// # Errors
-    /// The refusal.
     pub fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = single_header(headers, &HOST).ok_or(Refusal::NoHost)?;
         let host = host
@@ -138,9 +131,6 @@ impl Gate {
     }
 
     /// Checks a request's token, if one is required.
-    ///
-    /// # Errors
-    /// The refusal.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -154,9 +144,6 @@ impl Gate {
 }
 
 /// The token of a request.
-///
-/// # Errors
-/// There is none.
 pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     let header = single_header(headers, &AUTHORIZATION)
         .ok_or(Refusal::NoToken)?

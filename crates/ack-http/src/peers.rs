@@ -1,14 +1,14 @@
 //! Accepts the connections of a server and reads requests, within limits.
 //!
 //! A connection belongs to a stranger until one of its requests passes the gate and shows the
-//! token. Strangers have limits: in total, per address, and in time. The oldest stranger makes room
-//! for the next one. So clients without a token cannot keep out clients that have one. If every
-//! place is taken, a stranger is closed first, then the connection that has waited longest for a
-//! complete request. A client that does not read its answers is disconnected by the system.
+//! token, which it has to do soon. If every place is taken, the oldest stranger makes room for the
+//! next connection, or else the one that has waited longest for a complete request. So clients
+//! without a token cannot keep out clients that have one. A client that does not read its answers is
+//! disconnected by the system.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,15 +30,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
-/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// How many there may be.
     pub max_total: usize,
-    /// How many strangers.
-    pub max_unknown: usize,
-    /// How many strangers from one address.
-    pub max_per_address: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
     /// How long a client may take to send the head of a request, and how long a connection may be
@@ -50,9 +44,6 @@ pub struct ConnectionLimits {
 
 /// Accepts connections until `stop` ends, and answers their requests. Returns what `stop` returns,
 /// and the connections that are still open.
-///
-/// # Errors
-/// The listener cannot be used.
 pub async fn serve<T, A, F, B>(
     listener: TcpListener,
     limits: ConnectionLimits,
@@ -72,8 +63,8 @@ where
     let mut stop = std::pin::pin!(stop);
     loop {
         let next = async {
-            let (stream, address) = listener.accept().await?;
-            Ok::<_, std::io::Error>((stream, peers.place(address.ip()).await))
+            let (stream, _) = listener.accept().await?;
+            Ok::<_, std::io::Error>((stream, peers.place().await))
         };
         let accepted = tokio::select! {
             next = next => next,
@@ -111,19 +102,15 @@ where
 /// Why the body of a request cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// It has more bytes than this.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
-    /// The client stopped sending it.
     #[error("the body was cut off")]
     CutOff,
-    /// It took longer than this.
     #[error("the body took longer than {} seconds", .0.as_secs_f32())]
     TooSlow(Duration),
 }
 
 impl BodyError {
-    /// The status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -138,15 +125,11 @@ impl BodyError {
 pub struct Turns<'a> {
     /// A longer body waits for its turn.
     pub bytes: usize,
-    /// The turns that are left.
     pub left: &'a Semaphore,
 }
 
 /// Reads the body of a request. A large one takes a turn once that much of it has arrived, so that
 /// a client which only announces one keeps nobody waiting. The caller gives the turn back.
-///
-/// # Errors
-/// It is too long, or is not sent in time.
 pub async fn read_body<'a>(
     body: Incoming,
     bytes: usize,
@@ -194,7 +177,6 @@ fn limit_unread(stream: &TcpStream, limit: Duration) {
     let _ = limit;
 }
 
-/// The open connections.
 #[derive(Debug)]
 struct Peers {
     limits: ConnectionLimits,
@@ -210,10 +192,8 @@ struct Open {
     peers: BTreeMap<u64, Arc<Peer>>,
 }
 
-/// One connection.
 #[derive(Debug)]
 pub struct Peer {
-    address: IpAddr,
     state: Mutex<State>,
     must_close: Notify,
 }
@@ -247,10 +227,9 @@ impl Peers {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place and takes it.
-    async fn place(self: &Arc<Self>, address: IpAddr) -> Place {
+    async fn place(self: &Arc<Self>) -> Place {
         loop {
-            if let Some(place) = self.take_place(address) {
+            if let Some(place) = self.take_place() {
                 return place;
             }
             tokio::select! {
@@ -262,15 +241,15 @@ impl Peers {
 
     /// Takes a place, and closes another connection if necessary; `None` if every connection is
     /// being answered.
-    fn take_place(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    fn take_place(self: &Arc<Self>) -> Option<Place> {
         let mut open = self.open();
-        if let Some(number) = open.must_leave(&self.limits, address)?
-            && let Some(peer) = open.peers.remove(&number)
-        {
-            peer.must_close.notify_one();
+        if open.peers.len() >= self.limits.max_total {
+            let number = open.least_needed()?;
+            if let Some(peer) = open.peers.remove(&number) {
+                peer.must_close.notify_one();
+            }
         }
         let peer = Arc::new(Peer {
-            address,
             state: Mutex::new(State {
                 known: false,
                 idle_since: Some(Instant::now()),
@@ -289,27 +268,16 @@ impl Peers {
 }
 
 impl Open {
-    /// The connection that makes room for another from this address, if one must; `None` if one
-    /// must and all are being answered.
-    fn must_leave(&self, limits: &ConnectionLimits, address: IpAddr) -> Option<Option<u64>> {
-        let strangers = || self.peers.iter().filter(|(_, peer)| !peer.state().known);
-        let oldest = strangers().map(|(number, _)| *number).next();
-        let neighbours = || strangers().filter(|(_, peer)| peer.address == address);
-        if neighbours().count() >= limits.max_per_address {
-            return Some(neighbours().map(|(number, _)| *number).next());
-        }
-        if strangers().count() >= limits.max_unknown {
-            return Some(oldest);
-        }
-        if self.peers.len() < limits.max_total {
-            return Some(None);
-        }
+    /// The connection that makes room for another: the oldest stranger, or else the one that has been
+    /// idle longest; `None` if all are being answered.
+    fn least_needed(&self) -> Option<u64> {
+        let stranger = self.peers.iter().find(|(_, peer)| !peer.state().known);
         let idle = self.peers.iter().filter_map(|(number, peer)| {
             let since = peer.state().idle_since?;
             Some((since, *number))
         });
         let longest_idle = idle.min().map(|(_, number)| number);
-        oldest.or(longest_idle).map(Some)
+        stranger.map(|(number, _)| *number).or(longest_idle)
     }
 }
 
@@ -318,12 +286,6 @@ impl Peer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The address of the client.
-    pub const fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    /// Marks that it has shown the token.
     pub fn mark_known(&self) {
         self.state().known = true;
     }
@@ -376,58 +338,34 @@ mod tests {
     fn limits() -> ConnectionLimits {
         ConnectionLimits {
             max_total: 6,
-            max_unknown: 4,
-            max_per_address: 2,
             unknown_timeout: Duration::from_millis(100),
             head_timeout: Duration::from_secs(1),
             unread_timeout: Duration::from_secs(1),
         }
     }
 
-    fn from(number: u8) -> IpAddr {
-        [192, 0, 2, number].into()
-    }
-
-    /// Whether the connection must be closed.
     async fn must_close_now(place: &Place) -> bool {
         let closes = place.peer.must_close.notified();
         timeout(Duration::from_millis(5), closes).await.is_ok()
     }
 
     #[tokio::test]
-    async fn the_oldest_unknown_connection_of_the_same_address_closes_first() {
-        let peers = Peers::new(limits());
-        let mut guests = Vec::new();
-        for address in [1, 1, 2, 3] {
-            guests.push(peers.place(from(address)).await);
-        }
-        guests.push(peers.place(from(1)).await);
-        assert!(
-            must_close_now(&guests[0]).await,
-            "the older one of the same address"
-        );
-        guests.push(peers.place(from(4)).await);
-        assert!(must_close_now(&guests[1]).await, "the oldest of all");
-        for place in &guests[2..] {
-            assert!(!must_close_now(place).await);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_known_client_outlasts_unknown_ones_and_stays_while_answered() {
+    async fn a_known_client_outlasts_strangers_and_stays_while_answered() {
         let peers = Peers::new(limits());
         let mut known = Vec::new();
-        for _ in 0..5 {
-            known.push(peers.place(from(1)).await);
+        for _ in 0..4 {
+            known.push(peers.place().await);
             known.last().unwrap().peer.mark_known();
         }
-        let stranger = peers.place(from(2)).await;
-        known.push(peers.place(from(1)).await);
-        known.last().unwrap().peer.mark_known();
-        assert!(must_close_now(&stranger).await);
+        let strangers = [peers.place().await, peers.place().await];
+        for stranger in &strangers {
+            known.push(peers.place().await);
+            known.last().unwrap().peer.mark_known();
+            assert!(must_close_now(stranger).await, "the oldest first");
+        }
         // Among those that showed a token, the one that has been idle longest is closed.
         let first = known[0].peer.answering();
-        let next = peers.place(from(3)).await;
+        let next = peers.place().await;
         assert!(must_close_now(&known[1]).await);
         for place in [&known[0], &known[2], &next] {
             assert!(!must_close_now(place).await);
@@ -436,16 +374,16 @@ mod tests {
         next.peer.mark_known();
         let busy = [&known[2], &known[3], &known[4], &known[5], &next];
         let busy = busy.map(|place| place.peer.answering());
-        assert!(peers.take_place(from(4)).is_none());
+        assert!(peers.take_place().is_none());
         drop(first);
-        assert!(peers.take_place(from(4)).is_some());
+        assert!(peers.take_place().is_some());
         drop(busy);
     }
 
     #[tokio::test]
     async fn an_unknown_connection_closes_after_a_while() {
         let peers = Peers::new(limits());
-        let (stranger, known) = (peers.place(from(1)).await, peers.place(from(1)).await);
+        let (stranger, known) = (peers.place().await, peers.place().await);
         known.peer.mark_known();
         let closes = timeout(Duration::from_secs(10), stranger.must_close());
         closes.await.unwrap();

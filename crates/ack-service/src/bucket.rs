@@ -152,10 +152,5 @@ mod without {
         pub fn title(&self) -> String {
             match self.never {}
         }
-
-        /// The number of the served version.
-        pub fn number(&self) -> u64 {
-            match self.never {}
-        }
     }
 }

@@ -442,15 +442,6 @@ impl Config {
         config.in_workspace(workspace).with_file(read)
     }
 
-    /// Reads `config.toml` again. Flags and the environment stay as they are.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if the file is invalid.
-    pub fn reload(&self) -> Result<Self, SettingsError> {
-        self.clone()
-            .with_file(|path| load_toml(path, keys::<ConfigFile>))
-    }
-
     /// Applies `config.toml`, with defaults for the rest.
     fn with_file(
         self,

@@ -99,10 +99,6 @@ impl Service {
         self.outlines.bytes()
     }
 
-    pub fn uses_table(&self, scope: &Arc<Scope>) -> bool {
-        self.indexes.of(scope).uses_table()
-    }
-
     /// Builds the index of each shared scope, so that the first question does not wait for it.
     pub fn warm(&self) {
         for scope in self.registry.discover().scopes {

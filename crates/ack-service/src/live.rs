@@ -248,13 +248,6 @@ impl LiveIndex {
         self.peek(size).unwrap_or(0)
     }
 
-    pub fn uses_table(&self) -> bool {
-        let uses = |indexed: Option<&IndexedScope>| {
-            indexed.is_some_and(|it| matches!(it.table, TableState::Used(_)))
-        };
-        self.peek(uses) == Some(true)
-    }
-
     /// Looks at the index; `None` if a thread is updating it.
     fn peek<T>(&self, look: impl FnOnce(Option<&IndexedScope>) -> T) -> Option<T> {
         self.slot.try_read().map(|slot| look(slot.as_ref()))

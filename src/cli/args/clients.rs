@@ -40,10 +40,6 @@ pub struct ServeArgs {
     /// Another host name that clients use for this server (repeatable)
     #[arg(long, value_name = "NAME", requires = "http")]
     pub allow_host: Vec<String>,
-    /// Append a line of JSON for each request, without questions and memories; `-` is standard
-    /// error
-    #[arg(long, value_name = "FILE", requires = "http")]
-    pub access_log: Option<PathBuf>,
     /// Build the indexes of shared scopes before the first request
     #[arg(long, requires = "http")]
     pub warm: bool,
@@ -52,7 +48,7 @@ pub struct ServeArgs {
 /// Arguments of `token`.
 #[derive(Debug, Clone, Args)]
 pub struct TokenArgs {
-    /// The client's name, for logs and metrics
+    /// The client's name
     #[arg(value_parser = client_name)]
     pub name: String,
     /// The token file; created if missing [default: print the lines for it]
@@ -64,9 +60,6 @@ pub struct TokenArgs {
     /// The last day on which the token is valid, such as 2027-01-31 [default: no expiry]
     #[arg(long, value_name = "DAY", value_parser = last_day)]
     pub last_day: Option<Date>,
-    /// Allow it to read /metrics
-    #[arg(long)]
-    pub metrics: bool,
     /// Replace the token and settings of a client that is already in the file
     #[arg(long, requires = "file")]
     pub replace: bool,

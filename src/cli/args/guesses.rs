@@ -98,6 +98,10 @@ const GUESSES: &[(&[&str], &str)] = &[
         "a token has neither: limit the rate in the reverse proxy; `ack-memory serve` offers upstream \
          servers where there is no file of tokens",
     ),
+    (
+        &["serve --access-log", "token --metrics"],
+        "the reverse proxy in front of `ack-memory serve --http` logs and counts requests",
+    ),
     (&["--in-scope"], "use `--scope NAME`"),
     (&["--in-project"], "use `--project NAME`"),
     (&["--full"], "use `--long`"),

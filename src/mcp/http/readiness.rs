@@ -38,9 +38,6 @@ impl Readiness {
     }
 
     /// Whether the server is ready.
-    ///
-    /// # Errors
-    /// The reason why it is not.
     pub async fn check(&self) -> State {
         if !self.is_warm.load(Ordering::Acquire) {
             return Err("the indexes are being built");

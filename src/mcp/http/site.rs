@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
     RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
@@ -19,12 +19,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::metrics::{Metrics, OPENMETRICS};
 use super::readiness::Readiness;
-use super::reload::Settings;
-use super::request_record::RequestRecord;
 use super::tokens::{MAX_CONCURRENT, TokenClient, TokenFile};
-use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
+use super::{HEALTH, Limits, PATH, READY, ServerExtras};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
 use ack_http::gate::{Gate, Refusal, bearer};
@@ -43,33 +40,15 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
-    /// The service with the current settings.
-    served: Mutex<Arc<ServedSettings>>,
-    settings: Settings,
+    server: Server,
+    /// The view of clients without limits.
+    whole: View,
+    /// The views of clients with limits, each built on first use.
+    limited: Mutex<Vec<LimitedView>>,
     limits: Limits,
     large: Semaphore,
     extras: ServerExtras,
-    metrics: Metrics,
     readiness: Readiness,
-}
-
-/// The service with one set of settings.
-struct ServedSettings {
-    server: Server,
-    /// The view of clients without limits.
-    whole: Arc<View>,
-    /// The views of clients with limits, each built on first use.
-    limited: Mutex<Vec<LimitedView>>,
-}
-
-impl ServedSettings {
-    fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
-        Arc::new(Self {
-            whole: view_of(server.clone(), gate, limits),
-            limited: Mutex::default(),
-            server,
-        })
-    }
 }
 
 /// The scopes that a client may see, and its view.
@@ -78,66 +57,44 @@ type LimitedView = (Option<BTreeSet<String>>, Arc<View>);
 /// The view of one kind of client.
 type View = StreamableHttpService<Server, NeverSessionManager>;
 
-fn view_of(server: Server, gate: &Gate, limits: Limits) -> Arc<View> {
+fn view_of(server: Server, gate: &Gate, limits: Limits) -> View {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(gate.hosts())
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(limits.bytes);
-    let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config);
-    Arc::new(service)
+    StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
 }
 
 impl Site {
     pub(super) fn new(server: Server, gate: Gate, limits: Limits, extras: ServerExtras) -> Self {
         Self {
-            settings: Settings::of(&server.service.config),
             readiness: Readiness::new(server.service, extras.warm),
-            served: Mutex::new(ServedSettings::new(server, &gate, limits)),
+            whole: view_of(server.clone(), &gate, limits),
+            limited: Mutex::default(),
+            server,
             gate,
             limits,
             large: Semaphore::new(MAX_LARGE_MESSAGES),
             extras,
-            metrics: Metrics::new(),
         }
     }
 
-    /// Answers a request, counts it, and writes its line to the log.
     pub(super) async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Answer {
-        let mut record = RequestRecord::begin(peer.address());
-        let is_probe = [HEALTH, READY, METRICS].contains(&request.uri().path());
-        let under_way = self.metrics.begin();
-        let mut answer = self.route(request, peer, &mut record).await;
+        let mut answer = self.route(request, peer).await;
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        drop(under_way);
-        let length = answer.body().size_hint().exact().unwrap_or_default();
-        record.end(answer.status(), usize::try_from(length).unwrap_or_default());
-        if is_probe {
-            return answer;
-        }
-        self.metrics.count(&record);
-        if let Some(log) = &self.extras.access_log
-            && let Some(problem) = log.write(&record)
-        {
-            (self.extras.report)(&problem);
-        }
         answer
     }
 
-    async fn route(
-        &self,
-        request: Request<Incoming>,
-        peer: &Peer,
-        record: &mut RequestRecord,
-    ) -> Answer {
+    async fn route(&self, request: Request<Incoming>, peer: &Peer) -> Answer {
         if let Err(refusal) = self.gate.check_target(request.uri(), request.headers()) {
             return refused(refusal, self.extras.tokens.is_some());
         }
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         match request.uri().path() {
-            HEALTH | READY | METRICS if !is_read => not_allowed("GET, HEAD"),
+            HEALTH | READY if !is_read => not_allowed("GET, HEAD"),
             HEALTH => {
                 let health = json!({
                     "status": "ok",
@@ -153,7 +110,6 @@ impl Site {
                     in_json(StatusCode::SERVICE_UNAVAILABLE, &answer)
                 }
             },
-            METRICS => self.metrics(&request, peer).await,
             PATH => match self.caller(request.headers()) {
                 Err(refusal) => refused(refusal, self.extras.tokens.is_some()),
                 Ok(_) if request.method() != Method::POST => {
@@ -162,16 +118,14 @@ impl Site {
                 }
                 Ok(None) => {
                     peer.mark_known();
-                    let served = self.served();
-                    self.message(request, peer, &served.whole, record).await
+                    self.message(request, peer, &self.whole).await
                 }
                 Ok(Some(client)) => {
                     peer.mark_known();
-                    record.client = Some(client.name.clone());
                     match client.begin() {
                         Some(_under_way) => {
                             let view = self.view(&client);
-                            self.message(request, peer, &view, record).await
+                            self.message(request, peer, &view).await
                         }
                         None => too_many(&client.name),
                     }
@@ -216,80 +170,20 @@ impl Site {
         self.readiness.check().await
     }
 
-    /// The client that reads the metrics. While the token file is broken, those may who could
-    /// before.
-    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
-        self.caller(headers).or_else(|refusal| {
-            let tokens = self.extras.tokens.as_ref().ok_or(refusal)?;
-            tokens.watcher(bearer(headers)?).map(Some).ok_or(refusal)
-        })
-    }
-
-    /// The service with the current settings.
-    fn served(&self) -> Arc<ServedSettings> {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(news) = self.settings.refresh(&served.server.service.config) {
-            (self.extras.report)(&news.message);
-            if let Some(config) = news.config {
-                let server = served.server.configured(config);
-                *served = ServedSettings::new(server, &self.gate, self.limits);
-            }
-        }
-        Arc::clone(&served)
-    }
-
-    /// The view of a client.
     fn view(&self, client: &TokenClient) -> Arc<View> {
         let scopes = &client.entry.scopes;
-        let served = self.served();
-        let mut limited = served
-            .limited
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, view)) = limited.iter().find(|(known, _)| known == scopes) {
             return Arc::clone(view);
         }
-        let server = served.server.limited(scopes.as_ref());
-        let view = view_of(server, &self.gate, self.limits);
+        let server = self.server.limited(scopes.as_ref());
+        let view = Arc::new(view_of(server, &self.gate, self.limits));
         limited.push((scopes.clone(), Arc::clone(&view)));
         view
     }
 
-    async fn metrics(&self, request: &Request<Incoming>, peer: &Peer) -> Answer {
-        let client = match self.watcher(request.headers()) {
-            Err(refusal) => return refused(refusal, self.extras.tokens.is_some()),
-            Ok(Some(client)) if !client.entry.metrics => {
-                let message = format!(
-                    "`{}` may not read the metrics; `metrics = true` in its table lets it",
-                    client.name
-                );
-                return error(StatusCode::FORBIDDEN, &message);
-            }
-            Ok(client) => client,
-        };
-        peer.mark_known();
-        if let Some(tokens) = &self.extras.tokens {
-            self.metrics.set_tokens(tokens.count(), tokens.is_broken());
-        }
-        // This reads the store of each scope.
-        let text = tokio::task::block_in_place(|| {
-            let service = self.served().server.service;
-            self.metrics.text(service, client.as_deref())
-        });
-        let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
-        let headers = answer.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
-        answer
-    }
-
     /// Reads a message and answers it, within the limits.
-    async fn message(
-        &self,
-        request: Request<Incoming>,
-        peer: &Peer,
-        view: &View,
-        record: &mut RequestRecord,
-    ) -> Answer {
+    async fn message(&self, request: Request<Incoming>, peer: &Peer, view: &View) -> Answer {
         let (mut head, body) = request.into_parts();
         // Nothing after the gate needs the token.
         head.headers.remove(AUTHORIZATION);
@@ -306,10 +200,7 @@ impl Site {
         if turn.is_none() && memory_size(&body) > LARGE_MESSAGE_BYTES {
             turn = self.large.acquire().await.ok();
         }
-        let decoded = decode_repaired(&body);
-        let message = decoded.as_ref().map(|(_, message)| message).ok();
-        record.record_message(message, &self.served().server.surface);
-        let body = match decoded {
+        let body = match decode_repaired(&body) {
             Ok((Cow::Owned(repaired), _)) => Bytes::from(repaired),
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
@@ -324,7 +215,7 @@ impl Site {
                 .get(CONTENT_TYPE)
                 .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
             if !in_json {
-                return (answer, Bytes::new());
+                return answer;
             }
             let (mut head, body) = answer.into_parts();
             let body = body
@@ -334,16 +225,14 @@ impl Site {
                 .unwrap_or_default();
             let body = sanitize_error_body(&body).map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
-            let answer = Response::from_parts(head, Full::new(body.clone()).boxed());
-            (answer, body)
+            Response::from_parts(head, Full::new(body).boxed())
         };
         let limit = self.limits.answer;
-        let Ok((answer, body)) = timeout(limit, answer).await else {
+        let Ok(answer) = timeout(limit, answer).await else {
             let seconds = limit.as_secs();
             let message = format!("the answer took longer than {seconds} seconds; try again");
             return error(StatusCode::SERVICE_UNAVAILABLE, &message);
         };
-        record.record_answer(&body);
         drop(turn);
         answer
     }

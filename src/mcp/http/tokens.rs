@@ -32,14 +32,12 @@ use ack_service::config::file;
 
 /// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
-/// The largest file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
 /// Concurrent requests per client.
 pub const MAX_CONCURRENT: u32 = 32;
 
-/// A client's table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientEntry {
@@ -48,20 +46,14 @@ pub struct ClientEntry {
     /// The scopes that the client can see (default: all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<BTreeSet<String>>,
-    /// Whether it can read `/metrics` (default: no).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub metrics: bool,
     /// The last day of the token, as in `2027-01-31`, in UTC (default: it does not end).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_day: Option<String>,
 }
 
-/// A client of the file.
 #[derive(Debug)]
 pub struct TokenClient {
-    /// Its name.
     pub name: String,
-    /// Its table.
     pub entry: ClientEntry,
     hash: [u8; 32],
     last_day: Option<Date>,
@@ -69,7 +61,6 @@ pub struct TokenClient {
     running: Arc<AtomicU32>,
 }
 
-/// A running request of a client.
 #[derive(Debug)]
 pub struct RunningRequest(Arc<AtomicU32>);
 
@@ -79,7 +70,6 @@ impl Drop for RunningRequest {
     }
 }
 
-/// The clients of a file.
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
@@ -92,8 +82,6 @@ struct State {
     version: Option<QuickState>,
     /// The clients that are let in: nobody while the file is not usable.
     clients: Arc<Vec<Arc<TokenClient>>>,
-    /// The clients of the last version that could be used.
-    last_read: Arc<Vec<Arc<TokenClient>>>,
     /// The clients that the file named last. Their usage counts when it names them again.
     known: Arc<Vec<Arc<TokenClient>>>,
     /// Why the file is not usable now.
@@ -103,29 +91,17 @@ struct State {
 /// Why a token file is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
-    /// It cannot be read.
     #[error("cannot read the tokens in `{}`: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
-    /// It is invalid.
     #[error("the tokens in `{}` cannot be used: {reason}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Wrong { path: PathBuf, reason: String },
 }
 
 impl TokenFile {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// It cannot be read, it is invalid, or it names no client.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let version = QuickState::read(path, None);
         let clients = read(path, &[])?;
@@ -142,26 +118,14 @@ impl TokenFile {
                 checked: Instant::now(),
                 version,
                 known: Arc::clone(&clients),
-                last_read: Arc::clone(&clients),
                 clients,
                 problem: None,
             }),
         })
     }
 
-    /// The client with this token.
     pub fn client(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
         find(&self.clients(), token)
-    }
-
-    /// The client with this token that may read the metrics even now, because the file is broken
-    /// and its last version let it: the metrics say that the file is broken.
-    pub fn watcher(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
-        let state = self.lock();
-        state.problem.as_ref()?;
-        let clients = Arc::clone(&state.last_read);
-        drop(state);
-        find(&clients, token).filter(|client| client.entry.metrics)
     }
 
     /// Why nobody is let in now, if so.
@@ -172,11 +136,6 @@ impl TokenFile {
         }
         let is_empty = state.clients.is_empty();
         is_empty.then_some("the file of tokens names no client, so nobody is let in")
-    }
-
-    /// How many clients there are.
-    pub fn count(&self) -> usize {
-        self.lock().clients.len()
     }
 
     /// Reads the file again if it has changed. Returns a message: that it was read, or why it is
@@ -197,7 +156,6 @@ impl TokenFile {
             Ok(clients) => {
                 let message = self.reloaded_message(clients.len());
                 state.clients = Arc::new(clients);
-                state.last_read = Arc::clone(&state.clients);
                 // An editor may empty the file before it writes it.
                 if !state.clients.is_empty() {
                     state.known = Arc::clone(&state.clients);
@@ -215,7 +173,6 @@ impl TokenFile {
         }
     }
 
-    /// The message that the file was read.
     fn reloaded_message(&self, clients: usize) -> String {
         let path = self.path.display();
         match clients {
@@ -223,11 +180,6 @@ impl TokenFile {
             1 => format!("the tokens in `{path}` were read again: 1 client"),
             _ => format!("the tokens in `{path}` were read again: {clients} clients"),
         }
-    }
-
-    /// Whether the file is not usable now.
-    pub fn is_broken(&self) -> bool {
-        self.lock().problem.is_some()
     }
 
     fn clients(&self) -> Arc<Vec<Arc<TokenClient>>> {
@@ -264,7 +216,6 @@ impl TokenClient {
     }
 }
 
-/// The hash of a token, as written in the file.
 pub fn hash(token: &str) -> String {
     let digest = Sha256::digest(token.as_bytes());
     let mut text = HASH_PREFIX.to_owned();
@@ -274,16 +225,12 @@ pub fn hash(token: &str) -> String {
     text
 }
 
-/// Whether a name is valid for a client.
 pub fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
 }
 
 /// Checks that a file is valid. It may name no client.
-///
-/// # Errors
-/// It cannot be read, or it is invalid.
 pub fn check(path: &Path) -> Result<(), TokensError> {
     read(path, &[]).map(drop)
 }
@@ -393,7 +340,6 @@ fn client(
     })
 }
 
-/// Reads 64 hexadecimal digits.
 fn parse(digits: &str) -> Option<[u8; 32]> {
     let digits = digits.as_bytes();
     if digits.len() != 64 {

@@ -7,7 +7,7 @@ use crate::support::Root;
 
 /// The capabilities of the server.
 fn offered() -> Value {
-    json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {} })
+    json!({ "tools": {}, "resources": {}, "prompts": {} })
 }
 
 #[test]

@@ -130,16 +130,7 @@ pub fn ask(
         32 => read("memory://scope/one", Answer),
         33 => read(&format!("memory://scope/two/memory/{}", id(number)), Either),
         34 => prompt("recall", json!({ "query": dice.words(3) })),
-        35 => prompt("recall", json!({ "query": dice.words(2), "scope": "one" })),
-        36 => {
-            let template = "memory://scope/{name}/memory/{id}";
-            let params = json!({
-                "ref": { "type": "ref/resource", "uri": template },
-                "argument": { "name": "id", "value": "mem-" },
-                "context": { "arguments": { "name": "one" } },
-            });
-            other("completion/complete", params, Answer)
-        }
+        35 | 36 => prompt("recall", json!({ "query": dice.words(2), "scope": "one" })),
         37 => tool("no_such_tool", json!({}), Failure),
         38 => other("no/such_method", json!({}), Failure),
         // Far too long.

@@ -61,7 +61,6 @@ pub struct Limited<R> {
 }
 
 impl<R> Limited<R> {
-    /// Wraps the output.
     pub const fn new(output: R, gate: Arc<Gate>) -> Self {
         Self { output, gate }
     }
@@ -88,7 +87,6 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
     }
 }
 
-/// A transport with limits.
 pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
@@ -99,7 +97,6 @@ pub struct Bounded<T> {
 }
 
 impl<T> Bounded<T> {
-    /// Wraps a transport.
     pub fn new(inner: T, gate: Arc<Gate>) -> Self {
         Self {
             inner,

@@ -16,11 +16,8 @@ use ack_api::ErrorBody;
 use ack_api::memory::nearest;
 use ack_api::text;
 
-/// Longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
-/// The longest schema of one tool.
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
-/// The deepest nesting of a schema.
 const MAX_SCHEMA_DEPTH: usize = 24;
 /// Keywords that hosts refuse at the root of a schema, and those that name a document.
 const REMOVED: [&str; 9] = [
@@ -30,18 +27,14 @@ const REMOVED: [&str; 9] = [
 /// The configured tools of a server, as last listed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listing {
-    /// Those that are offered.
     pub tools: Vec<OfferedTool>,
-    /// The others.
     pub withheld: Vec<WithheldTool>,
 }
 
-/// A tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
     /// The server's own name for it.
     pub upstream_name: String,
-    /// Its entry in the tool list.
     pub listed: Tool,
 }
 
@@ -52,7 +45,6 @@ pub struct WithheldTool {
     pub upstream_name: String,
     /// The name that agents would see.
     pub name: String,
-    /// Why.
     pub why: NotOffered,
 }
 
@@ -230,7 +222,6 @@ fn depth(value: &Value, at: usize) -> usize {
     deepest.unwrap_or(at)
 }
 
-/// Cleans the texts in a schema.
 fn clean_texts(schema: &mut Map<String, Value>) {
     for (key, value) in schema {
         match value {
@@ -249,9 +240,6 @@ fn clean_texts(schema: &mut Map<String, Value>) {
 
 impl OfferedTool {
     /// Checks the names of the arguments of a call.
-    ///
-    /// # Errors
-    /// An argument is unknown.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
         let schema = &self.listed.input_schema;
         let properties = schema.get("properties").and_then(Value::as_object);

@@ -29,7 +29,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 /// The transport over a process's input and output.
 pub type Pipe = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
-/// A running process.
 pub struct Process {
     child: Child,
     group: Option<Pid>,
@@ -41,9 +40,6 @@ pub struct Process {
 }
 
 /// Starts the process and returns its pipes as a transport.
-///
-/// # Errors
-/// Why it could not be started.
 pub fn start(connection: &Connection, gate: &Arc<Gate>) -> Result<(Process, Pipe), String> {
     let Connection::Process {
         program,

@@ -28,7 +28,6 @@ use ack_api::text;
 
 /// Pause after the first failure. Each further failure doubles it.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
-/// Longest pause.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// A connection that was up for this long resets the pause.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
@@ -52,7 +51,6 @@ impl ClientHandler for Client {
     }
 }
 
-/// A connection.
 struct Connected {
     peer: Peer<RoleClient>,
     token: RunningServiceCancellationToken,
@@ -75,7 +73,6 @@ impl Connected {
     }
 }
 
-/// Waits until the flag is true.
 async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
     // A dropped sender also means the end.
     let _ = flag.wait_for(|flag| *flag).await;

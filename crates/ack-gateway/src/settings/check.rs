@@ -27,9 +27,7 @@ const MAX_UPSTREAMS: usize = 16;
 pub struct Upstream {
     /// Its name in `config.toml`.
     pub name: String,
-    /// How it is reached.
     pub connection: Connection,
-    /// The offered tools.
     pub tools: Vec<UpstreamTool>,
     /// How long a call may take.
     pub call_timeout: Duration,
@@ -39,12 +37,10 @@ pub struct Upstream {
     pub trust_unannotated: bool,
 }
 
-/// A tool of an upstream server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTool {
     /// The server's own name for it.
     pub upstream_name: String,
-    /// The name that agents see.
     pub name: String,
 }
 
@@ -53,18 +49,13 @@ pub struct UpstreamTool {
 pub enum Connection {
     /// As a process, over its standard input and output.
     Process {
-        /// The program.
         program: PathBuf,
-        /// Its arguments.
         arguments: Vec<String>,
         /// Its whole environment.
         environment: Vec<(String, OsString)>,
     },
-    /// Over HTTP.
     Http {
-        /// Its address.
         url: String,
-        /// The bearer token, if there is one.
         token: Option<String>,
     },
     /// It cannot be reached, with the reason.
@@ -106,9 +97,6 @@ impl fmt::Display for Connection {
 
 /// Validates the servers of `[upstream]`. `taken` holds the names of ack-memory's own tools;
 /// `variable` reads an environment variable.
-///
-/// # Errors
-/// The first [`Problem`].
 pub fn build(
     entries: &BTreeMap<String, UpstreamEntry>,
     mut taken: BTreeSet<String>,

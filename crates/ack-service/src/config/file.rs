@@ -10,7 +10,7 @@ use ack_sys::files;
 use super::error::SettingsError;
 
 /// Keys that no longer exist, each with its file and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str, &str); 20] = [
+const REMOVED_KEYS: [(&str, &str, &str); 21] = [
     (
         "scope.toml",
         "decisions",
@@ -88,6 +88,11 @@ const REMOVED_KEYS: [(&str, &str, &str); 20] = [
         TOKENS,
         "at_once",
         "remove the line; a client may have 32 requests in progress",
+    ),
+    (
+        TOKENS,
+        "metrics",
+        "remove the line; the reverse proxy counts requests",
     ),
     (
         TOKENS,
