@@ -7,7 +7,6 @@ pub mod args;
 mod caller;
 mod check;
 mod command;
-mod complete;
 mod config_file;
 mod connect;
 mod curate;
@@ -73,9 +72,6 @@ use ack_sys::heap;
 
 /// Parses the command line and runs it. Exit codes: 0 success, 1 failure, 2 usage error.
 pub fn run() -> ExitCode {
-    if let Some(code) = complete::answer() {
-        return code;
-    }
     use_every_processor();
     panics::install();
     tune_allocator();
@@ -270,7 +266,6 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     })
 }
 
-/// Runs a command that was typed.
 fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
     let json = cli.global.json;
     let Some(command) = cli.command else {
@@ -278,7 +273,9 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
     };
     let outcome = match command {
         Command::Completions { shell } => {
-            complete::script(&shell.to_string()).and_then(|script| write_out(&script))
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
+            write_out(&String::from_utf8_lossy(&script))
         }
         Command::Man { folder } => write_manual(folder),
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),

@@ -54,9 +54,6 @@ pub struct Cli {
 
 impl Cli {
     /// Parses the command line and the environment. An empty variable counts as unset.
-    ///
-    /// # Errors
-    /// An error from clap, which includes help and version.
     pub fn read() -> Result<Self, clap::Error> {
         let command = help::command().mut_args(|argument| {
             let value = argument.get_env().and_then(std::env::var_os);
@@ -308,7 +305,7 @@ pub enum Command {
     Eval(EvalArgs),
     /// Build sample scopes and show what the tools answer
     Demo(DemoArgs),
-    /// Print a completion script for a shell; it asks this program for scopes, ids and tags
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: Shell,

@@ -287,11 +287,12 @@ fn an_error_with_json_is_the_tools_error_body() {
 }
 
 #[test]
-fn every_completion_script_calls_this_program() {
+fn every_completion_script_knows_commands_options_and_words() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();
-        assert_contains!(script, "ACK_MEM_COMPLETE"; "{shell}");
-        assert_contains!(script, "ack-memory"; "{shell}");
+        for word in ["ack-memory", "publish", "max-tokens", "approved"] {
+            assert_contains!(script, word; "{shell}");
+        }
     }
 }
 

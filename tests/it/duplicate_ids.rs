@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::cli::{ack, ack_with_input, binary, run};
+use crate::cli::{ack, ack_with_input};
 use crate::context::project;
 use crate::support::{Ask, Root, Sql, write_file};
 
@@ -365,20 +365,6 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     let sent = json!({ "hook_event_name": "SessionStart", "source": "startup", "cwd": folder });
     let sent = sent.to_string();
     served(&ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes()).ok());
-    let words = [
-        "ack-memory",
-        "--root",
-        root.path().to_str().unwrap(),
-        "get",
-        "tw",
-    ];
-    let completed = run(binary()
-        .env("ACK_MEM_COMPLETE", "zsh")
-        .env("_CLAP_IFS", "\n")
-        .env("_CLAP_COMPLETE_INDEX", "4")
-        .arg("--")
-        .args(words));
-    served(&completed.out);
     let refused = ack(root.path(), &["reject", "twin", "--dry-run"]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert_contains!(refused.err, "twin");

@@ -38,7 +38,6 @@ mod checkpoints;
 mod chooser;
 mod cli;
 mod comes_back;
-mod complete;
 mod config_command;
 mod connect;
 mod connect_each;

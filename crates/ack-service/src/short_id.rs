@@ -186,13 +186,6 @@ fn code_and_number(id: &str) -> Option<(&str, &str)> {
         .then_some((code, number))
 }
 
-/// The form of an id for shell completion: the full id, or its own part, whichever begins with the
-/// typed text.
-pub fn completion_of<'a>(id: &'a str, typed: &str) -> Option<&'a str> {
-    let mut forms = [id, own_part(id)].into_iter();
-    forms.find(|form| form.starts_with(typed))
-}
-
 /// Whether an id begins with the typed text, in lower case.
 pub fn has_prefix(id: &str, typed: &str) -> bool {
     let starts = |text: &str| {
