@@ -24,7 +24,7 @@ const ROOTLESS_COMMANDS: [&str; 5] = ["demo", "token", "completions", "man", "he
 /// The flags that this process was given, each with a space before it.
 static FLAGS: OnceLock<String> = OnceLock::new();
 /// What starts this program: its name, or a package runner with it.
-static STARTS: OnceLock<String> = OnceLock::new();
+static STARTS: OnceLock<&str> = OnceLock::new();
 
 /// Remembers the flags that named a root, a database or a pin. A variable or the default needs no
 /// flag: a command that is copied finds them again.
@@ -79,10 +79,7 @@ pub const SHELL: Shell = Shell { command };
 
 /// The command line for these arguments: `query --next` as `ack-memory --root DIR query --next`.
 pub fn command(arguments: &str) -> String {
-    let starts = STARTS.get_or_init(|| {
-        let runner = program::runner();
-        runner.map_or_else(|| PROGRAM.to_owned(), |runner| runner.command())
-    });
+    let starts = STARTS.get_or_init(|| program::runner().map_or(PROGRAM, |runner| runner.typed));
     with_flags(arguments, starts, FLAGS.get().map_or("", String::as_str))
 }
 

@@ -43,7 +43,6 @@ pub struct DoctorReport<'a> {
     offer: Option<OfferReport>,
 }
 
-/// What is known about a scope.
 struct ScopeReport<'a> {
     scope: &'a Scope,
     info: ScopeInfo,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ack_connect::runner::{ProgramOrigin, Runner};
+use ack_connect::runner::{PIPX, ProgramOrigin, Runner};
 use ack_connect::{ConnectError, NAME};
 use ack_service::scope::same_file;
 
@@ -37,30 +37,28 @@ impl Program {
                 runner: None,
             });
         }
-        match ProgramOrigin::of(&running) {
-            ProgramOrigin::Installed => Ok(Self {
-                path: running,
-                name: None,
-                runner: None,
-            }),
-            ProgramOrigin::Runner(runner) => {
-                // `pipx run` may start the program through uv, which then need not be on the PATH.
-                let pipx = (runner.program == "uvx").then(Runner::pipx);
-                let found = [Some(runner), pipx].into_iter().flatten();
-                let found = found.map(|runner| (program_on_path(runner.program), runner));
-                match found
-                    .into_iter()
-                    .find_map(|(path, runner)| path.zip(Some(runner)))
-                {
-                    Some((path, runner)) => Ok(Self {
-                        path,
-                        name: Some(runner.program),
-                        runner: Some(runner),
-                    }),
-                    None => Err(ConnectError::Cache { path: running }),
-                }
+        let runners: &[Runner] = match ProgramOrigin::of(&running) {
+            ProgramOrigin::Installed => {
+                return Ok(Self {
+                    path: running,
+                    name: None,
+                    runner: None,
+                });
             }
-            ProgramOrigin::UnknownCache => Err(ConnectError::Cache { path: running }),
+            // `pipx run` may start the program through uv, which then need not be on the PATH.
+            ProgramOrigin::Runner(runner) => &[runner, PIPX],
+            ProgramOrigin::UnknownCache => &[],
+        };
+        let on_path = runners
+            .iter()
+            .find_map(|runner| Some((program_on_path(runner.program)?, *runner)));
+        match on_path {
+            Some((path, runner)) => Ok(Self {
+                path,
+                name: Some(runner.program),
+                runner: Some(runner),
+            }),
+            None => Err(ConnectError::Cache { path: running }),
         }
     }
 }
@@ -81,7 +79,6 @@ pub fn this_program_on_path() -> Option<PathBuf> {
     programs_on_path(NAME).find(stays)
 }
 
-/// The path of a program, as found by its name.
 pub fn program_on_path(name: &str) -> Option<PathBuf> {
     programs_on_path(name).next()
 }

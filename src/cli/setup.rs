@@ -35,7 +35,6 @@ pub enum AnswerMode {
     Ask,
     /// Take the safe answer.
     Defaults,
-    /// Write nothing.
     Show,
 }
 
@@ -51,9 +50,6 @@ struct Setup<'a> {
 }
 
 /// How questions are answered.
-///
-/// # Errors
-/// There is nobody to ask, and no flag says what to do.
 pub fn mode(args: &SetupArgs, json: bool) -> Result<AnswerMode, CliError> {
     if args.dry_run {
         Ok(AnswerMode::Show)
@@ -71,7 +67,6 @@ pub fn mode(args: &SetupArgs, json: bool) -> Result<AnswerMode, CliError> {
     }
 }
 
-/// Runs `setup`.
 pub fn run(config: &Config, mode: AnswerMode, json: bool) -> Result<(), CliError> {
     let mut setup = Setup {
         config,
@@ -230,7 +225,6 @@ impl Setup<'_> {
         Ok(answer)
     }
 
-    /// Handles each installed client.
     fn clients(&mut self) -> Result<Vec<Value>, CliError> {
         self.say("\n")?;
         self.say("Clients\n")?;

@@ -17,11 +17,8 @@ struct Cached {
 }
 
 impl Cached {
-    fn new(program: &str, on_path: &str, files: &[(&str, &str)]) -> Self {
+    fn new(program: &str, on_path: &str) -> Self {
         let home = Home::new();
-        for (name, text) in files {
-            home.write(name, text);
-        }
         let program = home.path(program);
         put(&program);
         let folder = home.path(on_path);
@@ -39,40 +36,21 @@ impl Cached {
         }
     }
 
-    fn npx(packages: &str) -> Self {
-        let package = format!(
-            r#"{{"dependencies": {{"ack-memory": "^0.1.0"}}, "_npx": {{"packages": [{packages}]}}}}"#
-        );
+    fn npx() -> Self {
         Self::new(
             ".npm/_npx/0e6d932f0e3be3cb/node_modules/ack-memory-linux-x64/bin/ack-memory",
             ".npm/_npx/0e6d932f0e3be3cb/node_modules/.bin",
-            &[(".npm/_npx/0e6d932f0e3be3cb/package.json", &package)],
         )
     }
 
     fn uvx() -> Self {
-        Self::new(
-            ".cache/uv/archive-v0/8Xb7eNxCjI5malGI/bin/ack-memory",
-            ".cache/uv/archive-v0/8Xb7eNxCjI5malGI/bin",
-            &[(
-                ".cache/uv/archive-v0/8Xb7eNxCjI5malGI/lib/python3.12/site-packages/\
-                 ack_memory-0.1.0.dist-info/METADATA",
-                "Name: ack-memory\n",
-            )],
-        )
+        let folder = ".cache/uv/archive-v0/8Xb7eNxCjI5malGI/bin";
+        Self::new(&format!("{folder}/ack-memory"), folder)
     }
 
     fn pipx() -> Self {
-        Self::new(
-            ".cache/pipx/b487b696446c1f4/bin/ack-memory",
-            "empty",
-            &[(
-                ".cache/pipx/b487b696446c1f4/lib/python3.12/site-packages/\
-                 ack_memory-0.1.0.dist-info/METADATA",
-                "Name: ack-memory\n",
-            )],
-        )
-        .without("empty/ack-memory")
+        let program = ".cache/pipx/b487b696446c1f4/bin/ack-memory";
+        Self::new(program, "empty").without("empty/ack-memory")
     }
 
     fn without(self, name: &str) -> Self {
@@ -118,16 +96,10 @@ fn executable(path: &Path) {
 fn a_program_in_a_cache_is_started_by_its_runner() {
     for (cached, runner, words, command) in [
         (
-            Cached::npx(r#""ack-memory""#),
+            Cached::npx(),
             "npx",
             vec!["-y", "ack-memory"],
             "npx -y ack-memory ",
-        ),
-        (
-            Cached::npx(r#""ack-memory@0.1.0""#),
-            "npx",
-            vec!["-y", "ack-memory@0.1.0"],
-            "npx -y ack-memory@0.1.0 ",
         ),
         (Cached::uvx(), "uvx", vec!["ack-memory"], "uvx ack-memory "),
         (
@@ -228,36 +200,16 @@ fn a_name_on_the_path_of_an_environment_alone_is_not_written() {
 
 #[test]
 fn nothing_is_written_if_it_is_not_known_what_starts_the_program_again() {
-    let url = "/lib/python3.12/site-packages/ack_memory-0.1.0.dist-info/direct_url.json";
-    for cached in [
-        // A package that npm does not find in its registry, or not alone.
-        Cached::npx(r#""../dist/ack-memory-0.1.0.tgz""#),
-        Cached::npx(r#""ack-memory", "ack-memory-linux-x64""#),
-        // A wheel of this machine.
-        Cached::new(
-            ".cache/uv/archive-v0/8Xb7/bin/ack-memory",
-            ".cache/uv/archive-v0/8Xb7/bin",
-            &[(&format!(".cache/uv/archive-v0/8Xb7{url}"), "{}")],
-        ),
-        Cached::new(
-            ".cache/pipx/b487b696446c1f4/bin/ack-memory",
-            "bin",
-            &[(&format!(".cache/pipx/b487b696446c1f4{url}"), "{}")],
-        )
-        .without("bin/ack-memory"),
-        Cached::new(
-            ".cache/pnpm/dlx/fd2/node_modules/ack-memory-linux-x64/bin/ack-memory",
-            ".cache/pnpm/dlx/fd2/node_modules/.bin",
-            &[],
-        ),
-    ] {
-        let before = contents(cached.home.0.path());
-        for client in CLIENTS {
-            let error = cached.run(&["connect", client, "--yes"]).fails(1);
-            assert_contains!(error, "is in a cache", "npm install --global");
-        }
-        assert_eq!(contents(cached.home.0.path()), before);
-        // An entry that was written by another way of starting can be removed.
-        cached.run(&["disconnect", "claude-code", "--yes"]).ok();
+    let cached = Cached::new(
+        ".cache/pnpm/dlx/fd2/node_modules/ack-memory-linux-x64/bin/ack-memory",
+        ".cache/pnpm/dlx/fd2/node_modules/.bin",
+    );
+    let before = contents(cached.home.0.path());
+    for client in CLIENTS {
+        let error = cached.run(&["connect", client, "--yes"]).fails(1);
+        assert_contains!(error, "is in a cache", "npm install --global");
     }
+    assert_eq!(contents(cached.home.0.path()), before);
+    // An entry that was written by another way of starting can be removed.
+    cached.run(&["disconnect", "claude-code", "--yes"]).ok();
 }

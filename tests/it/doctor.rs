@@ -385,22 +385,6 @@ fn what_enters_sessions_without_review_is_reported() {
             json!({ "enabledPlugins": { "claude-mem@thedotmack": true, "ack-memory@x": true } }),
             "the plugin claude-mem@thedotmack, enabled in ~/.claude/settings.json, adds",
         ),
-        (
-            ".claude.json",
-            json!({ "mcpServers": { "memory": { "command": "npx", "args": ["-y", "x"] },
-                "ack-memory": { "command": "ack-memory", "args": ["serve"] } } }),
-            "the server `memory` in ~/.claude.json answers with memories that nobody reviewed",
-        ),
-        (
-            ".cursor/mcp.json",
-            json!({ "mcpServers": { "kb": { "command": "uvx", "args": ["basic-memory", "mcp"] } } }),
-            "the server `kb` in ~/.cursor/mcp.json answers with memories that nobody reviewed",
-        ),
-        (
-            ".mcp.json",
-            json!({ "mcpServers": { "m": { "url": "https://mcp.mem0.ai/mcp" } } }),
-            "the server `m` in ~/.mcp.json answers with memories that nobody reviewed",
-        ),
     ] {
         let before = fs::read_to_string(home.path(name)).unwrap_or_default();
         home.write(name, &settings.to_string());

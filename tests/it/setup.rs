@@ -1,5 +1,6 @@
 //! `setup`: from a machine with stores and clients to the first answer.
 
+use serde_json::json;
 use std::process::Command;
 
 use crate::cli::{binary, claude_mem, run};
@@ -204,15 +205,15 @@ fn setup_says_what_else_enters_sessions_without_review() {
     let home = home();
     let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
     assert_lacks!(shown, "without review");
-    let gemini = r#"{ "mcpServers": { "memory": { "command": "docker" } } }"#;
-    home.write(".gemini/settings.json", gemini);
+    let hook = json!({ "hooks": { "SessionStart": [{ "command": "icm hook start" }] } });
+    home.write(".gemini/settings.json", &hook.to_string());
     home.write(".claude/projects/-src-shop/memory/MEMORY.md", "- tabs");
     let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
     let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "Also in their sessions, without review",
         "claude-code: its auto-memory is on: what it noted about 1 project is in its sessions",
-        "gemini: the server `memory` in ~/.gemini/settings.json answers with memories",
+        "gemini: a hook of icm in ~/.gemini/settings.json adds memories that nobody reviewed",
     ] {
         assert!(flat.contains(part), "{part}: {shown}");
     }

@@ -13,7 +13,6 @@ use ack_service::config::{ENV_DB, ENV_ROOT};
 const CALL_SECONDS: u32 = 300;
 
 impl Client {
-    /// Every client.
     pub const ALL: [Self; 19] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -36,7 +35,6 @@ impl Client {
         Self::Goose,
     ];
 
-    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -80,7 +78,6 @@ impl Client {
         self.project_files().is_some()
     }
 
-    /// The names of its programs on the PATH.
     pub const fn programs(self) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode => &["claude"],
@@ -301,7 +298,6 @@ impl Client {
         files
     }
 
-    /// The server's entry.
     fn server(self, launch: &Launch, allowed: &Allowed, here: bool) -> Part {
         let (command, arguments) = launch.server();
         let value = match self {
@@ -416,7 +412,6 @@ impl Client {
         })
     }
 
-    /// The user's own files.
     fn user_files(self, places: &ClientPlaces) -> (PathBuf, Option<PathBuf>) {
         const EXTENSIONS: &str = "Code/User/globalStorage";
         let ClientPlaces { home, settings, .. } = places;
@@ -473,7 +468,6 @@ impl ClientFile {
             .any(|part| matches!(part, Part::Entry { .. }))
     }
 
-    /// Whether it contains a permission.
     pub fn allows(&self) -> bool {
         let trusted = |value: &Value| value.get("trust").is_some();
         self.parts.iter().any(|part| {

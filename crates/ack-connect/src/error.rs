@@ -12,23 +12,18 @@ use ack_service::config::SettingsError;
 /// Why a client's configuration cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// Another program has an entry with our name.
     #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
     OtherEntry { path: PathBuf, does: String },
-    /// This program is in a cache, and it is not known which command finds it again.
     #[error("this program is in a cache, `{}`, from which it may disappear; nothing was written", path.display())]
     Cache { path: PathBuf },
-    /// The file of a client cannot be changed. Its text is left as it is.
     #[error("`{}` was not changed: {reason}", path.display())]
     Unusable {
         path: PathBuf,
         reason: String,
         hint: Hint,
     },
-    /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
         action: &'static str,

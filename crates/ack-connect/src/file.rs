@@ -57,7 +57,6 @@ pub struct FileChange {
     pub path: PathBuf,
     before: Option<String>,
     after: NewContent,
-    /// The backup of the present state.
     backup: Backup,
     removes_parts: bool,
     /// Whether the file has other names (hard links).
@@ -69,10 +68,6 @@ pub struct FileChange {
 }
 
 /// Plans a change. Writes nothing.
-///
-/// # Errors
-/// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
-/// has an entry of another program with our name.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
     let project = file.project.as_deref();
     let (before, metadata) = match real_path(&file.path, project) {
@@ -305,9 +300,6 @@ impl FileChange {
     }
 
     /// Prepares the change: writes the new content next to the file and changes nothing else.
-    ///
-    /// # Errors
-    /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         // A symbolic link stays as it is.
         let real = real_path(&self.path, self.project.as_deref()).map_err(refused(&self.path))?;

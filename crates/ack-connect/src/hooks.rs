@@ -83,7 +83,6 @@ impl Client {
         }
     }
 
-    /// The entry of a hook in the list of an event.
     fn hook_entry(self, hook: &str, event: &str, command: &str) -> Value {
         match self {
             Self::Cursor => json!({ "command": command }),

@@ -21,9 +21,6 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// The settings in a text.
-///
-/// # Errors
-/// It is not a JSON object.
 pub fn read(text: &str) -> Result<Value, String> {
     let root = parse(text)?;
     top(&root)?;

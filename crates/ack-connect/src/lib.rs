@@ -152,7 +152,7 @@ pub struct Launch {
     /// This program, or the package runner that starts it.
     pub binary: PathBuf,
     /// The arguments of the package runner, up to the package.
-    pub runner: Vec<String>,
+    pub runner: &'static [&'static str],
     /// The name by which the shell's PATH finds the same program or runner, if it does.
     pub name: Option<&'static str>,
     /// Flags before the command that name places on this machine: root or database.
@@ -163,7 +163,6 @@ pub struct Launch {
     pub surface: Option<&'static str>,
 }
 
-/// Which hooks are set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hooks {
     /// Adds memories when a session starts.
@@ -181,7 +180,6 @@ pub enum Allowed {
     Nothing,
     /// These tools. The server also offers tools of other servers, which may do more than read.
     Tools(Vec<String>),
-    /// Everything the server offers.
     Server,
 }
 
@@ -216,7 +214,7 @@ impl Launch {
     pub fn by_name() -> Self {
         Self {
             binary: NAME.into(),
-            runner: Vec::new(),
+            runner: &[],
             name: Some(NAME),
             places: Vec::new(),
             flags: Vec::new(),
@@ -229,11 +227,12 @@ impl Launch {
     pub fn shared(&self) -> Self {
         Self {
             // A runner is always found by its name.
-            binary: self
-                .name
-                .filter(|_| !self.runner.is_empty())
-                .unwrap_or(NAME)
-                .into(),
+            binary: if self.runner.is_empty() {
+                NAME
+            } else {
+                self.name.unwrap_or(NAME)
+            }
+            .into(),
             places: Vec::new(),
             ..self.clone()
         }
@@ -268,11 +267,11 @@ impl Launch {
     }
 
     fn before(&self) -> impl Iterator<Item = String> + '_ {
-        let words = self.runner.iter().chain(&self.places);
-        words.chain(&self.flags).cloned()
+        let runner = self.runner.iter().map(|&word| word.to_owned());
+        let places = self.places.iter().cloned();
+        runner.chain(places).chain(self.flags.iter().cloned())
     }
 
-    /// The shell command of a hook.
     pub fn hook(&self, hook: &str, client: Client) -> String {
         let words = [self.binary.display().to_string()]
             .into_iter()

@@ -6,9 +6,6 @@ use super::ours::{self, EntryKind};
 use super::{Part, members};
 
 /// Adds parts to settings. Our existing entries are changed in place.
-///
-/// # Errors
-/// Something else is where a part belongs.
 pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
     let roots = ours::roots(settings);
     for part in parts {
@@ -137,7 +134,6 @@ fn inside<'a>(settings: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(settings, |value, key| value.get(*key))
 }
 
-/// The value at a path, to change it.
 fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
     path.iter()
         .try_fold(settings, |value, key| value.get_mut(*key))

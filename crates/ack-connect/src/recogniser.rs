@@ -42,21 +42,17 @@ const SAMPLE_FILES: usize = 40;
 pub enum StoreKind {
     /// A native store, `schemas/scope.sql`.
     AckMemory,
-    /// claude-mem.
     ClaudeMem,
     /// Claude Code's auto-memory: `MEMORY.md` and a file for each memory.
     AutoMemory,
     /// A folder in the Open Knowledge Format.
     KnowledgeFormat,
-    /// Codex's memories.
     Codex,
     /// `@modelcontextprotocol/server-memory`.
     ServerMemory,
     /// Serena's project memories.
     Serena,
-    /// basic-memory.
     BasicMemory,
-    /// mcp-memory-service.
     McpMemoryService,
     /// `docs/solutions` of a repository.
     Solutions,
@@ -79,7 +75,6 @@ pub enum Support {
 }
 
 impl StoreKind {
-    /// Its common name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::AckMemory => "ack-memory",

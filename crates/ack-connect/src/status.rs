@@ -42,7 +42,6 @@ pub enum HookState {
     On,
 }
 
-/// How a client starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     Program(ProgramEntry),
@@ -201,7 +200,6 @@ pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
     file::settings(format, without_mark(&text).1).ok()
 }
 
-/// The server's entry in its file.
 fn entry(server: &ClientFile) -> Option<Value> {
     let settings = read(&server.path, server.format)?;
     let mut parts = server.parts.iter();

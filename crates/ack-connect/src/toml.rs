@@ -4,18 +4,12 @@ use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
 /// The settings in a text.
-///
-/// # Errors
-/// It is not valid TOML.
 pub fn read(text: &str) -> Result<Value, String> {
     parse(text)?;
     ::toml::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Changes the settings of a text from `old` to `new`.
-///
-/// # Errors
-/// It is not valid TOML.
 pub fn rewrite(
     text: &str,
     old: &Map<String, Value>,

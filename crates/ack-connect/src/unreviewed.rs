@@ -7,10 +7,10 @@ use ack_api::number::count;
 use ack_api::text::line;
 use serde_json::Value;
 
-use super::ours::{self, EntryKind};
+use super::ours;
 use super::runner::without_runner;
 use super::status::read;
-use super::{Client, ClientPlaces, Extras, FileFormat, Launch, NAME, Part};
+use super::{Client, ClientPlaces, FileFormat, NAME};
 
 /// Programs that keep memories, besides those with `memory` in their name.
 const PROGRAMS: [&str; 8] = [
@@ -40,8 +40,6 @@ pub struct Unreviewed {
     pub what: String,
     /// How to switch it off, if that is known.
     pub advice: Option<String>,
-    /// Whether its text arrives without being asked for.
-    pub is_unasked: bool,
 }
 
 /// What puts unreviewed memories into a client's sessions. `has_auto_memory` is whether the
@@ -55,14 +53,6 @@ pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) 
     }
     if client == Client::ClaudeCode && has_auto_memory {
         found.extend(auto_memory(places));
-    }
-    let user = ClientPlaces {
-        project: None,
-        ..places.clone()
-    };
-    let project = places.project.as_ref().map(|_| places);
-    for places in [Some(&user), project].into_iter().flatten() {
-        found.extend(servers(client, places));
     }
     let mut once = Vec::new();
     for one in found {
@@ -106,7 +96,6 @@ fn hooks(settings: &Value, path: &str) -> Vec<Unreviewed> {
                 line(&program, MAX_NAME_CHARS)
             ),
             advice: None,
-            is_unasked: true,
         })
         .collect()
 }
@@ -128,7 +117,6 @@ fn plugins(client: Client, settings: &Value, path: &str) -> Vec<Unreviewed> {
                 ),
                 advice: (client == Client::ClaudeCode)
                     .then(|| format!("`claude plugin disable {plugin}` switches it off")),
-                is_unasked: true,
             }
         })
         .collect()
@@ -173,7 +161,6 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
             "`\"autoMemoryEnabled\": false` in {} switches it off",
             shown(&path, places)
         )),
-        is_unasked: true,
     })
 }
 
@@ -186,49 +173,6 @@ fn has_notes(folder: &Path) -> bool {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names = files.map(|file| PathBuf::from(file.file_name()));
     names.any(|name| name.extension().is_some_and(|end| end == "md"))
-}
-
-/// The other memory servers in a client's list.
-fn servers(client: Client, places: &ClientPlaces) -> Vec<Unreviewed> {
-    let files = client.files(places, &Launch::by_name(), &Extras::ALL);
-    let Some(file) = files.as_ref().and_then(|files| files.first()) else {
-        return Vec::new();
-    };
-    let settings = read(&file.path, file.format).unwrap_or_default();
-    let list = file.parts.iter().find_map(|part| match part {
-        Part::Member { path, .. } => path
-            .iter()
-            .try_fold(&settings, |value, key| value.get(key))?
-            .as_object(),
-        _ => None,
-    });
-    list.into_iter()
-        .flatten()
-        .filter(|(name, entry)| is_memory_server(name, entry))
-        .map(|(name, _)| Unreviewed {
-            what: format!(
-                "the server `{}` in {} answers with memories that nobody reviewed",
-                line(name, MAX_NAME_CHARS),
-                shown(&file.path, places)
-            ),
-            advice: None,
-            is_unasked: false,
-        })
-        .collect()
-}
-
-fn is_memory_server(name: &str, entry: &Value) -> bool {
-    if name == NAME || EntryKind::of(entry) == EntryKind::ThisProgram {
-        return false;
-    }
-    let program = program_name(&ours::launch_words(entry));
-    let address = ours::ADDRESS_KEYS
-        .iter()
-        .find_map(|key| entry.get(*key).and_then(Value::as_str));
-    let mut names = [Some(name), program.as_deref(), address]
-        .into_iter()
-        .flatten();
-    names.any(keeps_memories)
 }
 
 /// The program that keeps memories and that a shell command runs, or that a part of it belongs to.
@@ -264,54 +208,4 @@ fn program_in(word: &str) -> Option<&'static str> {
     } else {
         program
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_memory_server_is_recognised_by_name_program_or_address() {
-        for (name, entry) in [
-            (
-                "memory",
-                json!({ "command": "docker", "args": ["run", "-i", "mcp/memory"] }),
-            ),
-            (
-                "kb",
-                json!({ "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"] }),
-            ),
-            ("m", json!({ "command": "/opt/bin/icm", "args": ["serve"] })),
-            ("x", json!({ "command": ["uvx", "mcp-memory-service"] })),
-            ("x", json!({ "url": "https://mcp.mem0.ai/mcp" })),
-            (
-                "claude-mem",
-                json!({ "command": "node", "args": ["server.cjs"] }),
-            ),
-        ] {
-            assert!(is_memory_server(name, &entry), "{name}: {entry}");
-        }
-        for (name, entry) in [
-            ("ack-memory", json!({ "url": "http://127.0.0.1:7767/mcp" })),
-            (
-                "notes",
-                json!({ "command": "ack-memory", "args": ["serve"] }),
-            ),
-            (
-                "files",
-                json!({ "command": "docker", "args": ["run", "--memory", "512m", "mcp/fs"] }),
-            ),
-            (
-                "db",
-                json!({ "command": "uvx", "args": ["mcp-sqlite", "/data/memory.db"] }),
-            ),
-            (
-                "github",
-                json!({ "url": "https://api.githubcopilot.com/mcp/" }),
-            ),
-        ] {
-            assert!(!is_memory_server(name, &entry), "{name}: {entry}");
-        }
-    }
 }

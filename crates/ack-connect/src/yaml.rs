@@ -11,9 +11,6 @@ use serde_json::{Map, Value};
 const INDENT: usize = 2;
 
 /// The settings in a text.
-///
-/// # Errors
-/// It is not a YAML mapping.
 pub fn read(text: &str) -> Result<Value, String> {
     match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -23,9 +20,6 @@ pub fn read(text: &str) -> Result<Value, String> {
 }
 
 /// Changes the settings of a text from `old` to `new`: entries of sections.
-///
-/// # Errors
-/// The text is not in the usual style.
 pub fn rewrite(
     text: &str,
     old: &Map<String, Value>,
@@ -77,7 +71,6 @@ fn entries(top: &Map<String, Value>, section: &str) -> Map<String, Value> {
     entries.cloned().unwrap_or_default()
 }
 
-/// Whether nothing is left.
 pub fn is_empty(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty())
 }
@@ -119,7 +112,6 @@ impl YamlLines {
         Ok(())
     }
 
-    /// Removes an entry from a section.
     fn take(&mut self, section: &str, name: &str) -> Result<(), String> {
         let body = self.section(section)?;
         let known = body.and_then(|body| self.entry(&body, self.indent_in(&body)?, name));
@@ -192,33 +184,14 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
     (ends && !key.is_empty() && !key.starts_with('-')).then(|| key.to_owned())
 }
 
+/// The lines of an entry. A value on one line of JSON is YAML.
 fn block_style(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
-    let members = entry.iter().map(|(key, value)| {
-        let spaces = " ".repeat(indent * 2);
-        format!("{spaces}{key}: {}\n", flow_style(value))
-    });
+    let spaces = " ".repeat(indent * 2);
+    let members = entry
+        .iter()
+        .map(|(key, value)| format!("{spaces}{key}: {value}\n"));
     let head = format!("{}{name}:\n", " ".repeat(indent));
     [head].into_iter().chain(members).collect()
-}
-
-/// A value on one line. JSON is YAML, but plain words need no quotation marks.
-fn flow_style(value: &Value) -> String {
-    match value {
-        Value::String(word) if is_plain(word) => word.clone(),
-        Value::Array(entries) => {
-            let entries: Vec<String> = entries.iter().map(flow_style).collect();
-            format!("[{}]", entries.join(", "))
-        }
-        other => other.to_string(),
-    }
-}
-
-/// Whether a string without quotation marks is read as the same string.
-fn is_plain(word: &str) -> bool {
-    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
-    let read = || serde_saphyr::from_str::<Value>(word).ok();
-    begins && word.chars().all(plain) && read() == Some(Value::from(word))
 }
 
 #[cfg(test)]
@@ -253,7 +226,7 @@ mod tests {
         rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
     }
 
-    const ENTRY: &str = "  ack-memory:\n    type: stdio\n    cmd: \"/a b/ack-memory\"\n    args: [\"--root\", /m, serve]\n    enabled: true\n";
+    const ENTRY: &str = "  ack-memory:\n    type: \"stdio\"\n    cmd: \"/a b/ack-memory\"\n    args: [\"--root\",\"/m\",\"serve\"]\n    enabled: true\n";
 
     #[track_caller]
     fn check(before: &str, after: &str) {
@@ -298,7 +271,7 @@ mod tests {
     fn our_entry_is_changed_in_place_and_keeps_added_keys() {
         check(
             "extensions:\n  \"ack-memory\": # mine\n    uri: http://x\n    type: sse\n    args:\n    - old\n    # why\n    enabled: false\n    timeout: 5\n  z:\n    cmd: z\n",
-            "extensions:\n  \"ack-memory\": # mine\n    type: stdio\n    args: [\"--root\", /m, serve]\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
+            "extensions:\n  \"ack-memory\": # mine\n    type: \"stdio\"\n    args: [\"--root\",\"/m\",\"serve\"]\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
         );
     }
 
@@ -319,20 +292,6 @@ mod tests {
         }
         for text in ["extensions: {ack-memory: {cmd: x}}\n", "a: [\n"] {
             assert!(remove(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn words_that_mean_something_else_are_quoted() {
-        for (word, expected) in [
-            ("true", "\"true\""),
-            ("null", "\"null\""),
-            ("ack-memory", "ack-memory"),
-            ("C:\\x", "\"C:\\\\x\""),
-            ("a: b", "\"a: b\""),
-            ("/usr/bin/ack", "/usr/bin/ack"),
-        ] {
-            assert_eq!(flow_style(&json!(word)), expected);
         }
     }
 }

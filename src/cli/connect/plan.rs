@@ -20,7 +20,6 @@ use ack_service::config::SettingsError;
 use ack_service::config::{Config, ENV_DB, ENV_ROOT, Source};
 use ack_worktree::repository::Repository;
 
-/// The changes that connect one client.
 pub struct ConnectPlan {
     pub client: Client,
     /// The necessary changes; empty if it is connected.
@@ -153,8 +152,7 @@ fn warnings(
         format!(
             "You ran this program with `{}`, so the client will too, which makes each start \
              slower. To avoid that, install it (`{}`) and connect again.",
-            runner.command(),
-            runner.install
+            runner.typed, runner.install
         )
     }));
     warnings
@@ -316,9 +314,7 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
     Ok(Launch {
         binary: program.path,
         name: program.name,
-        runner: program
-            .runner
-            .map_or_else(Vec::new, |runner| runner.arguments),
+        runner: program.runner.map_or(&[], |runner| runner.arguments),
         places,
         flags: scope.into_iter().flatten().collect(),
         surface: surface.map(ToolsetPreset::name),

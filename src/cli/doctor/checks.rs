@@ -27,7 +27,6 @@ use ack_service::scopes::damaged_line;
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -36,7 +35,6 @@ pub enum Level {
     Warning,
     /// It does not work.
     Error,
-    /// It is optional and missing.
     Note,
 }
 

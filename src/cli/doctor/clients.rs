@@ -35,7 +35,6 @@ pub fn connections(config: &Config) -> Vec<(Client, DoctorFinding)> {
     connections.collect()
 }
 
-/// The clients that are installed or connected.
 fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
     let installed = installed(config).unwrap_or_default();
     Client::ALL
@@ -67,12 +66,7 @@ fn one_client(
         found.extend(unprotected(client, &title, status, config));
     }
     found.extend(unreviewed(config, client, places).into_iter().map(|other| {
-        let level = if other.is_unasked {
-            Level::Warning
-        } else {
-            Level::Note
-        };
-        let mut finding = DoctorFinding::new(level, &title, other.what);
+        let mut finding = DoctorFinding::new(Level::Warning, &title, other.what);
         finding.advice.extend(other.advice);
         finding
     }));
@@ -188,7 +182,6 @@ fn difference(entry: &ProgramEntry, config: &Config) -> Option<String> {
     }
 }
 
-/// The memories that an entry serves.
 struct Served {
     path: PathBuf,
     is_database: bool,

@@ -19,7 +19,6 @@ const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Where to look: folders of this user, the current project, and variables that move a store.
 pub struct StorePlaces<'a> {
-    /// The home folder.
     pub home: PathBuf,
     /// The system's folder for data (`~/.local/share`, `~/Library/Application Support`).
     pub data: PathBuf,
@@ -29,7 +28,6 @@ pub struct StorePlaces<'a> {
     pub project: Option<PathBuf>,
     /// The scope root in use. Stores in it are already served.
     pub root: PathBuf,
-    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -48,7 +46,6 @@ impl StorePlaces<'_> {
     }
 }
 
-/// Every store in the known places.
 pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let mut found = native_scopes(places);
     found.extend(databases(places));
