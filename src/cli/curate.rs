@@ -195,7 +195,6 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
     waiting
 }
 
-/// Runs `merge`.
 pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
     let replacing = Replacing {
         command: "merge",
@@ -207,7 +206,6 @@ pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
     replace(caller, replacing, |into| Choice::Merge { into })
 }
 
-/// Runs `supersede`.
 pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
     let replacing = Replacing {
         command: "supersede",
@@ -280,7 +278,6 @@ fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
     ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
-/// Reports the decisions.
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
     let ReviewOutcome {
         batch,
@@ -370,9 +367,6 @@ fn decided_text(number: usize) -> String {
 }
 
 /// Shows the selected memories and asks.
-///
-/// # Errors
-/// There is no terminal to ask at.
 fn confirm(
     desk: &mut Desk,
     command: &str,

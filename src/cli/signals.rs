@@ -20,21 +20,6 @@ pub fn on_interrupt(act: impl Fn() + Send + 'static) {
     *ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
-/// What is done when the process goes on after Ctrl-Z.
-static ON_RESUME: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
-
-/// Calls `act` whenever the process goes on after it was stopped.
-pub fn on_resume(act: impl Fn() + Send + 'static) {
-    *ON_RESUME.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
-}
-
-fn resumed() {
-    let act = ON_RESUME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(act) = act.as_ref() {
-        act();
-    }
-}
-
 /// What is done before a signal ends the process.
 static AT_EXIT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
@@ -71,7 +56,7 @@ pub fn ignore_interrupts(leave: bool) {
 /// Starts a thread that waits for the signals that end this process, and ends it. Must be called
 /// before any other thread starts, so that no other thread receives the signals.
 pub fn watch() {
-    let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGCONT]);
+    let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     for signal in [Signal::SIGHUP, Signal::SIGQUIT] {
         if !is_ignored(signal as i32) {
             set.add(signal);
@@ -84,7 +69,6 @@ pub fn watch() {
         while let Ok(signal) = set.wait() {
             let is_for_child = INTERRUPTS_LEFT.load(Ordering::Relaxed);
             match signal {
-                Signal::SIGCONT => resumed(),
                 Signal::SIGINT | Signal::SIGQUIT if is_for_child => {}
                 Signal::SIGINT if interrupted() => {}
                 Signal::SIGQUIT => {

@@ -47,7 +47,6 @@ const picture = async (name) => {
   writeFileSync(join(ASSETS, `review-${name}.png`), shrink(await page.screenshot()));
 };
 await press(page, "a", "2");
-await page.selectOption("#order", "newest");
 await settled(page);
 await press(page, "j", "k");
 await picture("light");

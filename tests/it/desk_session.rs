@@ -137,18 +137,19 @@ fn after_the_last_card_every_card_can_be_reached_again() {
         .press("a\ns\nr no\n")
         .answer("2 decisions: write? [y/n]", "what\n")
         .expect("`what` is not an answer")
-        .answer("go to the card without a decision", "j\n")
+        // The card without a decision comes first.
+        .answer("go back to the cards", "k\n")
         .expect("2/3")
         // The others are not shown again: they are decided.
         .press("p\n")
-        .answer("3 decisions: write? [y/n]", "z\n")
+        .answer("3 decisions: write? [y/n]", "k\n")
+        .answer("3/3", "k\nz\n")
         .answer("2/3", "k\n")
         .expect("1/3")
         .expect("  approved\n".replace('\n', "\r\n").as_str())
         .press("r no\n")
         .answer("2/3", "s\n")
-        .answer("2 decisions: write? [y/n]", "k\n")
-        .answer("3/3", "q\ny\n")
+        .answer("2 decisions: write? [y/n]", "y\n")
         .expect("2 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");

@@ -18,7 +18,6 @@ use ack_service::short_id::ShortIds;
 /// A line. Other keys of a list entry are ignored.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ListedDecision {
-    /// The memory.
     pub id: String,
     pub scope: Option<String>,
     digest: Option<String>,
@@ -88,9 +87,6 @@ impl ListedDecision {
     }
 
     /// Parses a line.
-    ///
-    /// # Errors
-    /// It is not JSON of this shape.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
             let problem = text::json_line_problem(&error)
@@ -164,9 +160,6 @@ impl ListedDecision {
     }
 
     /// The choice that the line states.
-    ///
-    /// # Errors
-    /// A key is missing, or does not belong to the verdict.
     pub fn choice(self) -> Result<Choice, String> {
         let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
         if needs_into != self.into.is_some() {

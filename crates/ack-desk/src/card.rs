@@ -15,20 +15,16 @@ use ack_service::short_id::ShortIds;
 pub struct Card {
     pub scope: String,
     pub id: String,
-    /// The digest of its content.
     pub digest: String,
     /// Its status. A list that is applied later is rejected if the status has changed by then.
     pub status: Status,
     /// Whether it has changed since it was decided about.
     pub changed: bool,
     pub age_days: Option<i64>,
-    /// The project it was learned in.
     pub project: Option<String>,
-    /// The session it was learned in.
     pub session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_title: Option<String>,
-    /// The type of memory.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The writer's confidence, 0 to 1.
@@ -40,22 +36,17 @@ pub struct Card {
     pub subtitle: Option<String>,
     /// Short statements.
     pub facts: Vec<String>,
-    /// Tags.
     pub concepts: Vec<String>,
-    /// Files it is about.
     pub files: Vec<String>,
-    /// The long text.
     pub narrative: Option<String>,
     /// The warnings, as codes.
     pub warnings: Vec<Warning>,
-    /// The warnings, in words.
     pub marks: Vec<String>,
     /// Where agents would see it.
     pub served: Vec<String>,
 }
 
 impl Card {
-    /// The card of a memory.
     pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
         let memory = candidate.memory();
         let warnings = candidate.curated.warnings();

@@ -3,7 +3,6 @@
 //! It serves nothing and writes nothing. It looks at the same notes that would be served from the
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
-mod merge_conflicts;
 mod notes;
 mod yaml;
 
@@ -21,7 +20,6 @@ use self::notes::CheckState;
 
 /// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;
-/// The most files that are checked.
 const MAX_FILES: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,7 +34,6 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
-    /// Which check found it.
     pub rule: &'static str,
     /// The path from the top of the repository, or from the folder if there is no repository.
     pub path: PathBuf,
@@ -61,7 +58,6 @@ struct NoteFolder {
     folder: PathBuf,
     /// The top of the repository's working tree.
     top: Option<PathBuf>,
-    /// The repository's name.
     repository: Option<String>,
     today: Date,
     /// Whether an index says that the folder is in the Open Knowledge Format.
@@ -79,9 +75,6 @@ impl NoteFolder {
 }
 
 /// Checks a folder or a file, as of a date.
-///
-/// # Errors
-/// It cannot be listed or read.
 pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     let path = path.canonicalize()?;
     let (folder, listed) = if path.is_dir() {

@@ -11,7 +11,6 @@ use crate::curate::side_effects::SideEffects;
 use crate::curate::{Candidate, CurateError, ReviewSession, stale};
 use ack_service::short_id::ShortIds;
 
-/// The longest reason, in characters.
 const MAX_REASON_CHARS: usize = 500;
 /// The most effects that a preview lists.
 const MAX_EFFECTS: usize = 12;
@@ -32,7 +31,6 @@ pub const REASONS: [&str; 9] = [
     "the code or its documentation says it",
 ];
 
-/// What to do with a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Choice {
@@ -43,10 +41,7 @@ pub enum Choice {
     /// No agent sees it.
     Reject,
     /// Agents see it with this edit.
-    Edit {
-        /// The new fields.
-        edit: Box<Edit>,
-    },
+    Edit { edit: Box<Edit> },
     /// It waits for review again.
     Stage,
     /// It leaves the queue for a while.
@@ -105,7 +100,6 @@ impl Choice {
         }
     }
 
-    /// The verdict on the memory itself.
     pub const fn verdict(&self) -> Verdict {
         match self {
             Self::Approve | Self::Supersede { .. } => Verdict::Approve,
@@ -119,7 +113,6 @@ impl Choice {
         }
     }
 
-    /// Whether the choice removes the memory.
     pub const fn removes(&self) -> bool {
         matches!(
             self,
@@ -178,9 +171,7 @@ impl Choice {
 #[derive(Debug, Clone, Copy)]
 pub struct ChoiceOnMemory<'a> {
     pub choice: &'a Choice,
-    /// The memory.
     pub candidate: &'a Candidate,
-    /// The other memory of the choice.
     pub other: Option<&'a Candidate>,
     /// How many other memories agents stop seeing once they see this one, not counting the one that
     /// the choice names.
@@ -193,9 +184,6 @@ pub struct ChoiceOnMemory<'a> {
 
 impl ChoiceOnMemory<'_> {
     /// The decisions, each with the memory it is about.
-    ///
-    /// # Errors
-    /// One memory cannot replace the other.
     pub fn decisions(&self, session: &ReviewSession) -> Result<Vec<Decision>, CurateError> {
         let candidate = self.candidate;
         let own = || session.decision(candidate, self.choice.verdict());
@@ -238,9 +226,6 @@ impl ChoiceOnMemory<'_> {
     }
 
     /// A preview of the choice.
-    ///
-    /// # Errors
-    /// As [`ChoiceOnMemory::decisions`].
     pub fn preview(&self, session: &ReviewSession) -> Result<Preview, CurateError> {
         let decisions = self.decisions(session)?;
         let memory = self.candidate.memory();
@@ -318,9 +303,7 @@ impl ChoiceOnMemory<'_> {
 /// A description of what a choice does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
-    /// The button's label.
     pub label: String,
-    /// The effects, one each.
     pub effects: Vec<String>,
     /// The last of them: what changes about other memories.
     pub side_effects: Vec<String>,

@@ -28,115 +28,65 @@ use ack_service::stale::withdrawn_mark;
 /// Why a decision cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CurateError {
-    /// No memory has this id or prefix.
     #[error("no memory has the id `{id}`, or one that begins with it")]
     NotFound {
-        /// The id that was given.
         id: String,
         /// Similar ids.
         nearest: Vec<String>,
     },
-    /// The memory is in another scope than the command names.
     #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {status}")]
     OtherScope {
-        /// The memory.
         id: String,
-        /// The scope that was named.
         asked: String,
-        /// The scope that has it.
         scope: String,
         /// Its status, as the end of a sentence: `is approved`.
         status: String,
     },
-    /// Several memories match.
     #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
     Ambiguous {
-        /// The id that was given.
         id: String,
         /// Some of them, with their scopes.
         found: Vec<String>,
-        /// How many others there are.
         more: usize,
     },
-    /// It cannot replace the other memory.
     #[error("`{into}` cannot take the place of `{id}`: {reason}")]
     Successor {
-        /// The memory to be replaced.
         id: String,
-        /// The memory that stays.
         into: String,
-        /// Why not.
         reason: String,
     },
-    /// There is nothing to undo.
     #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
-    NothingToUndo {
-        /// The requested batch.
-        batch: Option<String>,
-    },
-    /// Every batch that can be undone is another person's.
+    NothingToUndo { batch: Option<String> },
     #[error("you made none of the decisions that can be undone; the newest batch is {actor}'s")]
-    OthersOnly {
-        /// The newest batch.
-        batch: String,
-        /// Who made it.
-        actor: String,
-    },
-    /// The log cannot be written.
+    OthersOnly { batch: String, actor: String },
     #[error("cannot write the decisions to `{}`: {source}", path.display())]
     Write {
-        /// The log.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
-    /// The decisions were written, but not what another program added meanwhile.
     #[error("the decisions are in `{}`, but lines that another program added meanwhile were lost: {source}", path.display())]
     LateLines {
-        /// The log.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
-    /// Several rows have the id.
     #[error("several memories in `{}` have the id `{id}`", path.display())]
-    DuplicateId {
-        id: String,
-        /// The store.
-        path: PathBuf,
-    },
-    /// Another program replaced the log while it was written.
+    DuplicateId { id: String, path: PathBuf },
     #[error("another program replaced `{}` meanwhile", path.display())]
-    Replaced {
-        /// The log.
-        path: PathBuf,
-    },
-    /// The decisions are to be signed, and cannot be.
+    Replaced { path: PathBuf },
     #[error("cannot sign decisions about scope `{scope}`: {reason}")]
-    Unsigned {
-        scope: String,
-        /// Why not.
-        reason: String,
-    },
-    /// Another process has the log.
+    Unsigned { scope: String, reason: String },
     #[error("another process is writing `{}`", path.display())]
-    Locked {
-        /// The log.
-        path: PathBuf,
-    },
-    /// Some scopes were written, then one failed.
+    Locked { path: PathBuf },
     #[error("{source}; the decisions in {} were written", text::list(written))]
     PartlyWritten {
         /// The scopes whose decisions were written.
         written: Vec<String>,
-        /// The batch of these decisions.
         batch: String,
         /// Why the others were not.
         source: Box<CurateError>,
     },
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
-    /// A store or its log cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -256,7 +206,6 @@ pub const fn status_in_words(status: Status) -> &'static str {
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub scope: Arc<Scope>,
-    /// The memory as it was read.
     pub curated: CuratedMemory,
 }
 
@@ -276,9 +225,6 @@ impl Candidate {
 
     /// Rejects an id that several rows of the store share, because it is not clear which one is
     /// meant.
-    ///
-    /// # Errors
-    /// [`CurateError::DuplicateId`].
     pub fn check_single(&self) -> Result<(), CurateError> {
         if self.curated.has_duplicate_id {
             return Err(CurateError::DuplicateId {
@@ -295,7 +241,6 @@ impl Candidate {
 pub struct ReviewSession {
     /// `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// The reason, if one was given.
     pub reason: Option<String>,
     /// The name of the batch, for `undo`.
     pub batch: String,
@@ -366,9 +311,6 @@ impl ReviewSession {
     }
 
     /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
-    ///
-    /// # Errors
-    /// As [`ReviewSession::replacement`].
     pub fn duplicate(
         &self,
         candidate: &Candidate,
@@ -403,9 +345,6 @@ impl ReviewSession {
     }
 
     /// Checks that a memory can take another one's place.
-    ///
-    /// # Errors
-    /// As [`ReviewSession::replacement`].
     pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
         let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),

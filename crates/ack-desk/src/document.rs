@@ -83,7 +83,6 @@ impl Document {
         split(&format!("---\n{}---\n", self.front_matter())).0
     }
 
-    /// Whether it has one of these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         self.keys().any(|(key, _)| keys.contains(&key))
     }
@@ -121,7 +120,6 @@ impl Document {
         self.has_header = true;
     }
 
-    /// Removes keys.
     pub fn remove(&mut self, keys: &[&str]) {
         self.entries
             .retain(|entry| !keys.contains(&entry.key.as_str()));
@@ -138,7 +136,6 @@ impl Document {
         }
     }
 
-    /// The file as text.
     pub fn text(&self) -> String {
         let line_end = if self.is_crlf { "\r\n" } else { "\n" };
         let mut text = String::new();

@@ -39,7 +39,6 @@ pub fn overridden<'a>(
 }
 
 impl Desk {
-    /// The last unwritten choice about a memory.
     fn last_choice(&self, memory: Key<'_>) -> LastChoice<'_> {
         let mut last = LastChoice::None;
         for made in &self.choices {
@@ -79,7 +78,6 @@ impl Desk {
     }
 }
 
-/// The last choice about a memory.
 enum LastChoice<'a> {
     None,
     /// It was made on the memory's own card.

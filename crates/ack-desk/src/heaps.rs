@@ -81,7 +81,6 @@ impl HeapKind {
     }
 }
 
-/// A heap as the plan shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Heap {
     /// Its name in a filter, after `heap:`.
@@ -89,7 +88,6 @@ pub struct Heap {
     pub title: String,
     /// What is in it, in one line.
     pub about: String,
-    /// How many of its memories wait.
     pub waiting: usize,
     /// How many it has, decided or not.
     pub total: usize,

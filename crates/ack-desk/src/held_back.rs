@@ -47,9 +47,6 @@ impl HeldBack {
     }
 
     /// What the default of a store does not approve.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn of_store(store: &Store) -> Result<Self, StoreError> {
         store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut held_back = Self::default();
@@ -61,7 +58,6 @@ impl HeldBack {
         })
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.by_reason.iter().sum::<usize>() + self.contradicted.len()
     }

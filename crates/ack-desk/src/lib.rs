@@ -66,7 +66,6 @@ pub struct Desk {
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
-    /// The queue to show first.
     queue: QueueKind,
     /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
@@ -88,9 +87,6 @@ pub struct StaleSearch {
 
 impl StaleSearch {
     /// Runs the search.
-    ///
-    /// # Errors
-    /// A store cannot be read.
     pub fn run(&self) -> Result<Vec<StaleMemory>, CurateError> {
         let staleness = self.service.staleness(self.now);
         stale(&self.scopes, &self.filter, &staleness)
@@ -120,7 +116,6 @@ impl MadeChoice {
     }
 }
 
-/// A recent choice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recent {
     /// Its key, for taking it back.
@@ -128,7 +123,6 @@ pub struct Recent {
     /// The choice as a participle: `approved`.
     pub done: &'static str,
     pub reason: Option<String>,
-    /// The memories' numbers.
     pub numbers: Vec<usize>,
     /// The title of the memory, or the number of memories.
     pub about: String,
@@ -145,9 +139,6 @@ pub struct Member {
 
 impl Desk {
     /// Reads the waiting memories, oldest first.
-    ///
-    /// # Errors
-    /// A store cannot be read.
     pub fn open(
         scopes: &[Arc<Scope>],
         filter: &Filter,
@@ -254,12 +245,10 @@ impl Desk {
         }
     }
 
-    /// Sets the queue to show first.
     pub const fn set_first_queue(&mut self, queue: QueueKind) {
         self.queue = queue;
     }
 
-    /// The queue to show first.
     pub const fn queue(&self) -> QueueKind {
         self.queue
     }
@@ -300,7 +289,6 @@ impl Desk {
         self.choices.iter().map(|made| made.picks.len()).sum()
     }
 
-    /// The header of the queue.
     pub fn head(&self) -> Head {
         let mut head = Head::of(&self.items, self.now);
         if head.waiting > 0 {
@@ -322,7 +310,6 @@ impl Desk {
         self.numbers.put_off
     }
 
-    /// The card of a memory.
     pub fn card(&self, number: usize) -> Option<Card> {
         let item = self.items.get(number)?;
         let mut card = Card::of(&item.candidate, self.now);
@@ -350,9 +337,6 @@ impl Desk {
     }
 
     /// Shows what a choice would do.
-    ///
-    /// # Errors
-    /// The choice is not possible for one of these memories.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
         let session = preview_session(self.now);
         if let [number] = numbers {
@@ -649,7 +633,7 @@ fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideE
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        side_effects.add(log::dry_run(scope, &decisions).unwrap_or_default());
+        side_effects.add(log::side_effects_of(scope, &decisions, false).unwrap_or_default());
     }
     side_effects
 }

@@ -35,38 +35,30 @@ const MAX_NAMED: usize = 5;
 pub enum PublishError {
     #[error("scope `{scope}` is private, so it is not published")]
     Private { scope: String },
-    /// Nobody has reviewed its memories.
     #[error(
         "{count} memories of scope `{scope}` count as approved because of \
          `unreviewed = \"approved\"`; nobody reviewed them"
     )]
     Assumed { scope: String, count: usize },
-    /// The folder is the scope's own store, or one contains the other.
     #[error(
         "`{}` and the store of scope `{scope}` are the same folder, or one contains the other",
         folder.display()
     )]
     IntoOwnStore { scope: String, folder: PathBuf },
-    /// Some memories contain text that must not be published.
     #[error("{} must not be published: {}", count_text(held.len()), named_list(held))]
     Held { held: Vec<HeldItem> },
-    /// A file has changed since the plan was made.
     #[error("`{}` changed after the plan was shown", path.display())]
     Changed { path: PathBuf },
-    /// The folder cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,
     },
-    /// Its memories already come from a bucket.
     #[error("scope `{scope}` is read from {address}, where its memories are already published")]
     Published { scope: String, address: String },
-    /// Some notes of the store cannot be read.
     #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
     Hidden { scope: String, hidden: Vec<String> },
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -134,31 +126,26 @@ pub struct PublishOptions {
     pub only_promoted: bool,
 }
 
-/// A memory and its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PublishItem {
     /// The file, relative to the folder.
     pub path: PathBuf,
-    /// The memory's id.
     pub id: String,
 }
 
 /// A memory or file to leave alone, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldItem {
-    /// The memory's id.
     pub id: String,
     pub title: String,
     pub reasons: Vec<String>,
 }
 
-/// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PublishPlan {
     pub scope: String,
     /// The folder, with every link resolved.
     pub folder: PathBuf,
-    /// Files to create.
     pub added: Vec<PublishItem>,
     pub changed: Vec<PublishItem>,
     /// Files to remove: their memories are no longer approved.
@@ -169,7 +156,6 @@ pub struct PublishPlan {
     pub kept: Vec<PublishItem>,
     /// Memories that are held back because of their text.
     pub held: Vec<HeldItem>,
-    /// Warnings about what is published.
     pub warnings: Vec<HeldItem>,
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,9 +177,6 @@ struct Step {
 }
 
 /// Plans how to publish a scope to a folder. Writes nothing.
-///
-/// # Errors
-/// The scope must not be published, or something cannot be read.
 pub fn plan(
     scope: &Scope,
     folder: &Path,
@@ -253,7 +236,6 @@ enum Superseded {
     Kept,
 }
 
-/// What people approved in a scope.
 #[derive(Debug)]
 struct Approved {
     /// The memories that agents may see, by id.
@@ -280,7 +262,6 @@ impl Approved {
     }
 }
 
-/// Reads what people approved.
 fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
@@ -355,7 +336,6 @@ fn is_sensitive(memory: &Memory) -> bool {
 }
 
 impl PublishPlan {
-    /// Whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -386,9 +366,6 @@ impl PublishPlan {
     }
 
     /// Carries out the plan, file by file, each atomically.
-    ///
-    /// # Errors
-    /// A file has changed since the plan was made, or cannot be written.
     pub fn write(&self) -> Result<(), PublishError> {
         self.steps
             .iter()
@@ -432,7 +409,6 @@ fn check_texts(
     checked
 }
 
-/// The problems in a memory's text.
 fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = [

@@ -15,7 +15,6 @@ pub enum ItemState {
     Waiting,
     /// A choice exists but is not written yet.
     Chosen,
-    /// The decision is written.
     Written,
 }
 
@@ -90,7 +89,6 @@ impl QueueItem {
         }
     }
 
-    /// The queue that it belongs to.
     pub const fn queue(&self) -> QueueKind {
         match self.stale {
             None => QueueKind::Waiting,
@@ -99,7 +97,6 @@ impl QueueItem {
     }
 }
 
-/// The queues of the desk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueKind {
@@ -110,33 +107,16 @@ pub enum QueueKind {
     Stale,
 }
 
-/// The order of memories.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Oldest first.
-    #[default]
-    Oldest,
-    /// Newest first.
-    Newest,
-    /// Memories with warnings and changed memories first.
-    Risk,
-    Project,
-    /// Least confident first.
-    Confidence,
-}
-
 /// What a word of a filter can begin with.
 pub const PREFIXES: [&str; 7] = ["heap", "id", "is", "project", "scope", "tag", "type"];
 
-/// Which memories to show, and in which order.
+/// Which memories to show, the oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueView {
     /// Words that must all occur. A word may have a prefix ([`PREFIXES`]), and a minus sign before it
     /// if it must not occur.
     pub filter: String,
-    pub order: Order,
     pub queue: QueueKind,
 }
 
@@ -154,7 +134,7 @@ impl QueueView {
         })
     }
 
-    /// The numbers of the memories in this view without a choice, in order.
+    /// The numbers of the memories in this view without a choice.
     pub fn of(&self, items: &[QueueItem]) -> Vec<usize> {
         self.with(items, None)
     }
@@ -163,7 +143,7 @@ impl QueueView {
     pub fn with(&self, items: &[QueueItem], one_more: Option<usize>) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
-        let mut numbers: Vec<usize> = items
+        items
             .iter()
             .enumerate()
             .filter(|(number, item)| {
@@ -172,28 +152,7 @@ impl QueueView {
                 fits || one_more == Some(*number)
             })
             .map(|(number, _)| number)
-            .collect();
-        // Items are stored oldest first, and sorting is stable.
-        let item = |number: &usize| items.get(*number);
-        match self.order {
-            Order::Oldest => {}
-            Order::Newest => numbers.reverse(),
-            Order::Risk => numbers.sort_by_key(|number| item(number).map(|item| !item.is_risky())),
-            Order::Project => numbers.sort_by_key(|number| {
-                item(number).map(|item| {
-                    let candidate = &item.candidate;
-                    (&candidate.scope.name, &candidate.memory().project)
-                })
-            }),
-            Order::Confidence => numbers.sort_by(|a, b| {
-                let confidence = |number| {
-                    let memory = item(number).map(|item| item.candidate.memory());
-                    memory.and_then(|memory| memory.confidence).unwrap_or(1.0)
-                };
-                confidence(a).total_cmp(&confidence(b))
-            }),
-        }
-        numbers
+            .collect()
     }
 }
 
@@ -204,10 +163,8 @@ impl QueueItem {
     }
 }
 
-/// The header of the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
-    /// How many wait.
     pub waiting: usize,
     /// How many approved memories may be out of date.
     pub stale: usize,

@@ -50,7 +50,6 @@ struct PlannedChoice {
     stale: Option<String>,
 }
 
-/// The planned choices by scope name.
 type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
 
 impl Desk {
@@ -77,9 +76,6 @@ impl Desk {
     }
 
     /// What [`Desk::write`] would do. Writes nothing.
-    ///
-    /// # Errors
-    /// A store or a log cannot be read.
     pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome = ReviewOutcome {
             batch: session.batch.clone(),
@@ -87,7 +83,9 @@ impl Desk {
         };
         for (scope, choices) in self.planned_choices().into_values() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
-            outcome.side_effects.add(log::dry_run(&scope, &decisions)?);
+            outcome
+                .side_effects
+                .add(log::side_effects_of(&scope, &decisions, false)?);
             outcome.about.extend(about(&choices, &decisions));
             outcome.written += decisions.len();
             outcome.decisions.extend(decisions);

@@ -27,9 +27,6 @@ pub struct Places<'a> {
 impl Places<'_> {
     /// The memory that was typed: the number of a result of the last query at this terminal, an id,
     /// the beginning of one, or an address.
-    ///
-    /// # Errors
-    /// It means no memory, or several, or one in another scope than the command names.
     pub fn find(&self, typed: &str) -> Result<Candidate, CliError> {
         let config = self.caller.config;
         let last = LastQueryStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
@@ -119,7 +116,6 @@ pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
 /// A command that puts one memory in the place of another.
 #[derive(Clone, Copy)]
 pub struct Replacing<'a> {
-    /// Its name.
     pub command: &'static str,
     /// The flag of the memory that stays.
     pub flag: &'static str,
@@ -132,9 +128,6 @@ pub struct Replacing<'a> {
 
 impl<'a> Replacing<'a> {
     /// The memory that goes and the one that stays.
-    ///
-    /// # Errors
-    /// One of them is missing, or there are more.
     pub fn both(&self) -> Result<(&'a str, &'a str), CliError> {
         let Self { command, flag, .. } = self;
         let (message, hint, example) = match (self.ids, self.stays) {

@@ -17,7 +17,6 @@ use ack_desk::curate::{log, undo};
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
-/// Runs `undo`.
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let session = if args.dry_run {

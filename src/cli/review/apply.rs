@@ -20,7 +20,6 @@ use ack_desk::curate::find::short_ids;
 use ack_desk::curate::stale::reason;
 use ack_service::Service;
 
-/// The largest file.
 const MAX_APPLY_BYTES: u64 = 256 << 20;
 
 /// Writes decisions from a file. Checks every line before it writes the first one, and shows a

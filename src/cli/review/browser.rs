@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use tokio::sync::Notify;
 
-use super::finish::{ReturnOptions, finish};
+use super::finish::finish;
 use super::terminal::Typed;
 use super::unwritten;
 use crate::cli::caller::Caller;
@@ -70,7 +70,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
         && desk.lock().unwritten() > 0
     {
         let ask = |question: &str| lines.ask(question);
-        return finish(caller, &desk, session, ReturnOptions::None, ask).map(drop);
+        return finish(caller, &desk, session, false, ask).map(drop);
     }
     let mut desk = desk.lock();
     if desk.unwritten() > 0 {
@@ -90,11 +90,10 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
 fn unreviewed_elsewhere(config: &Config) -> Option<String> {
     let places = connect::places(config, false).ok()?;
     let installed = connect::installed(config).ok()?;
-    let all = installed
+    let sources = installed
         .into_iter()
         .flat_map(|client| connect::unreviewed(config, client, &places));
-    let unasked = all.filter(|other| other.is_unasked).count() as u64;
-    let put = match unasked {
+    let put = match sources.count() {
         0 => return None,
         1 => "1 other source puts".to_owned(),
         many => format!("{many} other sources put"),
@@ -106,7 +105,6 @@ fn unreviewed_elsewhere(config: &Config) -> Option<String> {
     ))
 }
 
-/// Makes an address, opens it, and prints it.
 fn print_address(access: &PageAccess) -> std::io::Result<()> {
     let address = access.open()?;
     let is_open = is_wanted()
@@ -197,7 +195,6 @@ impl Lines {
         Some(Self { is_asking, answers })
     }
 
-    /// Asks on standard error.
     fn ask(&self, question: &str) -> Typed {
         self.is_asking.store(true, Ordering::Relaxed);
         write_err(question);

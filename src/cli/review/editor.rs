@@ -44,7 +44,6 @@ pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edi
     }
 }
 
-/// The fields of a memory that can be edited.
 fn fields(candidate: &Candidate) -> Edit {
     let memory = candidate.memory();
     Edit {

@@ -14,45 +14,20 @@ use crate::cli::output::{write_err, write_plain};
 use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
-use ack_desk::queue::ItemState;
 
-/// Where the person can go from the last question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReturnOptions {
-    /// Nowhere: the page is closed.
-    None,
-    /// To the cards, of which this many have no decision.
-    Cards(usize),
-}
-
-/// A way back to the cards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReturnTo {
-    /// The last card that was shown.
-    Card,
-    /// The first card without a decision.
-    Undecided,
-    /// The card of the decision that was undone.
-    Undone(usize),
-    /// The first card whose decision was not written, because its memory had changed.
-    PutBack,
-}
-
-/// How the last question was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveOutcome {
-    /// The session is over.
     Done,
     /// The person goes back to the cards.
-    Return(ReturnTo),
+    Return,
 }
 
-/// Asks once, then writes.
+/// Asks once, then writes. `has_cards` is whether the person can go back to the cards.
 pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     session: &ReviewSession,
-    ways: ReturnOptions,
+    has_cards: bool,
     ask: impl Fn(&str) -> Typed,
 ) -> Result<LeaveOutcome, CliError> {
     let mut has_failed = false;
@@ -61,31 +36,17 @@ pub fn finish(
         if count == 0 {
             return leave_undecided(desk);
         }
-        let line = match ask(&question(count, ways, has_failed)) {
+        let line = match ask(&question(count, has_cards, has_failed)) {
             Typed::Line(line) => line,
             Typed::Interrupt | Typed::End => return save(caller, desk, session),
         };
-        let back = ways != ReturnOptions::None;
         match line.as_str() {
-            "y" | "yes" => match write(caller, desk, session)? {
-                true if back && has_put_back(&desk.lock()) => {
-                    return Ok(LeaveOutcome::Return(ReturnTo::PutBack));
-                }
-                true => return Ok(LeaveOutcome::Done),
-                false => has_failed = true,
-            },
+            "y" | "yes" if write(caller, desk, session)? => return Ok(LeaveOutcome::Done),
+            "y" | "yes" => has_failed = true,
             "n" | "no" => return leave_undecided(desk),
             "s" => return save(caller, desk, session),
-            "k" if back => return Ok(LeaveOutcome::Return(ReturnTo::Card)),
-            "j" if back && ways != ReturnOptions::Cards(0) => {
-                return Ok(LeaveOutcome::Return(ReturnTo::Undecided));
-            }
-            "z" if back => {
-                if let Some(number) = desk.lock().take_back(None).first() {
-                    return Ok(LeaveOutcome::Return(ReturnTo::Undone(*number)));
-                }
-            }
-            line => write_err(&help(line, ways)),
+            "k" if has_cards => return Ok(LeaveOutcome::Return),
+            line => write_err(&help(line, has_cards)),
         }
     }
 }
@@ -98,38 +59,29 @@ fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
     write_plain(message).map(|()| LeaveOutcome::Done)
 }
 
-/// Whether a decision was not written, and its memory still waits.
-fn has_put_back(desk: &Desk) -> bool {
-    let mut items = desk.items().iter();
-    items.any(|item| item.was_put_back && item.state == ItemState::Waiting)
-}
-
-fn question(count: usize, ways: ReturnOptions, has_failed: bool) -> String {
+fn question(count: usize, has_cards: bool, has_failed: bool) -> String {
     let decisions = count_text(count, "decision", "decisions");
-    let more = match ways {
-        _ if has_failed => " (y tries again, s saves them to a file)",
-        ReturnOptions::Cards(_) => " (k goes back, ? lists the keys)",
-        ReturnOptions::None => "",
+    let more = if has_failed {
+        " (y tries again, s saves them to a file)"
+    } else if has_cards {
+        " (k goes back, ? lists the keys)"
+    } else {
+        ""
     };
     format!("{decisions}: write? [y/n]{more} ")
 }
 
-fn help(line: &str, ways: ReturnOptions) -> String {
+fn help(line: &str, has_cards: bool) -> String {
     let mut text = String::new();
-    if !matches!(line, "" | "?" | "j") {
+    if !matches!(line, "" | "?") {
         text = format!("`{}` is not an answer\n", text::line(line, 40));
     }
-    text.push_str("y         write them\nn         drop them\n");
     let apply = command("review --apply");
-    text.push_str(&format!("s         save them to a file, for `{apply}`\n"));
-    if let ReturnOptions::Cards(undecided) = ways {
-        text.push_str("k         go back to the last card\nz         undo the last choice\n");
-        let cards = match undecided {
-            0 => return text + "every card has a decision\n",
-            1 => "the card without a decision".to_owned(),
-            many => format!("the first of the {many} cards without a decision"),
-        };
-        text.push_str(&format!("j         go to {cards}\n"));
+    text.push_str(&format!(
+        "y         write them\nn         drop them\ns         save them to a file, for `{apply}`\n"
+    ));
+    if has_cards {
+        text.push_str("k         go back to the cards, where z undoes the last choice\n");
     }
     text
 }

@@ -11,13 +11,12 @@ use std::sync::Arc;
 
 use ack_api::Diagnostic;
 use ack_api::text;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use self::card::{CardFormat, card_text};
 use self::why::{WhyAnswer, reasons};
 use super::editor::edit_in_editor;
-use super::finish::{LeaveOutcome, ReturnOptions, ReturnTo, finish};
+use super::finish::{LeaveOutcome, finish};
 use super::unwritten;
 use crate::cli::args::day::parse_later_day;
 use crate::cli::caller::Caller;
@@ -26,7 +25,7 @@ use crate::cli::output::write_err;
 use ack_desk::Desk;
 use ack_desk::choice::{Choice, reason};
 use ack_desk::curate::ReviewSession;
-use ack_desk::queue::{ItemState, QueueItem, QueueKind};
+use ack_desk::queue::{ItemState, QueueKind};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; asks for a reason without WHY
@@ -50,10 +49,8 @@ const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o 
                            another one, s skip, z undo, q finish; ? explains all keys\n";
 /// Keys with nothing after them.
 const LONE_KEYS: [&str; 12] = ["a", "p", "e", "g", "A", "s", "j", "k", "n", "z", "q", "?"];
-/// Keys that only the page has.
 const PAGE_ONLY_KEYS: [&str; 4] = ["c", "l", "x", "/"];
 
-/// What is typed at a terminal.
 pub use self::input::{Input, Typed};
 
 /// The next step after a key.
@@ -62,11 +59,9 @@ enum Step {
     Ask,
     /// Show the same card again.
     Show,
-    /// Show its full text.
     ShowAll,
     /// Show another card.
     To(usize),
-    /// Write the choices.
     Finish,
 }
 
@@ -75,7 +70,6 @@ struct QueueWalk<'a> {
     desk: &'a Mutex<Desk>,
     input: Input,
     queue: QueueKind,
-    /// The number of the first memory.
     first: usize,
     /// The number after the last memory.
     end: usize,
@@ -84,8 +78,6 @@ struct QueueWalk<'a> {
     show_all: bool,
     /// How many lines above the next card should stay on the screen.
     lines_above: usize,
-    /// Whether only the memories wait that changed before their decisions were written.
-    only_put_back: bool,
 }
 
 /// Goes through the queue, and writes the choices.
@@ -104,21 +96,14 @@ pub fn run_terminal_desk(
     let desk = Arc::new(Mutex::new(desk));
     unwritten::save_at_exit(caller, &desk, session, || {});
     let mut walk = QueueWalk::new(&desk);
-    let mut session = session.clone();
     loop {
         walk.cards();
-        let options = ReturnOptions::Cards(walk.undecided());
-        match finish(caller, &desk, &session, options, |question| {
+        let outcome = finish(caller, &desk, session, true, |question| {
             walk.input.ask(question)
-        })? {
+        })?;
+        match outcome {
             LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return(to) => {
-                if to == ReturnTo::PutBack {
-                    // What follows is another batch: `undo` undoes it alone.
-                    session = ReviewSession::begin(session.actor, session.reason, Timestamp::now());
-                }
-                walk.go_back(to);
-            }
+            LeaveOutcome::Return => walk.go_back(),
         }
     }
 }
@@ -145,7 +130,6 @@ impl<'a> QueueWalk<'a> {
             position: first,
             show_all: false,
             lines_above: 0,
-            only_put_back: false,
         }
     }
 
@@ -161,13 +145,9 @@ impl<'a> QueueWalk<'a> {
                 QueueKind::Stale => "a (keep) r m d o e s j k n z q ? > ",
             };
             shows_card = true;
-            let line = match self.input.ask_once(keys) {
-                Some(Typed::Line(line)) => line,
-                Some(Typed::Interrupt | Typed::End) => return,
-                None => {
-                    write_err("\n");
-                    continue;
-                }
+            let line = match self.input.ask(keys) {
+                Typed::Line(line) => line,
+                Typed::Interrupt | Typed::End => return,
             };
             match self.handle_line(&line) {
                 Ok(Step::Ask) => shows_card = false,
@@ -183,7 +163,6 @@ impl<'a> QueueWalk<'a> {
         }
     }
 
-    /// Shows the card at the present position.
     fn show_card(&mut self) {
         let position = self.position + 1 - self.first;
         let format = CardFormat {
@@ -192,18 +171,6 @@ impl<'a> QueueWalk<'a> {
             lines_above: std::mem::take(&mut self.lines_above),
         };
         write_err(&card_text(self.desk, self.position, &format));
-    }
-
-    /// How many memories have no decision.
-    fn undecided(&self) -> usize {
-        let desk = self.desk.lock();
-        let items = desk.items().iter().skip(self.first);
-        let items = items.take(self.end - self.first);
-        items.filter(|item| self.is_undecided(item)).count()
-    }
-
-    fn is_undecided(&self, item: &QueueItem) -> bool {
-        item.state == ItemState::Waiting && (item.was_put_back || !self.only_put_back)
     }
 
     /// The next memory without a decision after this one, or the end.
@@ -216,20 +183,14 @@ impl<'a> QueueWalk<'a> {
         let items = desk.items();
         (from..self.end).find(|number| {
             let item = items.get(*number);
-            item.is_some_and(|item| self.is_undecided(item))
+            item.is_some_and(|item| item.state == ItemState::Waiting)
         })
     }
 
-    /// Returns to a card from the last question.
-    fn go_back(&mut self, to: ReturnTo) {
-        self.only_put_back |= to == ReturnTo::PutBack;
-        self.position = match to {
-            ReturnTo::Card => self.position.min(self.end.saturating_sub(1)),
-            ReturnTo::Undecided | ReturnTo::PutBack => {
-                self.next_from(self.first).unwrap_or(self.first)
-            }
-            ReturnTo::Undone(number) => number,
-        };
+    /// Returns from the last question, to the first card without a decision.
+    fn go_back(&mut self) {
+        let last = self.position.min(self.end.saturating_sub(1));
+        self.position = self.next_from(self.first).unwrap_or(last);
     }
 
     fn handle_line(&mut self, line: &str) -> Result<Step, CliError> {

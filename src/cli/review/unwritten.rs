@@ -78,7 +78,6 @@ fn saved_message(count: usize, file: &Path) -> String {
     format!("{decisions} not written, and kept: {command}\n")
 }
 
-/// The command that applies the decisions in a file.
 fn apply_command(file: &Path) -> String {
     let file = quoted(&file.display().to_string());
     command(&format!("review --apply {file}"))
@@ -100,7 +99,6 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
     result
 }
 
-/// Reports the files of earlier sessions.
 pub fn report_earlier(config: &Config) {
     let folder = config.root.value.join(FOLDER);
     if !is_private(&folder) {

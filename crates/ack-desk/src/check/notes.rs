@@ -18,7 +18,6 @@ use ack_sys::files;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::merge_conflicts::marked_lines;
 use super::yaml;
 use super::{CheckReport, Finding, NoteFolder, Severity};
 use crate::document::Document;
@@ -39,7 +38,6 @@ const TEXT_KEYS: &[&str] = &[
     "date",
 ];
 
-/// A memory that was read.
 struct CheckedMemory {
     path: PathBuf,
     line: usize,
@@ -84,7 +82,6 @@ impl CheckState {
         self.find(Severity::Warning, rule, at, message);
     }
 
-    /// Reports a folder that cannot be opened.
     pub fn report_unreadable(&mut self, place: &NoteFolder, relative: &Path, reason: &str) {
         let message = format!("cannot be opened: {reason}");
         self.error("unreadable", (&place.shown_path(relative), 1), message);
@@ -110,14 +107,12 @@ impl CheckState {
         self.warn("link", (&place.shown_path(relative), 1), message);
     }
 
-    /// Reports a file with instructions, which is not a note.
     pub fn report_instructions(&mut self, place: &NoteFolder, relative: &Path) {
         let message = "has the name of instructions for agents, which hosts load themselves, so it \
                        is left out and never served; rename it if it should be a note";
         self.warn("instructions", (&place.shown_path(relative), 1), message);
     }
 
-    /// Reads and checks a file.
     pub fn read(&mut self, place: &NoteFolder, relative: &Path) {
         let shown_path = place.shown_path(relative);
         if relative.to_str().is_none() {
@@ -156,22 +151,27 @@ impl CheckState {
                 problem.describe(),
             );
         }
-        let conflicts = marked_lines(content);
+        let mut has_conflict = false;
         for (number, line) in (1..).zip(content.lines()) {
-            // The other marks belong to the same conflict.
-            if conflicts.binary_search(&number).is_ok() && line.starts_with(['<', '>']) {
+            let mark = ["<<<<<<<", ">>>>>>>"]
+                .into_iter()
+                .find(|mark| line.split(' ').next() == Some(mark));
+            if let Some(mark) = mark {
+                has_conflict = true;
                 let message = format!(
-                    "`{}` marks a merge conflict that is not resolved; resolve it, or indent the \
-                     line if it is an example",
-                    line.get(..7).unwrap_or(line)
+                    "`{mark}` marks a merge conflict that is not resolved; resolve it, or indent the \
+                     line if it is an example"
                 );
                 self.error("merge-conflict", (&shown_path, number), message);
             }
         }
+        if has_conflict {
+            return;
+        }
         if note::is_json_lines(relative) {
             // What is not JSON may be a broken file of memories.
             if lines::are_memories(content) || lines::problem_without_json(content).is_some() {
-                self.lines(place, &shown_path, content, &conflicts);
+                self.lines(place, &shown_path, content);
             } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
                 let message =
                     "none of its first 20 lines has a `title`, so it is not read as memories";
@@ -180,7 +180,7 @@ impl CheckState {
         } else if relative.as_os_str() == note::INDEX {
             self.index(place, relative, &shown_path, content);
         } else {
-            self.note(place, relative, &shown_path, content, &conflicts);
+            self.note(place, relative, &shown_path, content);
         }
     }
 
@@ -231,9 +231,9 @@ impl CheckState {
         }
     }
 
-    fn lines(&mut self, place: &NoteFolder, shown_path: &Path, content: &str, conflicts: &[usize]) {
+    fn lines(&mut self, place: &NoteFolder, shown_path: &Path, content: &str) {
         for (number, line) in (1..).zip(content.lines()) {
-            if line.trim().is_empty() || conflicts.binary_search(&number).is_ok() {
+            if line.trim().is_empty() {
                 continue;
             }
             let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
@@ -256,25 +256,16 @@ impl CheckState {
         }
     }
 
-    fn note(
-        &mut self,
-        place: &NoteFolder,
-        relative: &Path,
-        shown_path: &Path,
-        content: &str,
-        conflicts: &[usize],
-    ) {
+    fn note(&mut self, place: &NoteFolder, relative: &Path, shown_path: &Path, content: &str) {
         let document = Document::parse(content);
         let above = content.lines().count() - document.body.lines().count();
-        // The conflict causes the errors there.
-        let has_conflict = conflicts.first().is_some_and(|line| *line <= above);
         let header = document.header();
         let is_open = !document.has_header && split(content).0.is_never_closed();
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown_path, 1), message);
         }
-        self.form(shown_path, &document, has_conflict);
+        self.form(shown_path, &document);
         let has_type = header
             .text(&["type", "metadata.type", "problem_type"])
             .is_some();
@@ -318,18 +309,18 @@ impl CheckState {
 
     /// The form of a note's header: whether it is YAML, and each key is there once and has a value
     /// of its kind.
-    fn form(&mut self, shown_path: &Path, document: &Document, has_conflict: bool) {
+    fn form(&mut self, shown_path: &Path, document: &Document) {
         let header = document.header();
         let yaml = yaml::check(&document.front_matter());
-        let is_yaml = yaml.is_ok() && !has_conflict;
-        if !has_conflict && let Err(problem) = yaml {
+        let is_yaml = yaml.is_ok();
+        if let Err(problem) = yaml {
             // The opening `---` is line 1.
             let line = problem.line + 1;
             self.error("schema", (shown_path, line), problem.message);
         }
         let mut seen_keys: HashSet<&str> = HashSet::new();
         for (key, line) in document.keys() {
-            if !seen_keys.insert(key) && !has_conflict {
+            if !seen_keys.insert(key) {
                 let message = format!("the key `{key}` appears twice; the last one counts");
                 self.error("schema", (shown_path, line), message);
             }

@@ -43,7 +43,6 @@ impl Filter {
             && !self.flagged
     }
 
-    /// Whether it matches a memory.
     pub fn allows(&self, curated: &CuratedMemory) -> bool {
         let memory = &curated.memory;
         let same = |wanted: &Option<String>, values: &[Option<&String>]| {
@@ -72,9 +71,6 @@ impl Filter {
 
 /// The memory with an id, or the only one whose id begins with it. Short ids (`7be2-2`) work as
 /// they do for `get`.
-///
-/// # Errors
-/// No memory or several match, or a store cannot be read.
 pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let found = with_id(scopes, id)?;
     if found.is_empty() {
@@ -84,9 +80,6 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
 }
 
 /// The memory with exactly this id.
-///
-/// # Errors
-/// No memory has it, or several, or a store cannot be read.
 pub fn by_whole_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     single_match(id, with_id(scopes, id)?, &[])
 }
@@ -154,7 +147,6 @@ pub fn short_ids(scopes: &[Arc<Scope>]) -> ShortIds {
     ShortIds::of(read.flatten().flatten())
 }
 
-/// The review queue.
 #[derive(Debug, Default)]
 pub struct Queue {
     /// The memories that match the filter, oldest first.
@@ -166,9 +158,6 @@ pub struct Queue {
 }
 
 /// Reads the memories that wait for review, except those deferred until after `now`.
-///
-/// # Errors
-/// A store cannot be read.
 pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
     let today = now.to_zoned(TimeZone::UTC).date();
     let mut numbers = QueueCount::new(now);
@@ -263,9 +252,6 @@ impl Unmatched {
 
 /// What matches a filter that no waiting memory of `scopes` matches. `others` are scopes that the
 /// command leaves out.
-///
-/// # Errors
-/// A store cannot be read.
 pub fn unmatched(
     scopes: &[Arc<Scope>],
     others: &[Arc<Scope>],

@@ -1,7 +1,7 @@
 //! Decides about memories under the lock of a scope's log, from the memories as they are at that
 //! moment, and appends the decisions to it ([`super::log_file`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ack_api::decision::{Decision, Verdict};
@@ -10,13 +10,12 @@ use ack_api::text;
 use ack_store::decisions::seal::{Seal, seal_path};
 use ack_store::decisions::{Decisions, MAX_LOG_BYTES, foreign_lines};
 use ack_store::read::CuratedMemory;
-use ack_store::{Snapshot, StoreError};
 use ack_sys::files;
 use jiff::{SignedDuration, Timestamp};
 
 use super::CurateError;
 use super::log_file::{self, LockedLog};
-use super::side_effects::{self, SideEffects};
+use super::side_effects::{SideEffects, of_decisions};
 use super::sign;
 use ack_service::scope::Scope;
 
@@ -63,66 +62,20 @@ pub fn write_scopes<S: AsRef<Scope>>(
 /// # Errors
 /// The log cannot be written. Then nothing is decided.
 pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
-    let decide = |_: &_| Ok(decisions.to_vec());
-    let made = append_decided(scope, &[], decide, &|snapshot, decisions, released| {
-        side_effects_of_earlier(scope, snapshot, decisions, released)
-    })?;
+    let made = append_decided(scope, &[], true, |_| Ok(decisions.to_vec()))?;
     Ok(made.side_effects)
 }
 
-/// What else changes if earlier decisions are appended again.
-///
-/// # Errors
-/// The store or the log cannot be read.
-pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
-    let released = waiting_again(scope, decisions)?;
-    let side_effects = scope
-        .store
-        .snapshot(|snapshot| side_effects_of_earlier(scope, snapshot, decisions, &released))?;
-    Ok(side_effects)
-}
-
-/// What else changes with earlier decisions, and with those that only follow from them.
-fn side_effects_of_earlier(
-    scope: &Scope,
-    snapshot: &Snapshot<'_>,
-    decisions: &[Decision],
-    released: &[Decision],
-) -> Result<SideEffects, StoreError> {
-    let log = snapshot.decisions.followed_by(decisions);
-    let after = snapshot.with_decisions(log);
-    let mut changed = BTreeMap::new();
-    for decision in decisions {
-        let memory = after.by_id(&decision.id)?;
-        changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
-    }
-    let ids = decisions.iter().map(|decision| decision.id.as_str());
-    let mut side_effects = side_effects::of_undo(scope, snapshot, &changed, released)?;
-    let equal = side_effects::of_equal_notes(scope, snapshot, &after, &ids.collect())?;
-    side_effects.add(equal);
-    Ok(side_effects)
-}
-
-/// What else changes with new decisions, and with those that only follow from them.
-fn side_effects_of_new(
-    scope: &Scope,
-    snapshot: &Snapshot<'_>,
-    decisions: &[Decision],
-    released: &[Decision],
-) -> Result<SideEffects, StoreError> {
-    let all = [decisions, released].concat();
-    side_effects::of_decisions(scope, snapshot, &all, released)
-}
-
 /// What else would change with these decisions.
-///
-/// # Errors
-/// The store or the log cannot be read.
-pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+pub fn side_effects_of(
+    scope: &Scope,
+    decisions: &[Decision],
+    is_undo: bool,
+) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| side_effects_of_new(scope, snapshot, decisions, &released))?;
+        .snapshot(|snapshot| of_decisions(scope, snapshot, decisions, &released, is_undo))?;
     Ok(side_effects)
 }
 
@@ -137,21 +90,14 @@ pub fn write_with(
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<WrittenDecisions, CurateError> {
-    append_decided(scope, ids, decide, &|snapshot, decisions, released| {
-        side_effects_of_new(scope, snapshot, decisions, released)
-    })
+    append_decided(scope, ids, false, decide)
 }
 
-/// What else changes with decisions, and with those that only follow from them.
-type FindSideEffects<'a> =
-    &'a dyn Fn(&Snapshot<'_>, &[Decision], &[Decision]) -> Result<SideEffects, StoreError>;
-
-/// As [`write_with`], with the side effects that `find` finds.
 fn append_decided(
     scope: &Scope,
     ids: &[&str],
+    is_undo: bool,
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-    find: FindSideEffects<'_>,
 ) -> Result<WrittenDecisions, CurateError> {
     let log = LockedLog::open(&log_path(scope))?;
     let now = scope.store.snapshot(|snapshot| {
@@ -168,7 +114,7 @@ fn append_decided(
     let released = waiting_again(scope, &decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| find(snapshot, &decisions, &released))?;
+        .snapshot(|snapshot| of_decisions(scope, snapshot, &decisions, &released, is_undo))?;
     decisions.extend_from_slice(&released);
     if scope.manifest.signers.is_some() {
         let log = scope.store.decisions()?;
@@ -272,9 +218,6 @@ pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
 }
 
 /// Checks that the log can be written, without writing to it.
-///
-/// # Errors
-/// [`CurateError::Write`], or [`CurateError::Unsigned`] if nobody here can sign.
 pub fn check(scope: &Scope) -> Result<(), CurateError> {
     sign::check(scope)?;
     log_file::check(&log_path(scope))
@@ -288,9 +231,6 @@ fn log_path(scope: &Scope) -> PathBuf {
 }
 
 /// Makes the log count as it was `shown` to a person, whatever it lost.
-///
-/// # Errors
-/// It cannot be read, or another process has it.
 pub fn accept(scope: &Scope, shown: &[u8]) -> Result<(), CurateError> {
     LockedLog::open(&log_path(scope))?.accept(shown)
 }

@@ -28,9 +28,6 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 const COPY_PREFIX: &str = ".decisions-";
 
 /// Checks that a log can be written, without writing to it.
-///
-/// # Errors
-/// [`CurateError::Write`].
 pub fn check(path: &Path) -> Result<(), CurateError> {
     let writable = |path: &Path| access(path, AccessFlags::W_OK).map_err(io::Error::from);
     let checked = real_path(path).and_then(|real| {
@@ -57,9 +54,6 @@ pub struct LockedLog {
 
 impl LockedLog {
     /// Locks a log, which may be missing.
-    ///
-    /// # Errors
-    /// It cannot be opened, or another process has it.
     pub fn open(path: &Path) -> Result<Self, CurateError> {
         let fail = |source| write_error(path, source);
         let real = real_path(path).map_err(fail)?;
@@ -143,9 +137,6 @@ impl LockedLog {
 
     /// Seals the log as it is, so that it counts. Lines that were not in it when it was `shown` stay
     /// another program's.
-    ///
-    /// # Errors
-    /// It cannot be read, or its seal cannot be written.
     pub fn accept(self, shown: &[u8]) -> Result<(), CurateError> {
         let seal = seal_path(&self.path);
         let written = self.content().and_then(|content| match &self.file {

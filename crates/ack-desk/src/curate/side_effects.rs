@@ -2,7 +2,7 @@
 //! one that it replaced is served again, and one that waited waits again. A note with the text of a
 //! rejected one is rejected too.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{MAX_SUCCESSORS, Memory, Status, StatusFilter, Successor, is_superseded};
@@ -94,158 +94,86 @@ impl SideEffects {
     }
 }
 
-/// What else changes with these decisions, which are not written yet. `released` are those that
-/// only follow from a rejection.
-///
-/// # Errors
-/// The store cannot be read.
-pub fn of_decisions(
-    scope: &Scope,
-    snapshot: &Snapshot<'_>,
-    decisions: &[Decision],
-    released: &[Decision],
-) -> Result<SideEffects, StoreError> {
-    let mut side_effects = SideEffects {
-        wait_again: waiting(scope, snapshot, released)?,
-        ..SideEffects::default()
-    };
-    let may_leave = |decision: &&Decision| match decision.verdict {
-        Verdict::Withdraw => true,
-        verdict => !verdict.status().is_none_or(Status::is_served),
-    };
-    let leaving = decisions.iter().filter(may_leave);
-    let leaving: HashSet<&str> = leaving
-        .filter(|decision| decision.was.is_served())
-        .map(|decision| decision.id.as_str())
-        .collect();
-    if leaving.is_empty() && !snapshot.layout.profile.is_notes() {
-        return Ok(side_effects);
-    }
-    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
-    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
-    side_effects.add(of_equal_notes(scope, snapshot, &after, &decided)?);
-    let older = snapshot.replaced_by(&leaving)?.into_iter();
-    let older = older.filter(|older| !decided.contains(older.id.as_str()));
-    let is_back = |memory: &Memory| -> Result<bool, StoreError> {
-        Ok(!is_served(memory, &|id| snapshot.by_id(id))?
-            && is_served(memory, &|id| after.by_id(id))?)
-    };
-    side_effects
-        .served_again
-        .extend(of_these(scope, older, is_back)?);
-    Ok(side_effects)
+/// How a memory stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Served,
+    /// Approved, and a served one replaces it.
+    Replaced,
+    Waiting,
+    Rejected,
 }
 
-/// What happens to notes with the same text as those that are decided about.
-///
-/// # Errors
-/// The store cannot be read.
-pub fn of_equal_notes(
+/// What else changes with decisions that are not written yet. `released` are those that only follow
+/// from them. An undo is told as what changes about its own memories, too.
+pub fn of_decisions(
     scope: &Scope,
     before: &Snapshot<'_>,
-    after: &Snapshot<'_>,
-    decided: &HashSet<&str>,
+    decisions: &[Decision],
+    released: &[Decision],
+    is_undo: bool,
 ) -> Result<SideEffects, StoreError> {
-    let mut side_effects = SideEffects::default();
-    if !before.layout.profile.is_notes() {
-        return Ok(side_effects);
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let all = [decisions, released].concat();
+    let after = before.with_decisions(before.decisions.followed_by(&all));
+    let mut leaving = HashSet::new();
+    for decision in decisions.iter().filter(|decision| may_leave(decision)) {
+        let memory = before.by_id(&decision.id)?;
+        if memory.is_some_and(|memory| memory.status.is_served()) {
+            leaving.insert(decision.id.as_str());
+        }
     }
-    let mut equal = before.decided_as(decided)?;
-    equal.append(&mut after.decided_as(decided)?);
-    for id in equal.iter().filter(|id| !decided.contains(id.as_str())) {
+    let mut concerned: Vec<String> = Vec::new();
+    if !leaving.is_empty() {
+        let older = before.replaced_by(&leaving)?;
+        concerned.extend(older.into_iter().map(|memory| memory.id));
+    }
+    if before.layout.profile.is_notes() {
+        concerned.append(&mut before.decided_as(&decided)?);
+        concerned.append(&mut after.decided_as(&decided)?);
+    }
+    concerned.extend(released.iter().map(|decision| decision.id.clone()));
+    concerned.retain(|id| !decided.contains(id.as_str()));
+    if is_undo {
+        concerned.extend(decided.iter().map(|id| (*id).to_owned()));
+    }
+    concerned.sort();
+    concerned.dedup();
+
+    let mut side_effects = SideEffects::default();
+    for id in &concerned {
         let (Some(memory), Some(then)) = (before.by_id(id)?, after.by_id(id)?) else {
             continue;
         };
-        let changed = match then.status {
-            status if status == memory.status => continue,
-            Status::Rejected => &mut side_effects.also_rejected,
-            Status::Staging => &mut side_effects.wait_again,
-            Status::Approved | Status::Promoted => &mut side_effects.served_again,
+        let standing = standing(&then, &after)?;
+        if standing == self::standing(&memory, before)? {
+            continue;
+        }
+        let changed = match standing {
+            Standing::Served => &mut side_effects.served_again,
+            Standing::Waiting => &mut side_effects.wait_again,
+            Standing::Rejected if !decided.contains(id.as_str()) => &mut side_effects.also_rejected,
+            Standing::Replaced | Standing::Rejected => continue,
         };
         changed.push(About::in_scope(&scope.name, &memory));
     }
     Ok(side_effects)
 }
 
-/// What else changes with an undo. `changed` are the memories that it is about, as they are before,
-/// `after` as they are then, and `released` the decisions that only follow from it.
-///
-/// # Errors
-/// The store cannot be read.
-pub fn of_undo(
-    scope: &Scope,
-    snapshot: &Snapshot<'_>,
-    after: &BTreeMap<String, Memory>,
-    released: &[Decision],
-) -> Result<SideEffects, StoreError> {
-    let changed: HashSet<&str> = after.keys().map(String::as_str).collect();
-    let mut concerned = snapshot.replaced_by(&changed)?;
-    concerned.retain(|memory| !changed.contains(memory.id.as_str()));
-    for id in after.keys() {
-        concerned.extend(snapshot.by_id(id)?);
-    }
-    let read_after = |id: &str| match after.get(id) {
-        Some(memory) => Ok(Some(memory.clone())),
-        None => snapshot.by_id(id),
-    };
-    let mut wait_again: Vec<About> = concerned
-        .iter()
-        .filter(|before| {
-            let then = after.get(&before.id);
-            before.status != Status::Staging
-                && then.is_some_and(|then| then.status == Status::Staging)
-        })
-        .map(|memory| About::in_scope(&scope.name, memory))
-        .collect();
-    wait_again.extend(waiting(scope, snapshot, released)?);
-    let is_back = |memory: &Memory| -> Result<bool, StoreError> {
-        let Some(then) = read_after(&memory.id)? else {
-            return Ok(false);
-        };
-        Ok(!is_served(memory, &|id| snapshot.by_id(id))? && is_served(&then, &read_after)?)
-    };
-    Ok(SideEffects {
-        served_again: of_these(scope, concerned.into_iter(), is_back)?,
-        wait_again,
-        ..SideEffects::default()
-    })
+/// Whether agents may no longer see a memory after a decision.
+fn may_leave(decision: &Decision) -> bool {
+    decision.verdict == Verdict::Withdraw
+        || decision
+            .verdict
+            .status()
+            .is_some_and(|status| !status.is_served())
 }
 
-/// The memories of these decisions.
-fn waiting(
-    scope: &Scope,
-    snapshot: &Snapshot<'_>,
-    released: &[Decision],
-) -> Result<Vec<About>, StoreError> {
-    let mut waiting = Vec::new();
-    for decision in released {
-        let memory = snapshot.by_id(&decision.id)?;
-        waiting.extend(memory.map(|memory| About::in_scope(&scope.name, &memory)));
-    }
-    Ok(waiting)
-}
-
-fn of_these(
-    scope: &Scope,
-    memories: impl Iterator<Item = Memory>,
-    is_back: impl Fn(&Memory) -> Result<bool, StoreError>,
-) -> Result<Vec<About>, StoreError> {
-    let mut back = Vec::new();
-    for memory in memories {
-        if is_back(&memory)? {
-            back.push(About::in_scope(&scope.name, &memory));
-        }
-    }
-    Ok(back)
-}
-
-/// Whether agents see a memory: it is approved, and nothing that they see replaces it.
-fn is_served(
-    memory: &Memory,
-    read: &dyn Fn(&str) -> Result<Option<Memory>, StoreError>,
-) -> Result<bool, StoreError> {
-    if !memory.status.is_served() {
-        return Ok(false);
+fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreError> {
+    match memory.status {
+        Status::Staging => return Ok(Standing::Waiting),
+        Status::Rejected => return Ok(Standing::Rejected),
+        Status::Approved | Status::Promoted => {}
     }
     let mut chain: HashMap<String, Option<Memory>> = HashMap::new();
     let mut next = memory.superseded_by.clone();
@@ -253,7 +181,7 @@ fn is_served(
         && chain.len() < MAX_SUCCESSORS
         && !chain.contains_key(&id)
     {
-        let found = read(&id)?;
+        let found = snapshot.by_id(&id)?;
         next = found.as_ref().and_then(|found| found.superseded_by.clone());
         chain.insert(id, found);
     }
@@ -265,14 +193,12 @@ fn is_served(
         },
         _ => Successor::Missing,
     };
-    let first = memory
-        .superseded_by
-        .as_deref()
-        .filter(|id| *id != memory.id);
-    Ok(!is_superseded(
-        &memory.id,
-        first,
-        StatusFilter::Approved,
-        find,
-    ))
+    let first = memory.superseded_by.as_deref();
+    let first = first.filter(|id| *id != memory.id);
+    let is_replaced = is_superseded(&memory.id, first, StatusFilter::Approved, find);
+    Ok(if is_replaced {
+        Standing::Replaced
+    } else {
+        Standing::Served
+    })
 }

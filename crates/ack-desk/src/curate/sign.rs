@@ -26,9 +26,6 @@ enum SigningKey {
 }
 
 /// The line that signs the lines of a batch; empty if the scope wants no signatures.
-///
-/// # Errors
-/// The list of signers cannot be read, none of the user's keys is in it, or `ssh-keygen` fails.
 pub fn signature(scope: &Scope, lines: &str) -> Result<String, CurateError> {
     let Some(signers) = scope.store.signers()? else {
         return Ok(String::new());
@@ -48,9 +45,6 @@ pub fn signature(scope: &Scope, lines: &str) -> Result<String, CurateError> {
 }
 
 /// Checks that the user has a key that may sign.
-///
-/// # Errors
-/// As [`signature`].
 pub fn check(scope: &Scope) -> Result<(), CurateError> {
     match scope.store.signers()? {
         Some(signers) => keys(scope, &signers).map(drop),

@@ -28,16 +28,12 @@ const MAX_DISMISSED_MARKS_CHARS: usize = 400;
 /// An approved memory that may be out of date.
 #[derive(Debug, Clone)]
 pub struct StaleMemory {
-    /// The memory.
     pub candidate: Candidate,
     /// The reason, which answers show as `stale`.
     pub reason: String,
 }
 
 /// The approved memories that match a filter and may be out of date, oldest first.
-///
-/// # Errors
-/// A store cannot be read.
 pub fn stale(
     scopes: &[Arc<Scope>],
     filter: &Filter,
@@ -108,9 +104,6 @@ fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
 }
 
 /// Why one approved memory may be out of date.
-///
-/// # Errors
-/// Its store cannot be read.
 pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<String>, CurateError> {
     let memory = candidate.memory();
     if !memory.status.is_served() {

@@ -21,11 +21,9 @@ pub struct Undo {
     pub steps: Vec<UndoStep>,
 }
 
-/// What to undo in one scope.
 #[derive(Debug)]
 pub struct UndoStep {
     pub scope: Arc<Scope>,
-    /// The new decisions.
     pub decisions: Vec<Decision>,
 }
 
@@ -37,19 +35,13 @@ impl AsRef<Scope> for UndoStep {
 
 impl UndoStep {
     /// Writes the step.
-    ///
-    /// # Errors
-    /// The log cannot be written.
     pub fn write(&self) -> Result<SideEffects, CurateError> {
         log::append_again(&self.scope, &self.decisions)
     }
 
     /// What [`UndoStep::write`] would do. Writes nothing.
-    ///
-    /// # Errors
-    /// The store or the log cannot be read.
     pub fn dry_run(&self) -> Result<SideEffects, CurateError> {
-        log::side_effects_of(&self.scope, &self.decisions)
+        log::side_effects_of(&self.scope, &self.decisions, true)
     }
 }
 
@@ -83,9 +75,6 @@ impl UndoableBatch {
 
 /// Prepares to undo a batch, or else the newest one that still counts of the person with these
 /// names.
-///
-/// # Errors
-/// No batch matches, or a log cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,

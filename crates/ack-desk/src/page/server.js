@@ -4,7 +4,7 @@ const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
 const state = {
-  view: { filter: "", order: "oldest", queue: "waiting" },
+  view: { filter: "", queue: "waiting" },
   shown: null,
   summary: null,
   queue: null,
@@ -65,7 +65,6 @@ function showServerGone() {
     `The desk has ended.${chosen > 0 ? ` ${left} not written.` : ""} ` +
       "Run `ack-memory review` to go on.",
   );
-  document.body.classList.add("over");
   for (const control of document.querySelectorAll("button, input, select")) {
     control.disabled = true;
   }

@@ -69,9 +69,6 @@ by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
 by("open-plan").addEventListener("click", () => inTurn(openPlan));
-by("order").addEventListener("change", () =>
-  inTurn(() => changeView({ order: by("order").value })),
-);
 by("which-queue").addEventListener("change", () =>
   inTurn(() => changeView({ queue: by("which-queue").value })),
 );

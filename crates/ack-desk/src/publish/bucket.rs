@@ -44,7 +44,6 @@ pub struct BucketOptions {
 /// Why a scope is not published.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketPublishError {
-    /// It must not be published, or it cannot be read.
     #[error(transparent)]
     Publish(#[from] PublishError),
     #[error(transparent)]
@@ -60,7 +59,6 @@ pub struct BucketPlan {
     pub plan: Plan,
     /// Memories that are held back because of their text.
     pub held: Vec<HeldItem>,
-    /// Warnings about what is published.
     pub warnings: Vec<HeldItem>,
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,9 +88,6 @@ pub struct Publication {
 
 impl Publication {
     /// Prepares a publication. Does not contact the bucket.
-    ///
-    /// # Errors
-    /// The address or the settings are invalid.
     pub fn new(
         scope: &Arc<Scope>,
         address: Address,
@@ -113,9 +108,6 @@ impl Publication {
     }
 
     /// Plans the publication. Only reads from the bucket.
-    ///
-    /// # Errors
-    /// The scope must not be published, or something cannot be read.
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<BucketPlan, BucketPublishError> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
@@ -193,9 +185,6 @@ impl Publication {
     }
 
     /// Builds the version locally, and returns the cost of uploading it.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub fn make(
         &self,
         planned: &BucketPlan,

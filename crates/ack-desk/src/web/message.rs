@@ -15,21 +15,17 @@ const MAX_WINDOW: usize = 200;
 /// `enter`.
 #[derive(Debug, Deserialize)]
 pub struct EnterRequest {
-    /// The word of the address.
     pub word: String,
 }
 
-/// `queue`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct QueueRequest {
-    /// What to show.
     pub view: QueueView,
     /// The memory in the middle of the window.
     pub around: Option<usize>,
     /// The position of the first entry, if no memory is named.
     pub from: usize,
-    /// How many.
     pub count: usize,
 }
 
@@ -46,11 +42,9 @@ pub struct CardRequest {
 /// `preview` and `choose`.
 #[derive(Debug, Deserialize)]
 pub struct ChoiceRequest {
-    /// The memories' numbers.
     pub numbers: Vec<usize>,
     /// What to do with them.
     pub choice: Choice,
-    /// The reason.
     #[serde(default)]
     pub reason: Option<String>,
     /// The current view of the page.
@@ -58,7 +52,6 @@ pub struct ChoiceRequest {
     pub view: QueueView,
 }
 
-/// `back`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct TakeBackRequest {
@@ -66,7 +59,6 @@ pub struct TakeBackRequest {
     pub key: Option<u64>,
 }
 
-/// `plan`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PlanRequest {
@@ -77,7 +69,6 @@ pub struct PlanRequest {
 /// `heap`: a decision about all of a heap.
 #[derive(Debug, Deserialize)]
 pub struct HeapRequest {
-    /// Its name.
     pub name: String,
     /// Without one, one memory of each group is kept.
     #[serde(default)]
@@ -86,26 +77,20 @@ pub struct HeapRequest {
     pub reason: Option<String>,
 }
 
-/// `finish`.
 #[derive(Debug, Deserialize)]
 pub struct FinishRequest {
     /// Whether to discard unwritten choices.
     pub discard: bool,
 }
 
-/// A memory in the list.
 #[derive(Debug, Serialize)]
 pub struct ListEntry {
-    /// Its number.
     pub number: usize,
-    /// Its title.
     pub title: String,
     /// Its project, or else its scope.
     pub place: String,
-    /// Its type.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Its age.
     pub age_days: Option<i64>,
     /// Whether a person should look at it twice.
     pub marked: bool,
@@ -127,7 +112,6 @@ impl ListEntry {
     }
 }
 
-/// A window of the queue.
 #[derive(Debug, Serialize)]
 pub struct Window {
     /// How many memories the view has.
@@ -136,7 +120,6 @@ pub struct Window {
     pub complaint: Option<String>,
     /// The position of the first entry.
     pub from: usize,
-    /// The memories.
     pub entries: Vec<ListEntry>,
 }
 
@@ -167,11 +150,8 @@ impl Window {
 /// A possible action for a memory.
 #[derive(Debug, Serialize)]
 pub struct Action {
-    /// The key.
     pub key: char,
-    /// What it chooses.
     pub choice: Choice,
-    /// What it does.
     #[serde(flatten)]
     pub preview: Preview,
 }
@@ -179,7 +159,6 @@ pub struct Action {
 /// An approved memory near the one that is shown.
 #[derive(Debug, Serialize)]
 pub struct ShownNear {
-    /// The memory.
     #[serde(flatten)]
     pub near: Near,
     /// The possible actions for the pair.
@@ -191,7 +170,6 @@ pub struct ShownNear {
 /// A card and its position.
 #[derive(Debug, Serialize)]
 pub struct Shown {
-    /// Its number.
     pub number: usize,
     /// Its position in the view, from 1, if it waits.
     pub position: Option<usize>,
@@ -201,11 +179,9 @@ pub struct Shown {
     pub previous: Option<usize>,
     /// The number of the next memory.
     pub next: Option<usize>,
-    /// The choice for it.
     pub chosen: Option<&'static str>,
     /// Whether it is an approved memory that may be out of date.
     pub stale: bool,
-    /// The card.
     pub card: Card,
     /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
@@ -220,9 +196,7 @@ pub struct Shown {
 pub struct Summary {
     /// Common reasons to reject, each selected by a digit.
     pub reasons: [&'static str; 9],
-    /// The queue to show first.
     pub queue: QueueKind,
-    /// The header of the queue.
     pub head: Head,
     /// The last choices.
     pub recent: Vec<Recent>,

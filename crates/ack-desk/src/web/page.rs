@@ -18,10 +18,8 @@ const SCRIPT: [&str; 6] = [
     include_str!("../page/start.js"),
 ];
 
-/// The page to send.
 #[derive(Debug)]
 pub struct ReviewPage {
-    /// The document.
     pub html: Bytes,
     /// Its `Content-Security-Policy`: only its own style, script and server.
     pub policy: HeaderValue,

@@ -21,11 +21,9 @@ const SECRET_BYTES: usize = 32;
 /// The file that leads to the address.
 const FILE: &str = "review.html";
 
-/// Lets one page in.
 pub struct PageAccess {
     address: SocketAddr,
     entrance: Mutex<Entrance>,
-    /// The token of the session.
     session: String,
 }
 
@@ -46,9 +44,6 @@ impl std::fmt::Debug for PageAccess {
 
 impl PageAccess {
     /// The page access of a server.
-    ///
-    /// # Errors
-    /// The system has no random bytes.
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
         Ok(Self {
             address,
@@ -58,9 +53,6 @@ impl PageAccess {
     }
 
     /// Makes an address to open. It works once, and the previous address stops working.
-    ///
-    /// # Errors
-    /// The system has no random bytes.
     pub fn open(&self) -> std::io::Result<String> {
         let word = random_text()?;
         // Browsers do not send the part after the `#`.
@@ -74,9 +66,6 @@ impl PageAccess {
 
     /// Writes a file that leads to an address, in a new folder below the first of these that can
     /// hold it. Only this user can read the file. It is removed when the address is used.
-    ///
-    /// # Errors
-    /// The error of the last folder.
     pub fn write_file(&self, address: &str, below: &[PathBuf]) -> std::io::Result<PathBuf> {
         let mut problem = Error::other("there is no folder for it");
         for below in below {
@@ -109,7 +98,6 @@ impl PageAccess {
         })
     }
 
-    /// The port of the server.
     pub const fn port(&self) -> u16 {
         self.address.port()
     }

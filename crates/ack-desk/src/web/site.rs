@@ -107,9 +107,6 @@ impl<E: ack_api::Diagnostic> From<E> for Failure {
 
 impl ReviewSite {
     /// A site for a desk.
-    ///
-    /// # Errors
-    /// The page cannot be built.
     pub fn new(
         desk: Desk,
         curator: Curator,
@@ -132,7 +129,6 @@ impl ReviewSite {
         })
     }
 
-    /// The desk.
     pub fn desk(&self) -> Arc<Mutex<Desk>> {
         Arc::clone(&self.desk)
     }
@@ -153,7 +149,6 @@ impl ReviewSite {
         }
     }
 
-    /// Answers a request.
     pub async fn answer(self: &Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Answer {
         let mut answer = match self.route(request, peer).await {
             Ok(answer) => answer,

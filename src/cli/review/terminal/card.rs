@@ -16,7 +16,6 @@ const FOLDED_LINES: usize = 12;
 /// The fewest lines of a card, however low the terminal is.
 const MIN_ROWS: usize = 6;
 
-/// How a card is shown.
 pub struct CardFormat {
     /// Its place in the queue: `2/7`.
     pub position: String,
@@ -141,7 +140,6 @@ fn head_text(card: &Card, decision: Option<&str>) -> String {
     text
 }
 
-/// The text of the memory itself.
 fn body_text(card: &Card, fold: usize) -> String {
     let mut text = String::new();
     if let Some(subtitle) = &card.subtitle {
@@ -211,7 +209,6 @@ fn approved_text(near: &Near, id: &str, fold: usize) -> String {
     lines
 }
 
-/// A word-by-word diff as one text.
 fn diff_text(diff: &[ShownPart]) -> String {
     let marked = diff.iter().map(|part| {
         let words = part.text.trim();
@@ -226,7 +223,6 @@ fn diff_text(diff: &[ShownPart]) -> String {
     marked.collect()
 }
 
-/// A text cut to a few lines.
 fn fold_lines(text: &str, indent: &str, fold: usize) -> String {
     let text = wrapped(text, indent);
     let lines: Vec<&str> = text.lines().collect();

@@ -8,13 +8,11 @@ use ack_desk::choice::{REASONS, reason};
 
 const QUESTION: &str = "why? 1-9 (? lists them), words, Enter for none, q back > ";
 
-/// An answer to the question why.
 pub(super) enum WhyAnswer {
     /// The memory is rejected for this reason, or without one.
     Reason(Option<String>),
     /// It is not rejected.
     Back,
-    /// The person wants to leave.
     Leave,
 }
 
