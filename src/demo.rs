@@ -10,7 +10,6 @@ use serde::Deserialize;
 use crate::import::write::make_private;
 use crate::import::{ImportError, ImportOptions, run};
 
-/// The files of one sample scope.
 struct Sample {
     name: &'static str,
     manifest: &'static str,
@@ -74,9 +73,6 @@ struct LogLine {
 }
 
 /// Builds a scope root with the sample scopes in `root`, which must be empty or absent.
-///
-/// # Errors
-/// The error from the file system or SQLite.
 pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
     for sample in &SAMPLES {
         let folder = root.join("scopes").join(sample.name);

@@ -23,7 +23,6 @@ use ack_service::Service;
 /// How many results to evaluate.
 const DEPTH: i64 = 10;
 
-/// A query with its expected results.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Query {
     /// Its name, or the line number if it has none.
@@ -33,24 +32,20 @@ pub struct Query {
     pub text: String,
     /// Ids that answer it; empty if nothing does.
     pub relevant: Vec<String>,
-    /// The scope to search.
     #[serde(default)]
     pub project: Option<String>,
     /// The scopes to search, in turn.
     #[serde(default)]
     pub projects: Option<Vec<String>>,
-    /// Further restrictions.
     #[serde(default)]
     pub filter: Option<QueryFilter>,
     /// Ids that must not appear in the answer.
     #[serde(default)]
     pub forbidden: Option<Vec<String>>,
-    /// The category of the query.
     #[serde(default)]
     pub category: Option<String>,
 }
 
-/// The filters of a query.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryFilter {
@@ -70,7 +65,6 @@ pub struct EvalReport {
     /// Relevant ids that no searched scope contains. They count as not found.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unknown_ids: BTreeSet<String>,
-    /// The modes.
     pub modes: Vec<ModeReport>,
 }
 
@@ -79,7 +73,6 @@ pub struct EvalReport {
 pub struct ModeReport {
     /// The mode.
     pub mode: Mode,
-    /// Over all queries.
     pub all: Scores,
     /// By category, if the file has categories.
     pub categories: BTreeMap<String, Scores>,
@@ -94,7 +87,6 @@ pub struct ModeReport {
     pub runs: Vec<Run>,
 }
 
-/// One answered query.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The query's name.
@@ -127,15 +119,12 @@ pub struct Scores {
 /// Why a file of queries cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QueriesError {
-    /// A line is not a query.
     #[error("line {line}: {reason}")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
         reason: String,
     },
-    /// An id is the beginning of several.
     #[error("query `{qid}`: {total} ids begin with `{id}`")]
     Ambiguous {
         /// The query's name.
@@ -145,15 +134,11 @@ pub enum QueriesError {
         /// How many ids begin with it.
         total: usize,
     },
-    /// There is no query.
     #[error("the file has no queries")]
     Empty,
 }
 
 /// Parses the queries.
-///
-/// # Errors
-/// `QueriesError` with the number of the invalid line.
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
@@ -208,9 +193,6 @@ fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
 
 /// Completes abbreviated ids in the queries, such as those that `query` prints. An id that no
 /// memory has is left unchanged.
-///
-/// # Errors
-/// [`QueriesError::Ambiguous`].
 pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), QueriesError> {
     for query in queries {
         let ids = query.forbidden.iter_mut().flatten();
@@ -234,9 +216,6 @@ pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), Quer
 }
 
 /// Sends every query in each mode.
-///
-/// # Errors
-/// An error of the service for a query.
 pub fn run(
     service: &Service,
     queries: &[Query],
@@ -425,7 +404,6 @@ fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage
     })
 }
 
-/// The date of a date or timestamp.
 fn day(text: &str) -> String {
     text.get(..10).unwrap_or(text).to_owned()
 }

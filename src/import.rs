@@ -26,64 +26,41 @@ const MAX_LINE_BYTES: usize = 8 << 20;
 /// Why an import wrote nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Some lines were refused.
     #[error(
         "{refused} of {} {} refused, so nothing was imported",
         count(*lines as u64, "line"),
         verb(*refused as u64, "was", "were")
     )]
     Refused {
-        /// How many.
         refused: usize,
         /// The total number of lines.
         lines: usize,
         /// The form of a file that is JSON, but not JSON lines.
         form: Option<Form>,
     },
-    /// The name of a new scope is not valid as a folder name everywhere.
     #[error("`{name}` cannot be the name of a scope")]
-    BadName {
-        /// The name.
-        name: String,
-    },
-    /// The store belongs to another program.
+    BadName { name: String },
     #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
     NotNative {
-        /// The database.
         path: PathBuf,
         /// The program that it belongs to.
         profile: &'static str,
     },
-    /// The store lacks columns that the lines need.
     #[error("`{}` has no column `{column}` in `memories`", path.display())]
-    MissingColumn {
-        /// The database.
-        path: PathBuf,
-        /// The column.
-        column: &'static str,
-    },
-    /// There was nothing to import.
+    MissingColumn { path: PathBuf, column: &'static str },
     #[error("there is no line to import")]
     NoLines,
-    /// The existing store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was attempted.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The error from the system.
         source: std::io::Error,
     },
-    /// SQLite failed; nothing was written.
     #[error("cannot write `{}`: {source}", path.display())]
     Sqlite {
-        /// The database.
         path: PathBuf,
-        /// The error from SQLite.
         source: rusqlite::Error,
     },
 }
@@ -148,7 +125,6 @@ impl Diagnostic for ImportError {
 /// The form of a file that is JSON, but not JSON lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// An array.
     Array,
     /// Objects that take several lines each.
     Object,
@@ -175,7 +151,6 @@ fn name_hint(name: &str) -> String {
     }
 }
 
-/// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ImportOptions {
     /// Import the valid lines even if others are refused.
@@ -186,12 +161,10 @@ pub struct ImportOptions {
     pub dry_run: bool,
 }
 
-/// A refused line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLine {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
     pub reason: String,
     /// The bracket with which a JSON value of several lines begins.
     #[serde(skip)]
@@ -199,7 +172,6 @@ pub struct RefusedLine {
 }
 
 impl RefusedLine {
-    /// Refuses a line.
     pub fn new(line: usize, reason: String) -> Self {
         Self {
             line,
@@ -209,20 +181,15 @@ impl RefusedLine {
     }
 }
 
-/// What an import did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    /// The database.
     pub path: PathBuf,
-    /// Whether this import created it.
     pub created: bool,
-    /// Memories added.
     pub added: usize,
     /// Memories replaced.
     pub updated: usize,
     /// Memories that existed with the same content.
     pub unchanged: usize,
-    /// Refused lines.
     pub refused: Vec<RefusedLine>,
 }
 
@@ -356,9 +323,6 @@ pub fn run(
 }
 
 /// Checks that a name is valid for a scope's folder.
-///
-/// # Errors
-/// [`ImportError::BadName`].
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty()

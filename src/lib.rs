@@ -103,13 +103,11 @@ pub mod internal {
         pub use crate::import::{ImportOptions, read, run};
     }
 
-    /// Measuring retrieval.
     pub mod eval {
         pub use crate::eval::metrics::{Estimate, Measures, percentile};
         pub use crate::eval::{Run, parse, run};
     }
 
-    /// Finding stores.
     pub mod recogniser {
         pub use ack_connect::recogniser::{StoreKind, StorePlaces, Support, at, survey};
     }

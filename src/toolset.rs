@@ -38,7 +38,6 @@ pub trait ToolSchemas {
     fn description(self) -> &'static str;
     /// The schema of its arguments. Built once, because every call reads it.
     fn input(self) -> &'static Map<String, Value>;
-    /// The schema of its answer.
     fn output(self) -> Map<String, Value>;
     /// [`ToolSchemas::output`] with the fields of a result, for the main search tool.
     fn output_with_results(self) -> Map<String, Value>;
@@ -110,18 +109,14 @@ pub enum ToolsetPreset {
     /// The built-in four.
     #[default]
     Ack,
-    /// The tools of claude-mem.
     ClaudeMem,
-    /// The tools of episodic-memory.
     EpisodicMemory,
     /// The tools of SiftCoder.
     Siftcoder,
-    /// The tools of SIFS.
     Sifs,
 }
 
 impl ToolsetPreset {
-    /// All presets.
     pub const ALL: [Self; 5] = [
         Self::Ack,
         Self::ClaudeMem,
@@ -141,7 +136,6 @@ impl ToolsetPreset {
         }
     }
 
-    /// The preset with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
@@ -150,13 +144,11 @@ impl ToolsetPreset {
 /// A tool as agents see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
-    /// Its name.
     pub name: String,
     /// What agents read about it.
     pub description: String,
     /// The built-in tool that answers it.
     pub operation: Tool,
-    /// Its arguments, in listing order.
     arguments: Vec<Argument>,
     /// Arguments that are always passed.
     preset: Map<String, Value>,
@@ -223,7 +215,6 @@ impl OfferedTool {
 /// The tools that agents see, in listing order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toolset {
-    /// The preset it started from.
     pub set: ToolsetPreset,
     tools: Vec<OfferedTool>,
 }
@@ -235,7 +226,6 @@ impl Default for Toolset {
 }
 
 impl Toolset {
-    /// The toolset of a preset.
     pub fn of(set: ToolsetPreset) -> Self {
         Self::new(set, set.tools())
     }
@@ -267,12 +257,10 @@ impl Toolset {
         Self::new(ToolsetPreset::Ack, tools)
     }
 
-    /// The tools.
     pub fn tools(&self) -> &[OfferedTool] {
         &self.tools
     }
 
-    /// The tool with this name.
     pub fn find(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }

@@ -25,7 +25,6 @@ use ack_service::scope::{Registry, Scope, ScopeError};
 pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
 /// The file under the root that contains the same token.
 pub const TOKEN_FILE: &str = "curator-token";
-/// The minimum length of a token.
 const MIN_TOKEN_BYTES: usize = 16;
 
 /// The context of a command: the settings, the output format, the time.
@@ -99,9 +98,6 @@ impl Caller<'_> {
     }
 
     /// The person or process that decides.
-    ///
-    /// # Errors
-    /// There is neither a terminal nor the owner's token.
     pub fn actor(&self) -> Result<String, CliError> {
         let name = user_name(self.config);
         if let Some(given_token) =

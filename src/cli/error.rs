@@ -29,35 +29,25 @@ const MAX_LISTED: usize = 20;
 pub enum CliError {
     #[error(transparent)]
     Request(#[from] Error),
-    /// A settings file is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// A client's configuration cannot be changed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// An import was refused.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// The server cannot listen on HTTP.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// A decision about memories is not possible.
     #[error(transparent)]
     Curate(CurateError),
-    /// Memories cannot be published.
     #[error(transparent)]
     Publish(PublishError),
-    /// A bucket cannot be published to.
     #[cfg(feature = "bucket")]
     #[error(transparent)]
     Bucket(Box<ack_bucket::BucketError>),
-    /// Only a person, or a script with the owner's token, may do this.
     #[error("nothing was decided: {problem}")]
     Curator { problem: &'static str },
-    /// What a person typed at the review desk cannot be used.
     #[error("{0}")]
     Typed(String),
-    /// The arguments are invalid. The message is complete.
     #[error("{message}")]
     Usage {
         argument: String,
@@ -65,19 +55,14 @@ pub enum CliError {
         hints: Vec<Hint>,
         example: Option<String>,
     },
-    /// No waiting memory matches the selection.
     #[error("no waiting memory matches{}", .0.in_words())]
     NothingWaits(Unmatched),
-    /// There are scopes, and none of them can be read.
     #[error("no scope can be read, so it is not known what waits for review")]
     NothingReadable,
-    /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
     NoScope { name: String, known: Vec<String> },
-    /// The store of a new scope does not exist.
     #[error("there is no `{}`", path.display())]
     NoStore { path: PathBuf },
-    /// The store of a new scope is a file that can only be imported.
     #[error("`{}` holds {holds}, not a store", path.display())]
     NotAStore { path: PathBuf, holds: &'static str },
     /// The vector table of a scope cannot be built.
@@ -87,7 +72,6 @@ pub enum CliError {
         scope: String,
         source: ack_lance::build::BuildError,
     },
-    /// `--offline` was given to a command that needs a connection.
     #[error("cannot {action}: --offline allows no connection")]
     Offline {
         action: &'static str,
@@ -97,25 +81,18 @@ pub enum CliError {
     #[cfg(not(feature = "table"))]
     #[error("this build of ack-memory has no vector tables")]
     NotBuilt,
-    /// The edited file is invalid.
     #[error("config.toml was not changed")]
     ConfigNotChanged,
-    /// The editor did not run, or ended with an error.
     #[error("the editor `{editor}` failed")]
     Editor { editor: String },
-    /// There is no previous query for `--next` or for a result number.
     #[error("there was no query at this terminal in the last day")]
     NoLastQuery,
-    /// The last query at this terminal has no further page.
     #[error("that was the last page")]
     LastPage,
-    /// A number that is neither an id nor a result of the last query.
     #[error("there is no memory `{number}` and no result with that number")]
     NoSuchNumber { number: String, known: bool },
-    /// The text is the beginning of several ids.
     #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
     AmbiguousId { typed: String, found: IdMatches },
-    /// A file or stream cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
         action: &'static str,

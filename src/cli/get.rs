@@ -142,7 +142,6 @@ fn is_number(typed: &str) -> bool {
     typed.len() <= 4 && typed.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Explains result numbers in an error about a number.
 fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
     let number = ids.iter().find(|id| is_number(id));
     match (&error, number) {

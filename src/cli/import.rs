@@ -24,7 +24,6 @@ use ack_service::scope::{DATABASE_NAMES, Registry};
 /// How many refused lines to list. The rest are counted.
 const MAX_LISTED: usize = 20;
 
-/// Runs `import`.
 pub fn run(
     config: &Config,
     args: &ImportArgs,

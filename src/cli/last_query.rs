@@ -17,7 +17,6 @@ use ack_sys::text_file;
 
 /// Seconds until a query expires.
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
-/// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +52,6 @@ impl LastQueryStore {
         })
     }
 
-    /// The last query, unless it has expired.
     pub fn last(&self, now: Timestamp) -> Option<LastQuery> {
         let metadata = fs::symlink_metadata(&self.path).ok()?;
         if !metadata.is_file() || metadata.len() > MAX_BYTES {

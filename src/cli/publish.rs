@@ -20,7 +20,6 @@ use ack_service::config::{Config, FULL_BUILD};
 use ack_service::scope::Registry;
 use ack_service::scope::resolve::check_usable;
 
-/// Whether this build publishes to buckets.
 const HAS_BUCKETS: bool = cfg!(feature = "bucket");
 /// How many files of each kind to list.
 const MAX_LISTED: usize = 20;

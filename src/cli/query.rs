@@ -99,14 +99,12 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     Ok(code)
 }
 
-/// The number of each result, by its id.
 fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {
     let results = answer.results.iter().enumerate();
     let results = results.map(|(place, hit)| (hit.id.clone(), first + place));
     results.collect()
 }
 
-/// The query whose next page is requested.
 fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuery, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
     if last.next.is_none() {

@@ -55,7 +55,6 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
     out
 }
 
-/// A styled label followed by text.
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
     let lines = block(screen, &text, (indent, &rest), PLAIN);

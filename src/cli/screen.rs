@@ -12,25 +12,20 @@ const MAX_WIDTH: usize = 100;
 /// The minimum text width in columns.
 const MIN_WIDTH: usize = 20;
 
-/// The layout settings.
 #[derive(Debug, Clone)]
 pub struct Screen {
     /// Columns of a line; `None` if the output is not a terminal, so lines are not wrapped.
     pub width: Option<usize>,
-    /// Lines of the terminal.
     pub height: Option<usize>,
-    /// The present time.
     pub now: Timestamp,
     pub zone: TimeZone,
 }
 
 impl Screen {
-    /// The settings for standard output.
     pub fn of_output() -> Self {
         Self::of(std::io::stdout())
     }
 
-    /// The settings for standard error.
     pub fn of_errors() -> Self {
         Self::of(std::io::stderr())
     }

@@ -75,7 +75,6 @@ fn current_scope() -> Option<Setting<String>> {
     (!name.is_empty()).then(|| Setting::variable(ENV_SCOPE, name))
 }
 
-/// The effective settings.
 pub(super) fn load(global: &Global) -> Result<Config, CliError> {
     let mut config = Config::load(inputs(global)?)?;
     config.offline = global.offline;

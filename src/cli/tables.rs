@@ -7,7 +7,6 @@ use ack_service::config::Config;
 /// Whose vector tables are brought up to date after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// Those of all scopes.
     All,
     /// Those of scopes that the command adds or changes.
     Changed,

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// The measures of one query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measures {
     /// Share of the relevant ids among the first five.
@@ -46,7 +45,6 @@ impl Measures {
 /// A mean with its 95 % interval (normal approximation: mean ± 1.96 standard errors).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The mean.
     pub mean: f64,
     /// Half the width of the interval.
     pub margin: f64,

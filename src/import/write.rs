@@ -18,7 +18,6 @@ use ack_store::layout::{Profile, tables};
 use ack_store::profiles::recognise;
 use ack_store::{Snapshot, Store};
 
-/// The native schema.
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 
 /// Columns of `memories` that an import fills, in the order of [`values`].
@@ -54,10 +53,8 @@ pub struct Target {
     is_new: bool,
 }
 
-/// What an import will do.
 #[derive(Debug, Default)]
 pub struct ImportPlan {
-    /// Rows to add.
     pub added: Vec<Row>,
     /// Rows to replace, with the status each had.
     pub updated: Vec<(Row, String)>,
@@ -72,7 +69,6 @@ impl Target {
         Self { path, is_new }
     }
 
-    /// The database's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -83,10 +79,6 @@ impl Target {
     }
 
     /// Compares rows with the store, without writing.
-    ///
-    /// # Errors
-    /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or an error while reading the
-    /// store.
     pub fn plan(
         &self,
         rows: Vec<NumberedRow>,
@@ -159,9 +151,6 @@ impl Target {
 
 /// Creates a folder and its missing parents, accessible only to the owner, because memories are
 /// private unless their owner decides otherwise.
-///
-/// # Errors
-/// The error from the system.
 pub fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -285,7 +274,6 @@ fn compare(
     Ok(plan)
 }
 
-/// Whether a line would change a stored row.
 fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
     columns.into_iter().any(|(column, (stored, wanted))| {

@@ -37,7 +37,6 @@ pub(super) enum Form {
     Own,
     /// A number that is moved into its bounds.
     Clamped,
-    /// A day, or a point in time as its day.
     Day,
     /// A list, or texts separated by commas.
     List,

@@ -7,9 +7,6 @@ use ack_service::config::tools::{ToolEntry, ToolsTable};
 
 impl Toolset {
     /// The toolset that `[tools]` describes.
-    ///
-    /// # Errors
-    /// The first [`Problem`].
     pub fn build(table: &ToolsTable) -> Result<Self, Problem> {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,

@@ -8,7 +8,6 @@ use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{ErrorBody, Note, NoteKind};
 
-/// The translated call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// The arguments under our names.
@@ -75,10 +74,6 @@ impl Call {
 
 impl OfferedTool {
     /// Translates a call of this tool.
-    ///
-    /// # Errors
-    /// The error body, if an argument is unknown, missing or given twice, or has a value that it
-    /// does not allow.
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
         let (values, read) = self.read(values).map_err(|error| Box::new(error.body()))?;
         let mut call = Call {
@@ -232,7 +227,6 @@ impl OfferedTool {
         })
     }
 
-    /// The public name of one of our arguments.
     fn public_name(&self, ours: &str, call: &Call) -> Option<&str> {
         let argument = self.argument_for(ours, &call.given_arguments)?;
         Some(&argument.name)

@@ -13,7 +13,6 @@ use ack_api::{Given, Reader};
 /// An agent with a toolset.
 #[derive(Debug, Clone)]
 pub struct AgentReader {
-    /// The tools that it sees.
     pub toolset: Arc<Toolset>,
     /// What it reads the answer of.
     pub place: Place,
@@ -33,7 +32,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// A call of a tool.
     pub fn call(tool: &OfferedTool, call: &Call) -> Self {
         Self::Call(tool.name.clone(), call.given_arguments.clone())
     }

@@ -36,7 +36,6 @@ const MAX_QUOTED_CHARS: usize = 60;
 /// Maximum length of a JSON text that is read as what it contains, in bytes.
 const MAX_WRITTEN_BYTES: usize = 256 << 10;
 
-/// What an argument takes.
 enum Expected<'a> {
     Integer {
         /// Whether zero is below the minimum, so that it can only mean the default.
@@ -46,7 +45,6 @@ enum Expected<'a> {
     Boolean,
     /// One of these words.
     Word(Vec<&'a str>),
-    /// A day.
     Day,
     /// The name of something: a scope, a project, an id.
     Name {
@@ -57,13 +55,11 @@ enum Expected<'a> {
     },
     /// Words to search for.
     Text,
-    /// A list.
     List(ListOf<'a>),
     /// Anything.
     Any,
 }
 
-/// What a list takes.
 struct ListOf<'a> {
     /// The allowed words; empty means any text.
     words: Vec<&'a str>,
@@ -73,7 +69,6 @@ struct ListOf<'a> {
     or_number: bool,
 }
 
-/// How a value is read.
 enum Reading {
     /// As it is. The strict check refuses it if it does not fit.
     Same,
@@ -477,7 +472,6 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-/// The allowed words of a schema.
 fn words_of(schema: &Value) -> Vec<&str> {
     let words = schema.get("enum").and_then(Value::as_array);
     words
@@ -528,7 +522,6 @@ fn written_value(text: &str) -> Option<Value> {
     })
 }
 
-/// The number that a text is.
 fn number(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())

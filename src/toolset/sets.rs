@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::argument::Argument;
 use super::{OfferedTool, Tool, ToolSchemas as _, ToolsetPreset};
 
-/// A tool of a set.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolRow {
@@ -29,7 +28,6 @@ enum ArgumentRow {
 }
 
 impl ToolsetPreset {
-    /// Its tools.
     pub(super) fn tools(self) -> Vec<OfferedTool> {
         let table = match self {
             Self::Ack => return Tool::ALL.map(built_in).into(),

@@ -25,7 +25,6 @@ use ack_service::scope::Scope;
 
 /// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
-/// Maximum versions to list.
 const MAX_VERSIONS: usize = 50;
 
 /// Runs `publish SCOPE --to ADDRESS`.
@@ -82,7 +81,6 @@ fn settings(scope: &Scope, args: &BucketArgs) -> Result<RemoteSettings, CliError
     Ok(settings)
 }
 
-/// Checks an endpoint from a flag or variable.
 fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
     check_endpoint(endpoint)
         .map_err(|allowed| CliError::invalid(named, text::line(endpoint, 100), allowed))
@@ -164,7 +162,6 @@ impl BucketRequest<'_> {
         }
     }
 
-    /// The command that restores the previous version.
     fn undo_command(&self, version: u64, restore: &[String]) -> String {
         let mut undo = format!(
             "publish {} --to {} --rollback v-{version}",
@@ -402,7 +399,6 @@ fn pruned_text(pruned: &PrunePlan) -> String {
     )
 }
 
-/// Shows a step at a terminal.
 fn show(bar: &ProgressBar, step: Step) {
     bar.set_message(match step {
         Step::Fetching(at) => format!(

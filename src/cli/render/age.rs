@@ -58,7 +58,6 @@ pub fn exact_time(time: &str, screen: &Screen) -> String {
     }
 }
 
-/// The local date of a time.
 pub fn day(time: &str, screen: &Screen) -> String {
     match time::parse(time).filter(|_| time.len() > 10) {
         Some(instant) => instant.to_zoned(screen.zone.clone()).date().to_string(),

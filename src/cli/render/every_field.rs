@@ -97,7 +97,6 @@ fn sample(schema: &Value, root: &Value, next: &mut u32) -> Value {
     }
 }
 
-/// The words that a schema allows.
 fn choices(schema: &Value, root: &Value) -> Vec<Value> {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         return choices(root.pointer(name.trim_start_matches('#')).unwrap(), root);

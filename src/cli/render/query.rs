@@ -17,15 +17,12 @@ use ack_api::{
 };
 use ack_connect::quoted;
 
-/// Options for a list of memories.
 #[derive(Debug)]
 pub struct Listing<'a> {
-    /// The layout settings.
     pub screen: &'a Screen,
     pub marks: QueryWords,
     /// Whether to show each memory in full.
     pub long: bool,
-    /// The number of the first result.
     pub first: usize,
     /// The shortest form of each id.
     pub short: HashMap<String, String>,

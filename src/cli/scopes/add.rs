@@ -30,7 +30,6 @@ pub struct PlannedScope {
     report: String,
 }
 
-/// Runs `scopes add`.
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     let known = KnownScopes::new(&Registry::new(config).discover().scopes);
     let planned = plan(config, &known, args)?;
@@ -104,7 +103,6 @@ pub fn plan(
     })
 }
 
-/// The error for a bucket in place of a store.
 fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
     let address = text::line(&address.to_string_lossy(), 200);
     let message = format!("`{address}` is a bucket, and `--store` takes a database or a folder");
@@ -151,9 +149,6 @@ fn database(path: &Path) -> PathBuf {
 }
 
 /// Describes a store and its content.
-///
-/// # Errors
-/// Why it cannot be the store of a scope.
 pub fn describe(
     store: &Path,
     unreviewed: Unreviewed,

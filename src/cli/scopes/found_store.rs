@@ -26,7 +26,6 @@ pub enum Answer {
     Trust,
     /// Memories stay hidden until someone approves them; those already approved are shown.
     Review,
-    /// It is not added.
     Skip,
 }
 
@@ -111,7 +110,6 @@ pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
     command::command(&format!("scopes add {name} --store {store}{trusts} --yes"))
 }
 
-/// Adds the store as a scope.
 pub fn add(
     config: &Config,
     known: &mut KnownScopes,
@@ -171,7 +169,6 @@ fn valid_name(name: String) -> Option<String> {
     crate::import::check_name(&name).is_ok().then_some(name)
 }
 
-/// A name derived from a folder.
 fn named_after(folder: Option<&Path>, prefix: &str) -> String {
     let name = folder.and_then(Path::file_name);
     name.and_then(|name| valid_name(format!("{prefix}{}", name.to_string_lossy())))

@@ -25,7 +25,6 @@ enum Removal {
     Folder { to: PathBuf },
 }
 
-/// Runs `scopes remove`.
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let scope = find_scope(&scopes, &args.name)?;
@@ -77,7 +76,6 @@ fn move_command(scope: &Scope, to: &Path) -> String {
     format!("{folder} moves to {to}; the store, {store}, is left alone")
 }
 
-/// Whether `scopes remove` can remove a scope.
 pub fn is_possible(config: &Config, scope: &Scope) -> bool {
     plan(config, scope).is_ok()
 }

@@ -26,10 +26,8 @@ use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
 use ack_service::scope::{Registry, Scope, same_file};
 
-/// The keys that hold lists.
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 
-/// Runs `scopes set`.
 pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let scope = find_scope(&scopes, &args.name)?;
@@ -69,7 +67,6 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     done.write_and_report(json)
 }
 
-/// What was changed, or would be.
 struct ManifestChange<'a> {
     scope: &'a str,
     edited: &'a EditedManifest,
