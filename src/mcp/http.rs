@@ -47,6 +47,7 @@ struct Limits {
 const DEFAULT_LIMITS: Limits = Limits {
     connection_limits: ConnectionLimits {
         max_total: 256,
+        max_unknown: 96,
         unknown_timeout: Duration::from_secs(5),
         head_timeout: Duration::from_secs(30),
         unread_timeout: Duration::from_secs(10),

@@ -141,7 +141,6 @@ fn each_problem_is_reported_at_its_line() {
     let near = GOOD
         .replace("id: led-1\n", "")
         .replace("\n\nSee", "\n\nYou see");
-    let conflict = "<<<<<<< HEAD\ntitle: One\n=======\ntitle: Two\n>>>>>>> other";
     let past = "stale_after: 2026-01-31T10:00:00Z\nstatus: deprecated";
     let verified = "stale_after: 2026-01-31\nverified:\n  at: 2026-02-02";
     let another = "title: T\nproject: another\nfiles: [src/gone.rs]";
@@ -196,15 +195,6 @@ fn each_problem_is_reported_at_its_line() {
         (note("a\u{202e}b"), "warning hidden-characters 7"),
         (near, "warning near-duplicate 1"),
         (
-            note("one\n<<<<<<< HEAD\ntwo\n=======\nthree\n>>>>>>> other"),
-            "error merge-conflict 8, error merge-conflict 12",
-        ),
-        (
-            head(conflict),
-            "error merge-conflict 3, error merge-conflict 7",
-        ),
-        (note("Heading\n=======\n\n    <<<<<<< HEAD"), ""),
-        (
             "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n".into(),
             "error unreadable 1",
         ),
@@ -242,42 +232,6 @@ fn an_unreadable_folder_is_reported_and_the_rest_is_checked() {
 }
 
 #[test]
-fn a_link_is_reported_unless_the_folder_holds_what_it_names() {
-    let scene = Scene::new();
-    scene.write("elsewhere/notes/far.md", OTHER);
-    scene.write("elsewhere/notes/plain.txt", OTHER);
-    let link = |target: &str, name: &str| {
-        let target = scene.folder.path().join(target);
-        std::os::unix::fs::symlink(target, scene.notes().join(name)).unwrap();
-    };
-    link("elsewhere/notes/far.md", "far.md");
-    link("elsewhere/notes", "folder");
-    link("elsewhere/gone.md", "gone.md");
-    link("docs/memory/good.md", "same.md");
-    link("docs/memory", "itself");
-    link("elsewhere/notes/plain.txt", "plain.txt");
-    link("elsewhere/notes/far.md", ".hidden.md");
-    assert_eq!(
-        scene.found(),
-        [
-            "warning link far.md:1",
-            "warning link folder:1",
-            "warning link gone.md:1",
-        ]
-    );
-    let said = scene.check(&[]).out;
-    assert_contains!(
-        said,
-        "docs/memory/far.md:1: warning link: is a symbolic link, and links are not followed: the note \
-         is neither checked nor served; put the file itself here",
-        "docs/memory/folder:1: warning link: is a symbolic link to a folder",
-        "move them here, or check that folder by its own path",
-        "remove the link"
-    );
-    assert_eq!(scene.check(&["--strict"]).code, Some(1));
-}
-
-#[test]
 fn json_lines_are_checked_line_by_line() {
     let scene = Scene::new();
     scene.write(
@@ -304,23 +258,6 @@ fn lines_that_are_no_memories_are_skipped_as_the_reader_skips_them() {
     let content = "{\"text\":\"why\",\"relevant\":[\"a\"]}\n";
     scene.write("docs/memory/queries.jsonl", content);
     assert_eq!(scene.found(), ["warning schema queries.jsonl:1"]);
-}
-
-#[test]
-fn a_conflict_between_lines_of_json_is_named_as_one() {
-    let scene = Scene::new();
-    scene.write(
-        "docs/memory/more.jsonl",
-        "<<<<<<< HEAD\n{\"id\":\"a\",\"title\":\"One thing\"}\n=======\n\
-         {\"id\":\"b\",\"title\":\"Another\"}\n>>>>>>> other\n",
-    );
-    assert_eq!(
-        scene.found(),
-        [
-            "error merge-conflict more.jsonl:1",
-            "error merge-conflict more.jsonl:5"
-        ]
-    );
 }
 
 #[test]

@@ -102,9 +102,6 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     for (folder, reason) in &listed.closed {
         checked.report_unreadable(&place, folder, reason);
     }
-    for link in &listed.links {
-        checked.report_link(&place, link);
-    }
     for file in &listed.instructions {
         checked.report_instructions(&place, file);
     }
@@ -121,8 +118,6 @@ struct Listed {
     names: Vec<PathBuf>,
     /// Folders that cannot be opened, each with the reason.
     closed: Vec<(PathBuf, String)>,
-    /// Symbolic links behind which there may be notes that are not read.
-    links: Vec<PathBuf>,
     /// Instructions for agents, which are never memories.
     instructions: Vec<PathBuf>,
 }
@@ -157,30 +152,11 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
         let is_notes = is_markdown(relative)
             && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_json_lines(relative);
-        let holds_memories = is_notes || is_lines;
-        if entry.file_type().is_symlink() {
-            if (holds_memories || entry.path().is_dir()) && !is_read_elsewhere(folder, entry.path())
-            {
-                listed.links.push(relative.to_owned());
-            }
-            continue;
-        }
         // A named pipe with the name of a note is reported when it is to be read.
-        if !entry.file_type().is_dir() && holds_memories && listed.names.len() < MAX_FILES {
+        let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
+        if is_read && (is_notes || is_lines) && listed.names.len() < MAX_FILES {
             listed.names.push(relative.to_owned());
         }
     }
     Ok(listed)
-}
-
-/// Whether a link only repeats what the folder holds under another name.
-fn is_read_elsewhere(folder: &Path, link: &Path) -> bool {
-    let Ok(target) = link.canonicalize() else {
-        return false;
-    };
-    let Ok(inside) = target.strip_prefix(folder) else {
-        return false;
-    };
-    let has_notes_name = is_markdown(inside) || ack_store::folder::note::is_json_lines(inside);
-    !inside.iter().any(is_skipped) && (target.is_dir() || has_notes_name)
 }

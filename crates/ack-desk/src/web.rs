@@ -39,6 +39,7 @@ pub struct PageLimits {
 const DEFAULT_LIMITS: PageLimits = PageLimits {
     connections: ConnectionLimits {
         max_total: 32,
+        max_unknown: 16,
         unknown_timeout: Duration::from_secs(5),
         head_timeout: Duration::from_secs(15),
         unread_timeout: Duration::from_secs(10),
@@ -178,6 +179,7 @@ mod tests {
             body_timeout: Duration::from_millis(300),
             connections: ConnectionLimits {
                 max_total: 2,
+                max_unknown: 2,
                 unknown_timeout: Duration::from_secs(60),
                 head_timeout: Duration::from_millis(300),
                 ..DEFAULT_LIMITS.connections

@@ -1,10 +1,10 @@
 //! Accepts the connections of a server and reads requests, within limits.
 //!
 //! A connection belongs to a stranger until one of its requests passes the gate and shows the
-//! token, which it has to do soon. If every place is taken, the oldest stranger makes room for the
-//! next connection, or else the one that has waited longest for a complete request. So clients
-//! without a token cannot keep out clients that have one. A client that does not read its answers is
-//! disconnected by the system.
+//! token, which it has to do soon. If every place is taken, or every place for strangers, the oldest
+//! stranger makes room for the next connection, or else the one that has waited longest for a
+//! complete request. So clients without a token cannot keep out clients that have one. A client that
+//! does not read its answers is disconnected by the system.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -33,6 +33,8 @@ const MAX_HEAD: usize = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     pub max_total: usize,
+    /// How many strangers.
+    pub max_unknown: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
     /// How long a client may take to send the head of a request, and how long a connection may be
@@ -243,7 +245,9 @@ impl Peers {
     /// being answered.
     fn take_place(self: &Arc<Self>) -> Option<Place> {
         let mut open = self.open();
-        if open.peers.len() >= self.limits.max_total {
+        let strangers = open.peers.values().filter(|peer| !peer.state().known);
+        if open.peers.len() >= self.limits.max_total || strangers.count() >= self.limits.max_unknown
+        {
             let number = open.least_needed()?;
             if let Some(peer) = open.peers.remove(&number) {
                 peer.must_close.notify_one();
@@ -338,6 +342,7 @@ mod tests {
     fn limits() -> ConnectionLimits {
         ConnectionLimits {
             max_total: 6,
+            max_unknown: 4,
             unknown_timeout: Duration::from_millis(100),
             head_timeout: Duration::from_secs(1),
             unread_timeout: Duration::from_secs(1),

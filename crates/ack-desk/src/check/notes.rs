@@ -87,26 +87,6 @@ impl CheckState {
         self.error("unreadable", (&place.shown_path(relative), 1), message);
     }
 
-    /// Reports a symbolic link, which is not followed.
-    pub fn report_link(&mut self, place: &NoteFolder, relative: &Path) {
-        let full = place.folder.join(relative);
-        let message = match full.metadata() {
-            Ok(target) if target.is_dir() => {
-                "is a symbolic link to a folder, and links are not followed: the notes in it are \
-                 neither checked nor served; move them here, or check that folder by its own path"
-            }
-            Ok(_) => {
-                "is a symbolic link, and links are not followed: the note is neither checked nor \
-                 served; put the file itself here, or check it by its own path"
-            }
-            Err(_) => {
-                "is a symbolic link to something that cannot be found, and links are not followed; \
-                 put the note itself here, or remove the link"
-            }
-        };
-        self.warn("link", (&place.shown_path(relative), 1), message);
-    }
-
     pub fn report_instructions(&mut self, place: &NoteFolder, relative: &Path) {
         let message = "has the name of instructions for agents, which hosts load themselves, so it \
                        is left out and never served; rename it if it should be a note";
@@ -150,23 +130,6 @@ impl CheckState {
                 (&shown_path, line),
                 problem.describe(),
             );
-        }
-        let mut has_conflict = false;
-        for (number, line) in (1..).zip(content.lines()) {
-            let mark = ["<<<<<<<", ">>>>>>>"]
-                .into_iter()
-                .find(|mark| line.split(' ').next() == Some(mark));
-            if let Some(mark) = mark {
-                has_conflict = true;
-                let message = format!(
-                    "`{mark}` marks a merge conflict that is not resolved; resolve it, or indent the \
-                     line if it is an example"
-                );
-                self.error("merge-conflict", (&shown_path, number), message);
-            }
-        }
-        if has_conflict {
-            return;
         }
         if note::is_json_lines(relative) {
             // What is not JSON may be a broken file of memories.

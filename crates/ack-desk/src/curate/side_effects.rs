@@ -129,8 +129,8 @@ pub fn of_decisions(
         concerned.extend(older.into_iter().map(|memory| memory.id));
     }
     if before.layout.profile.is_notes() {
-        concerned.append(&mut before.decided_as(&decided)?);
-        concerned.append(&mut after.decided_as(&decided)?);
+        concerned.extend(before.decided_as(&decided)?);
+        concerned.extend(after.decided_as(&decided)?);
     }
     concerned.extend(released.iter().map(|decision| decision.id.clone()));
     concerned.retain(|id| !decided.contains(id.as_str()));
