@@ -187,7 +187,6 @@ fn decide(
     run_curator_command(global, |desk| curate::decide(desk, command, choice, args))
 }
 
-/// Runs a command that decides about memories.
 fn run_curator_command(
     global: &Global,
     run: impl FnOnce(Caller<'_>) -> Result<(), CliError>,

@@ -20,7 +20,6 @@ use ack_api::{MatchTags, Mode, QueryRequest, Stage};
 use ack_service::Error;
 use ack_service::Service;
 
-/// How many results to evaluate.
 const DEPTH: i64 = 10;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -34,7 +33,6 @@ pub struct Query {
     pub relevant: Vec<String>,
     #[serde(default)]
     pub project: Option<String>,
-    /// The scopes to search, in turn.
     #[serde(default)]
     pub projects: Option<Vec<String>>,
     #[serde(default)]
@@ -59,7 +57,6 @@ pub struct QueryFilter {
     pub until: Option<String>,
 }
 
-/// The results for a file, mode by mode.
 #[derive(Debug, Serialize)]
 pub struct EvalReport {
     /// Relevant ids that no searched scope contains. They count as not found.
@@ -78,7 +75,6 @@ pub struct ModeReport {
     pub categories: BTreeMap<String, Scores>,
     /// Of the relevant memories that are not in the first ten: at which stage they were lost.
     pub lost: BTreeMap<Stage, u64>,
-    /// Forbidden ids that appeared.
     pub leaks: u64,
     /// Milliseconds per query: median and 99th percentile.
     pub milliseconds: [f64; 2],
@@ -89,15 +85,12 @@ pub struct ModeReport {
 
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The query's name.
     pub qid: String,
-    /// The ids it found, in order.
     pub ranked: Vec<String>,
     /// Its measures; `None` if nothing is relevant.
     pub measures: Option<Measures>,
 }
 
-/// Means over queries.
 #[derive(Debug, Default, Serialize)]
 pub struct Scores {
     /// Queries that have an answer.
@@ -110,7 +103,6 @@ pub struct Scores {
     pub mrr_10: Estimate,
     /// Normalised discounted cumulative gain, cut at ten.
     pub ndcg_10: Estimate,
-    /// Queries without an answer.
     pub unanswerable: u64,
     /// Mean number of results for those.
     pub noise: f64,
@@ -127,11 +119,9 @@ pub enum QueriesError {
     },
     #[error("query `{qid}`: {total} ids begin with `{id}`")]
     Ambiguous {
-        /// The query's name.
         qid: String,
         /// The id, as it is in the file.
         id: String,
-        /// How many ids begin with it.
         total: usize,
     },
     #[error("the file has no queries")]

@@ -23,7 +23,6 @@ const LONGEST_NAME: usize = 64;
 /// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// Why an import wrote nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error(

@@ -14,7 +14,6 @@ use ack_service::config::{
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Offer {
-    /// Our own tools.
     pub toolset: Toolset,
     pub upstreams: Vec<Upstream>,
 }

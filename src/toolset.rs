@@ -103,7 +103,6 @@ const RESULT_FIELDS: [&str; 8] = [
     "id", "title", "facts", "concepts", "project", "scope", "status", "type",
 ];
 
-/// A built-in set of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolsetPreset {
     /// The built-in four.
@@ -111,7 +110,6 @@ pub enum ToolsetPreset {
     Ack,
     ClaudeMem,
     EpisodicMemory,
-    /// The tools of SiftCoder.
     Siftcoder,
     Sifs,
 }

@@ -97,7 +97,6 @@ impl Caller<'_> {
         ))
     }
 
-    /// The person or process that decides.
     pub fn actor(&self) -> Result<String, CliError> {
         let name = user_name(self.config);
         if let Some(given_token) =

@@ -33,7 +33,6 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
     Ok(ExitCode::from(u8::from(fails)))
 }
 
-/// One line for each finding, and a count.
 fn report_text(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
         format!(

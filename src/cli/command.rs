@@ -16,7 +16,6 @@ use ack_sys::files::expand_home;
 
 /// How a command begins.
 const PROGRAM: &str = "ack-memory";
-/// The longest path that is printed, in characters.
 const MAX_PATH_CHARS: usize = 4_096;
 /// Commands that use no root, so they need no flags.
 const ROOTLESS_COMMANDS: [&str; 5] = ["demo", "token", "completions", "man", "help"];

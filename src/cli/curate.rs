@@ -355,7 +355,6 @@ fn side_effect_lines(side_effects: &SideEffects, short: &ShortIds) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// One line about a memory.
 pub fn summary(candidate: &Candidate, short: &ShortIds) -> String {
     let memory = candidate.memory();
     let (id, title) = (short.shortest(&memory.id), text::line(&memory.title, 80));

@@ -69,7 +69,6 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
     }
 }
 
-/// The path of a folder that is empty or does not exist.
 fn empty_folder(folder: &Path) -> Result<PathBuf, CliError> {
     let is_in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_in_use || folder.is_file() {

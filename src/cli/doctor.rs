@@ -29,7 +29,6 @@ use ack_service::scope::Scope;
 use ack_service::scope::resolve::current;
 use ack_service::scopes::{Audience, LONG_LIST, describe};
 
-/// The results of all checks.
 pub struct DoctorReport<'a> {
     config: &'a Config,
     /// Why `config.toml` is invalid.

@@ -112,7 +112,6 @@ impl CliError {
         }
     }
 
-    /// Adds what to do next.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         if let Self::Usage { hints, .. } = &mut self {

@@ -137,7 +137,6 @@ pub fn numbered_result<'a>(typed: &str, last: &'a LastQuery) -> Option<&'a ack_a
     last.hits.get(number.checked_sub(1)?)
 }
 
-/// Whether the typed text can be a result number.
 fn is_number(typed: &str) -> bool {
     typed.len() <= 4 && typed.bytes().all(|byte| byte.is_ascii_digit())
 }

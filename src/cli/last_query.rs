@@ -15,7 +15,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use ack_service::config::Config;
 use ack_sys::text_file;
 
-/// Seconds until a query expires.
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -24,7 +23,6 @@ pub struct LastQuery {
     /// The time, in seconds since 1970.
     pub at: i64,
     pub request: QueryRequest,
-    /// Whether each memory was shown in full.
     pub long: bool,
     /// Where the next page begins.
     pub next: Option<String>,

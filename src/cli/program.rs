@@ -16,7 +16,6 @@ pub struct Program {
     pub path: PathBuf,
     /// The name by which the PATH finds it, if it does.
     pub name: Option<&'static str>,
-    /// The package runner, if that starts it.
     pub runner: Option<Runner>,
 }
 

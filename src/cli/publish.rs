@@ -21,7 +21,6 @@ use ack_service::scope::Registry;
 use ack_service::scope::resolve::check_usable;
 
 const HAS_BUCKETS: bool = cfg!(feature = "bucket");
-/// How many files of each kind to list.
 const MAX_LISTED: usize = 20;
 /// Branches that take changes through pull requests.
 const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];

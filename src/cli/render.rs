@@ -41,7 +41,6 @@ fn unreviewed(status: Status) -> &'static str {
     }
 }
 
-/// Notes below any answer.
 pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
     for (message, scopes) in Note::by_message(notes) {

@@ -133,7 +133,6 @@ fn report_unwritable(desk: &Desk) {
     }
 }
 
-/// A waiting memory, for scripts.
 #[derive(Serialize)]
 struct Entry {
     #[serde(flatten)]
@@ -215,7 +214,6 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Prints the waiting memories.
 fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();

@@ -9,7 +9,6 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 /// The maximum text width in columns, because longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
-/// The minimum text width in columns.
 const MIN_WIDTH: usize = 20;
 
 #[derive(Debug, Clone)]

@@ -25,7 +25,6 @@ use ack_service::{Error, Service};
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
-/// The minimum length of a word to try.
 const MIN_WORD_LETTERS: usize = 5;
 
 /// How questions are answered.
@@ -33,7 +32,6 @@ const MIN_WORD_LETTERS: usize = 5;
 pub enum AnswerMode {
     /// Ask the user.
     Ask,
-    /// Take the safe answer.
     Defaults,
     Show,
 }

@@ -68,7 +68,6 @@ mod with_table {
     /// and a machine may have thousands of such scopes, one for each project.
     const MIN_MEMORIES: u64 = 10;
 
-    /// The states of the stores, by the names of their scopes.
     pub fn states(config: &Config) -> HashMap<String, FileState> {
         let scopes = Registry::new(config).discover().scopes;
         let state = |scope: &Arc<Scope>| Some((scope.name.clone(), scope.store.file_state().ok()?));

@@ -20,7 +20,6 @@ use ack_service::scope::Registry;
 use ack_sys::files;
 use ack_sys::text_file;
 
-/// The largest file that is edited, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Runs `token`. `config` says which scopes there are; `None` if it cannot be read.
@@ -76,7 +75,6 @@ fn show(args: &TokenArgs, token: &str, config: Option<&Config>) -> Result<(), Cl
     write_out(&format!("{token}\n"))
 }
 
-/// The names that belong to no scope.
 fn missing<'a>(names: &'a [String], config: Option<&Config>) -> Vec<&'a str> {
     let Some(config) = config.filter(|_| !names.is_empty()) else {
         return Vec::new();

@@ -51,7 +51,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of some values, or 0 for none.
     pub fn of(values: &[f64]) -> Self {
         let n = count(values.len());
         if values.is_empty() {

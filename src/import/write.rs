@@ -47,7 +47,6 @@ const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "sup
 /// The name prefix of folders in which new stores are built. Discovery skips them.
 const BUILD_FOLDER_PREFIX: &str = ".import-";
 
-/// The store an import goes to.
 pub struct Target {
     path: PathBuf,
     is_new: bool,
@@ -73,7 +72,6 @@ impl Target {
         &self.path
     }
 
-    /// Whether this import creates the store.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
@@ -293,7 +291,6 @@ fn is_served(status: &str) -> bool {
     Status::parse(status).is_some_and(Status::is_served)
 }
 
-/// Whether a line changes what a decision is about.
 fn changes_content(row: &Row, stored: &[Value]) -> bool {
     let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
     columns.into_iter().any(|(column, (stored, wanted))| {

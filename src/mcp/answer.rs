@@ -134,7 +134,6 @@ impl Server {
     }
 }
 
-/// Edits an answer for the agent of a client.
 struct ForAgent<'a> {
     server: &'a Server,
     reader: &'a AgentReader,

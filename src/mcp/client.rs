@@ -3,7 +3,6 @@
 
 use rmcp::model::Implementation;
 
-/// What is known about a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// It shows its model the structure of a result, and the text too, which is one line for it.

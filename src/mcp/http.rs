@@ -38,7 +38,6 @@ struct Limits {
     connection_limits: ConnectionLimits,
     /// How long a client may take to send the body of a request.
     body: Duration,
-    /// Maximum body of a request, in bytes.
     bytes: usize,
     /// How long the server may take to answer.
     answer: Duration,

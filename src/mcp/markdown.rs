@@ -124,7 +124,6 @@ pub fn get(answer: &GetResponse) -> String {
     harmless(&out)
 }
 
-/// A memory with all requested parts.
 fn detail(out: &mut String, memory: &MemoryDetail) {
     let hit = &memory.memory;
     item(out, "", hit);

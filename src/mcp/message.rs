@@ -20,7 +20,6 @@ const MAX_VALUES: usize = 20_000;
 const VALUE_BYTES: usize = 100;
 /// Maximum characters of a name that a client sent and that is quoted.
 const MAX_NAME_CHARS: usize = 80;
-/// Maximum characters of an error message.
 const MAX_ERROR_CHARS: usize = 2_000;
 
 /// The bytes of a message as decoded, and the message.
@@ -156,7 +155,6 @@ fn id_of(message: &[u8]) -> Value {
     })
 }
 
-/// A JSON-RPC error.
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": ack_api::text::line(message, 300) } })
 }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// Maximum number of open answers.
 const MAX_OPEN: usize = 128;
 /// Maximum memory of their requests, in bytes. A single request may take more.
 const MAX_OPEN_BYTES: usize = 16 << 20;
@@ -78,7 +77,6 @@ impl OpenRequests {
         InvalidRequestAnswer(self.clone())
     }
 
-    /// Waits until an answer has been sent.
     pub async fn answer_sent(&self) {
         self.0.answer_sent.notified().await;
     }

@@ -132,7 +132,6 @@ impl Server {
         ]))
     }
 
-    /// The error for an invalid address, with the most similar addresses.
     async fn invalid_address(&self, uri: &str) -> ErrorData {
         let scopes = self
             .run_blocking("resources/read", Service::listed_scopes)

@@ -28,7 +28,6 @@ pub struct Argument {
     pub(super) default: Option<i64>,
 }
 
-/// The form in which agents give a value.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Form {
@@ -46,7 +45,6 @@ pub(super) enum Form {
     One,
     /// A question, replaced by the id of the memory that answers it best.
     BestMatch,
-    /// The id of a memory, or a list of them.
     Id(IdForm),
     /// One of these words, each with ours.
     Choice(BTreeMap<String, String>),

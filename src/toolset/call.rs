@@ -10,11 +10,9 @@ use ack_api::{ErrorBody, Note, NoteKind};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
-    /// The arguments under our names.
     pub arguments: Map<String, Value>,
     /// A question whose best match is the requested memory; see [`Form::BestMatch`].
     pub question: Option<String>,
-    /// Notes about the arguments, for the answer.
     pub notes: Vec<Note>,
     /// Requested ids, each with another form that may be meant.
     others: Vec<(String, String)>,
@@ -32,7 +30,6 @@ impl Call {
         }
     }
 
-    /// Whether an argument was given under this name.
     fn has(&self, name: &str) -> bool {
         self.given_arguments.iter().any(|(_, given)| given == name)
     }
@@ -112,7 +109,6 @@ impl OfferedTool {
         Ok(call)
     }
 
-    /// Translates one argument into the call.
     fn translate_one(
         &self,
         argument: &Argument,
@@ -165,7 +161,6 @@ impl OfferedTool {
         Ok(())
     }
 
-    /// The error for a call without a required argument.
     fn missing(&self, argument: &Argument) -> ErrorBody {
         let schema = argument.schema(self.operation.properties());
         let kinds = match schema.get("type") {

@@ -338,7 +338,6 @@ impl Expected<'_> {
         }
     }
 
-    /// Reads what stands inside a list or a text.
     fn read_inside(&self, value: &Value) -> Reading {
         match self.read(value) {
             Reading::Same => Reading::As(value.clone()),

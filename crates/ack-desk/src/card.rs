@@ -99,7 +99,6 @@ impl Card {
     }
 }
 
-/// Which memory replaces a waiting one, according to its store.
 fn replaced(memory: &Memory) -> Option<String> {
     let newer = memory.superseded_by.as_ref();
     let newer = newer.filter(|_| memory.status == Status::Staging);

@@ -12,7 +12,6 @@ use crate::curate::{Candidate, CurateError, ReviewSession, stale};
 use ack_service::short_id::ShortIds;
 
 const MAX_REASON_CHARS: usize = 500;
-/// The most effects that a preview lists.
 const MAX_EFFECTS: usize = 12;
 
 pub const NO_LONGER_TRUE: &str = "no longer true";

@@ -202,7 +202,6 @@ pub const fn status_in_words(status: Status) -> &'static str {
     }
 }
 
-/// A memory to decide about.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub scope: Arc<Scope>,

@@ -7,11 +7,8 @@ use ack_store::folder::front_matter::{Header, split};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     entries: Vec<Entry>,
-    /// What follows the front matter.
     pub body: String,
-    /// Whether it has complete front matter.
     pub has_header: bool,
-    /// Whether it has Windows line endings.
     is_crlf: bool,
 }
 
@@ -78,7 +75,6 @@ impl Document {
         lines.collect()
     }
 
-    /// The values of the front matter.
     pub fn header(&self) -> Header {
         split(&format!("---\n{}---\n", self.front_matter())).0
     }
@@ -154,7 +150,6 @@ fn key_line(name: &str, value: &str, line_end: &str) -> String {
     format!("{name}:{space}{value}\n").replace('\n', line_end)
 }
 
-/// The key at the start of a line, in lower case.
 fn key_of(line: &str) -> Option<String> {
     if line.starts_with([' ', '\t', '#', '-']) {
         return None;

@@ -44,12 +44,10 @@ use ack_service::Service;
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
-/// How many recent choices to show.
 const MAX_RECENT: usize = 10;
 /// How many memories of one choice to show.
 const MEMBERS: usize = 50;
 
-/// The waiting memories and the choices.
 #[derive(Debug)]
 pub struct Desk {
     service: &'static Service,
@@ -253,7 +251,6 @@ impl Desk {
         self.queue
     }
 
-    /// Finds groups of memories that are much alike.
     pub fn find_groups(&mut self) {
         let groups = groups_of(&self.waiting());
         self.set_groups(groups);
@@ -274,7 +271,6 @@ impl Desk {
         self.sort_into_heaps();
     }
 
-    /// When the desk was opened.
     pub const fn now(&self) -> jiff::Timestamp {
         self.now
     }
@@ -305,7 +301,6 @@ impl Desk {
         head
     }
 
-    /// How many memories of the scopes are put off.
     pub const fn put_off(&self) -> u64 {
         self.numbers.put_off
     }
@@ -336,7 +331,6 @@ impl Desk {
         self.service
     }
 
-    /// Shows what a choice would do.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
         let session = preview_session(self.now);
         if let [number] = numbers {
@@ -528,7 +522,6 @@ impl Desk {
         items.all(|item| item.stale.is_some())
     }
 
-    /// A choice together with its side effects.
     fn choice_on<'a>(
         &'a self,
         item: &'a QueueItem,

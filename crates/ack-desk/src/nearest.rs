@@ -16,13 +16,11 @@ const MIN_DIFF_SHARE: f64 = 0.5;
 /// change.
 const MAX_INLINE_CHARS: usize = 3;
 
-/// An approved memory near a waiting one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Near {
     pub id: String,
     pub title: String,
     pub age_days: Option<i64>,
-    /// How the waiting memory relates to it.
     pub relation: RelationKind,
     /// The contradicting statements, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,9 +36,7 @@ pub struct Near {
 /// Two statements that cannot both be true.
 #[derive(Debug, Clone, Serialize)]
 pub struct Conflict {
-    /// What the waiting memory says.
     pub newer: String,
-    /// What the approved memory says.
     pub older: String,
 }
 

@@ -30,7 +30,6 @@ use ack_service::scope::Scope;
 /// How many memories an error lists.
 const MAX_NAMED: usize = 5;
 
-/// Why nothing can be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     #[error("scope `{scope}` is private, so it is not published")]
@@ -150,7 +149,6 @@ pub struct PublishPlan {
     pub changed: Vec<PublishItem>,
     /// Files to remove: their memories are no longer approved.
     pub withdrawn: Vec<PublishItem>,
-    /// How many files stay unchanged.
     pub unchanged: usize,
     /// Files that someone edited and whose memories changed too.
     pub kept: Vec<PublishItem>,
@@ -211,7 +209,6 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Checks that others may read a scope.
 fn may_publish(scope: &Scope) -> Result<(), PublishError> {
     if scope.manifest.visibility == Visibility::Private {
         return Err(PublishError::Private {

@@ -180,7 +180,6 @@ pub struct Head {
 }
 
 impl Head {
-    /// The header for these memories.
     pub fn of(items: &[QueueItem], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
         let open = |queue| {

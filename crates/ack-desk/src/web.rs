@@ -30,7 +30,6 @@ pub struct PageLimits {
     connections: ConnectionLimits,
     /// The time limit for a request's body.
     body_timeout: Duration,
-    /// The longest body of a request, in bytes.
     bytes: usize,
     /// The time without a request after which the server stops.
     idle: Duration,
@@ -55,7 +54,6 @@ const FIRST_CARD_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait while the last answer is sent.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
-/// Why the server stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The page said so.
@@ -102,7 +100,6 @@ fn listen_within(desk: Desk, curator: Curator, limits: PageLimits) -> std::io::R
 }
 
 impl Listener {
-    /// The page access, which creates addresses to open.
     pub fn access(&self) -> Arc<PageAccess> {
         Arc::clone(&self.access)
     }

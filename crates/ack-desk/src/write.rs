@@ -22,12 +22,10 @@ use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
-/// The result of writing the choices.
 #[derive(Debug, Default, Serialize)]
 pub struct ReviewOutcome {
     /// The batch, for `undo`.
     pub batch: String,
-    /// How many decisions were written.
     pub written: usize,
     /// The ids of memories that have changed since they were read. Nothing was decided about them.
     pub changed: Vec<String>,
@@ -340,7 +338,6 @@ fn follow_replaced_targets(decisions: &mut [Decision]) {
     }
 }
 
-/// Copies the lists of an edit into a memory.
 fn apply_lists(candidate: &mut Candidate, edit: &Edit) {
     let memory = &mut candidate.curated.memory;
     for (list, edited) in [

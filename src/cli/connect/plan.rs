@@ -256,7 +256,6 @@ fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The hooks and permissions to write.
 fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
@@ -376,7 +375,6 @@ pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec
     unreviewed::unreviewed(client, &places, !is_off)
 }
 
-/// Whether a client's settings call a hook: the user's, or the project's.
 pub fn settings_call_hook(config: &Config, client: Client, hook: &str) -> bool {
     let Ok(places) = places(config, true) else {
         return false;

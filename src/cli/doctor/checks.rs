@@ -33,7 +33,6 @@ pub enum Level {
     Ok,
     /// It works, but something should be done.
     Warning,
-    /// It does not work.
     Error,
     Note,
 }
@@ -47,13 +46,11 @@ pub struct DoctorFinding {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Commands to run, or other advice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
 }
 
 impl DoctorFinding {
-    /// A finding without advice.
     pub fn new(level: Level, subject: &str, message: impl Into<String>) -> Self {
         Self {
             level,
@@ -69,7 +66,6 @@ impl DoctorFinding {
         self
     }
 
-    /// Adds a command of this program to run.
     pub fn run(self, arguments: &str) -> Self {
         self.advise(command(arguments))
     }
@@ -91,7 +87,6 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     found
 }
 
-/// A default scope that does not exist.
 fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
     let name = &report.config.default_scope.as_ref()?.value;
     let folded = fold_name(name);

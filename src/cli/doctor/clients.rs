@@ -11,7 +11,6 @@ use ack_service::config::{Config, ENV_DB, ENV_ROOT};
 use ack_service::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
-/// The findings about the clients on this machine.
 pub fn clients(config: &Config) -> Vec<DoctorFinding> {
     let Ok(places) = places(config, false) else {
         return Vec::new();

@@ -17,7 +17,6 @@ pub struct OfferReport {
     /// Why it answers every call with an error.
     problem: Option<ErrorBody>,
     toolset: Toolset,
-    /// Whether the upstream servers were contacted.
     is_contacted: bool,
     upstreams: Vec<Health>,
     /// Those that are left out without a network.
@@ -127,7 +126,6 @@ impl OfferReport {
     }
 }
 
-/// A server that was not contacted.
 fn as_configured(upstream: &Upstream) -> Health {
     let tools = upstream.tools.iter();
     Health {

@@ -27,7 +27,6 @@ use ack_service::scope::Scope;
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 const MAX_VERSIONS: usize = 50;
 
-/// Runs `publish SCOPE --to ADDRESS`.
 pub fn run(
     config: &Config,
     scope: &Arc<Scope>,

@@ -139,7 +139,6 @@ fn other_values(value: &Value, words: &[Value]) -> Vec<Value> {
     }
 }
 
-/// Every word of every enumeration in a schema.
 fn all_words(root: &Value) -> Vec<Value> {
     let definitions = root.get("$defs").and_then(Value::as_object);
     let words = definitions.into_iter().flat_map(|all| all.values());

@@ -26,7 +26,6 @@ impl QueryWords {
         Self(terms.map(|term| term.key).collect())
     }
 
-    /// How many of the words a text contains.
     pub fn count(&self, text: &str) -> usize {
         let mut found = HashSet::new();
         tokenize(text, TextRole::Document, &mut |token| {

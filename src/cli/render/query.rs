@@ -21,16 +21,13 @@ use ack_connect::quoted;
 pub struct Listing<'a> {
     pub screen: &'a Screen,
     pub marks: QueryWords,
-    /// Whether to show each memory in full.
     pub long: bool,
     pub first: usize,
-    /// The shortest form of each id.
     pub short: HashMap<String, String>,
     /// The number of each result on the page, by id.
     pub numbers: HashMap<String, usize>,
     /// Whether `get 1` and `query --next` can refer to this answer.
     pub is_recallable: bool,
-    /// Whether to leave out hints.
     pub quiet: bool,
 }
 
@@ -331,7 +328,6 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     breakable(&out.replacen(&more, &paint(DIM, &more), 1))
 }
 
-/// All the fields of a result.
 fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
@@ -413,7 +409,6 @@ fn explanation_text(
     out
 }
 
-/// What happened to the memory that `--expect` names.
 fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let stage = match expected.stage {

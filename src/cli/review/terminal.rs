@@ -53,14 +53,11 @@ const PAGE_ONLY_KEYS: [&str; 4] = ["c", "l", "x", "/"];
 
 pub use self::input::{Input, Typed};
 
-/// The next step after a key.
 enum Step {
     /// Ask again below a message. The card is still on the screen.
     Ask,
-    /// Show the same card again.
     Show,
     ShowAll,
-    /// Show another card.
     To(usize),
     Finish,
 }
@@ -268,7 +265,6 @@ impl<'a> QueueWalk<'a> {
         }))
     }
 
-    /// Records a choice for the card that is shown.
     fn choose(&mut self, choice: Choice, why: Option<String>) -> Result<Step, CliError> {
         let numbers = [self.position];
         let mut desk = self.desk.lock();

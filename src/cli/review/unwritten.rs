@@ -23,7 +23,6 @@ use ack_service::config::Config;
 
 /// The folder in the root.
 const FOLDER: &str = "unwritten";
-/// The beginning of the files' names.
 const PREFIX: &str = "unwritten-decisions-";
 
 /// The folders that a file may go to, the first that can be written.

@@ -175,7 +175,6 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
         .unwrap_or_else(|| "memories".to_owned())
 }
 
-/// A scope name for a store that no scope uses yet.
 pub fn free_name(found: &FoundStore, known: &mut KnownScopes) -> String {
     known.free_name(match found.kind {
         StoreKind::ClaudeMem => "claude-mem".to_owned(),

@@ -12,7 +12,6 @@ const CACHE_TTL: Duration = Duration::from_secs(1);
 
 type State = Result<(), &'static str>;
 
-/// Checks whether the server is ready.
 pub struct Readiness {
     service: &'static Service,
     is_warm: Arc<AtomicBool>,

@@ -41,7 +41,6 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(super) struct Site {
     gate: Gate,
     server: Server,
-    /// The view of clients without limits.
     whole: View,
     /// The views of clients with limits, each built on first use.
     limited: Mutex<Vec<LimitedView>>,
@@ -182,7 +181,6 @@ impl Site {
         view
     }
 
-    /// Reads a message and answers it, within the limits.
     async fn message(&self, request: Request<Incoming>, peer: &Peer, view: &View) -> Answer {
         let (mut head, body) = request.into_parts();
         // Nothing after the gate needs the token.
@@ -278,7 +276,6 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
     close_after(answer)
 }
 
-/// Tells a client that has too many requests in progress.
 fn too_many(client: &str) -> Answer {
     let message =
         format!("`{client}` may have {MAX_CONCURRENT} requests in progress; try again in a second");

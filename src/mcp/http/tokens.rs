@@ -30,12 +30,10 @@ use ack_sys::files;
 
 use ack_service::config::file;
 
-/// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
-/// Concurrent requests per client.
 pub const MAX_CONCURRENT: u32 = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

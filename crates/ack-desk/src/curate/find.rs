@@ -27,7 +27,6 @@ pub struct Filter {
     pub project: Option<String>,
     /// Only with this tag.
     pub tag: Option<String>,
-    /// Only of the session with this name or id.
     pub session: Option<String>,
     /// Only those that a choice for many leaves out.
     pub flagged: bool,

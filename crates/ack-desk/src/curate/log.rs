@@ -203,7 +203,6 @@ fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>,
     Ok(released)
 }
 
-/// The decision that makes a memory wait again.
 pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
     Decision {
         id: curated.memory.id,

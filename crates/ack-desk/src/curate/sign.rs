@@ -14,7 +14,6 @@ use ack_sys::files;
 use super::CurateError;
 use ack_service::scope::Scope;
 
-/// The largest public key that is read.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// A key of the user that may sign.

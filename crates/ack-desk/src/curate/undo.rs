@@ -138,7 +138,6 @@ pub fn prepare(
     Ok(undo)
 }
 
-/// The earlier decision, as a new one.
 fn restore(
     last: &Decision,
     earlier: Option<&Decision>,

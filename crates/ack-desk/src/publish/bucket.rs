@@ -34,14 +34,12 @@ pub struct BucketOptions {
     pub restore: Vec<String>,
     /// Another scope that was published there, whose memories are replaced.
     pub replace: Option<String>,
-    /// Build the table from scratch.
     pub rebuild: bool,
     pub by: String,
     /// Readers hold tables with at most this many rows in memory.
     pub resident: usize,
 }
 
-/// Why a scope is not published.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketPublishError {
     #[error(transparent)]
@@ -50,7 +48,6 @@ pub enum BucketPublishError {
     Bucket(#[from] BucketError),
 }
 
-/// What publishing would do.
 #[derive(Debug, Serialize)]
 pub struct BucketPlan {
     pub scope: String,
@@ -71,13 +68,11 @@ pub struct BucketPlan {
 }
 
 impl BucketPlan {
-    /// The number of the version that would be published.
     pub fn next_number(&self) -> u64 {
         self.base.newest_number() + 1
     }
 }
 
-/// Publishes one scope to one bucket.
 #[derive(Debug)]
 pub struct Publication {
     scope: Arc<Scope>,

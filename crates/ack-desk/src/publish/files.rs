@@ -25,7 +25,6 @@ const NEW_FILE_MODE: u32 = 0o666;
 const INDEX_NAME: &str = "index.md";
 const INDEX: &str = "---\nokf_version: \"0.2\"\n---\n\n# Memories\n\nOne file is one memory.\n";
 
-/// The present content of a folder.
 #[derive(Debug, Default)]
 struct ExistingFiles {
     /// Our files by the ids of their memories.

@@ -173,7 +173,6 @@ impl PublishedMemory<'_> {
     }
 }
 
-/// How a memory and its file differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// The memory is unchanged, whatever people did to the file.
@@ -183,7 +182,6 @@ pub enum Comparison {
     Conflict,
 }
 
-/// A file with a record of its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub scope: String,

@@ -114,11 +114,9 @@ impl ListEntry {
 
 #[derive(Debug, Serialize)]
 pub struct Window {
-    /// How many memories the view has.
     pub total: usize,
     /// What is wrong with the filter.
     pub complaint: Option<String>,
-    /// The position of the first entry.
     pub from: usize,
     pub entries: Vec<ListEntry>,
 }
@@ -173,7 +171,6 @@ pub struct Shown {
     pub number: usize,
     /// Its position in the view, from 1, if it waits.
     pub position: Option<usize>,
-    /// How many memories the view has.
     pub total: usize,
     /// The number of the previous memory.
     pub previous: Option<usize>,

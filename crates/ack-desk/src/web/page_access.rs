@@ -15,7 +15,6 @@ use tempfile::TempDir;
 
 use ack_http::gate::Token;
 
-/// Random bytes in a word or a token.
 const SECRET_BYTES: usize = 32;
 
 /// The file that leads to the address.
@@ -43,7 +42,6 @@ impl std::fmt::Debug for PageAccess {
 }
 
 impl PageAccess {
-    /// The page access of a server.
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
         Ok(Self {
             address,

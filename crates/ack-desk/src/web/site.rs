@@ -38,7 +38,6 @@ use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
-/// The most other memories of a session.
 const MAX_SESSION: usize = 8;
 
 type Answer = Response<Full<Bytes>>;
@@ -78,12 +77,10 @@ pub struct ReviewSite {
     revision: AtomicU64,
     /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
-    /// Whether the groups of similar memories are known.
     groups_found: Mutex<bool>,
     finished: Notify,
 }
 
-/// Why a request fails.
 struct Failure {
     status: StatusCode,
     message: String,
@@ -527,7 +524,6 @@ impl ReviewSite {
         Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
     }
 
-    /// Decides about all of a heap.
     fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
         let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
         let choice = request.choice.as_ref();

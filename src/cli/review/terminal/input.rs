@@ -14,7 +14,6 @@ pub enum Typed {
     Line(String),
     /// Ctrl+C.
     Interrupt,
-    /// There is no more input.
     End,
 }
 

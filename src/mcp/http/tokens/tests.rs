@@ -75,7 +75,6 @@ fn errors_in_the_file_are_reported_without_hashes() {
     }
 }
 
-/// Waits until the file is checked again.
 fn wait(tokens: &TokenFile) {
     tokens.lock().checked -= CHECK_AFTER;
 }
