@@ -25,6 +25,9 @@ use ack_search::remote::{RemoteDocs, TableInfo};
 /// Space is reserved for at most this many distinct terms per memory, on average.
 const MAX_TERMS_PER_MEMORY: usize = 400;
 
+/// How many decoded batches may wait for the thread that reads terms and vectors.
+const MAX_WAITING_BATCHES: usize = 2;
+
 /// The columns with the contents of memories.
 const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
 
@@ -167,7 +170,7 @@ impl LoadCounts {
     ) -> Result<(), TableError> {
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
         std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(0);
+            let (sender, receiver) = sync_channel(MAX_WAITING_BATCHES);
             let reading = scope.spawn(move || fill(receiver));
             let send = |batch: &RecordBatch, numbers| {
                 let row_numbers = CONTENT_COLUMNS

@@ -181,18 +181,15 @@ impl<'a> Rows<'a> {
 
 /// The XXH3 hash of the columns that an entry was read from.
 pub fn checksum(entry: &DocEntry<'_>) -> u64 {
-    let mut hash = xxhash_rust::xxh3::Xxh3::new();
-    hash.update(&[entry.key.source]);
+    // Hashing everything at once is several times faster than piece by piece.
+    let mut bytes = Vec::with_capacity(512);
+    bytes.push(entry.key.source);
     for number in [entry.key.rowid, entry.created, entry.updated] {
-        hash.update(&number.to_le_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
     }
-    hash.update(&entry.fingerprint.to_le_bytes());
-    hash.update(&entry.length.to_le_bytes());
-    let mut text = |text: &str| {
-        hash.update(&(text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    };
-    for value in [
+    bytes.extend_from_slice(&entry.fingerprint.to_le_bytes());
+    bytes.extend_from_slice(&entry.length.to_le_bytes());
+    let texts = [
         entry.id,
         entry.status.as_str(),
         entry.project,
@@ -201,14 +198,15 @@ pub fn checksum(entry: &DocEntry<'_>) -> u64 {
         entry.session_id,
         entry.kind,
         entry.superseded_by.unwrap_or_default(),
-    ] {
-        text(value);
+    ];
+    for list in [&texts[..], &entry.tags, &entry.files] {
+        bytes.extend_from_slice(&(list.len() as u64).to_le_bytes());
+        for text in list {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
     }
-    for list in [&entry.tags, &entry.files] {
-        text(&list.len().to_string());
-        list.iter().for_each(|value| text(value));
-    }
-    hash.digest()
+    xxhash_rust::xxh3::xxh3_64(&bytes)
 }
 
 /// A column of lists of strings.
