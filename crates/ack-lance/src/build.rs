@@ -15,7 +15,7 @@ mod report;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
