@@ -1,7 +1,8 @@
 //! Negation words of the languages in which people write notes.
 
 /// Negation words in English, German, Dutch, Swedish, Danish, Norwegian,
-/// French, Spanish, Portuguese, Italian, Polish, Czech, Russian, Ukrainian, Turkish and Finnish.
+/// French, Spanish, Portuguese, Italian, Polish, Czech, Russian, Ukrainian, Turkish, Finnish,
+/// Vietnamese and Korean.
 #[rustfmt::skip]
 const NEGATIONS: &[&str] = &[
     "cannot", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "without",
@@ -10,8 +11,50 @@ const NEGATIONS: &[&str] = &[
     "uten", "aucun", "aucune", "jamais", "ne", "non", "pas", "sans", "jamás", "ningún", "ninguna",
     "nunca", "sin", "nenhum", "nenhuma", "não", "sem", "nessun", "nessuna", "senza", "bez", "nigdy",
     "żaden", "nejsou", "není", "nikdy", "без", "не", "нельзя", "нет", "никогда", "немає", "ні",
-    "ніколи", "değil", "ei", "eivät", "ilman", "älä",
+    "ніколи", "değil", "ei", "eivät", "ilman", "älä", "chưa", "chẳng", "không", "đừng", "못", "안",
 ];
+
+/// What denies in Chinese and Japanese, the longest first. Not what is part of another word.
+#[rustfmt::skip]
+const UNSPACED_NEGATIONS: &[&str] = &[
+    "ませんでした", "なかった", "ないで", "ません", "不需要", "不可以", "ない", "不要", "不能", "不可", "不得",
+    "不会", "不會", "不应", "不應", "不再", "没有", "沒有", "禁止", "不", "没", "沒", "勿",
+];
+/// Words that begin or end like one of them.
+const NO_NEGATIONS: &[&str] = &[
+    "少ない",
+    "不同",
+    "不过",
+    "不過",
+    "不仅",
+    "不僅",
+    "不断",
+    "不斷",
+    "不少",
+];
+
+/// The parts of a text without spaces, each with whether it denies something.
+pub fn parts(text: &str) -> Vec<(&str, bool)> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let word =
+            |words: &[&'static str]| words.iter().find(|word| rest.starts_with(**word)).copied();
+        let length = match (word(NO_NEGATIONS), word(UNSPACED_NEGATIONS)) {
+            (None, Some(negation)) => {
+                parts.extend(text.get(start..at).map(|part| (part, false)));
+                parts.push((negation, true));
+                start = at + negation.len();
+                negation.len()
+            }
+            (Some(other), _) => other.len(),
+            (None, None) => rest.chars().next().map_or(1, char::len_utf8),
+        };
+        at += length;
+    }
+    parts.extend(text.get(start..).map(|part| (part, false)));
+    parts
+}
 
 /// Words that say that their subject is no more.
 #[rustfmt::skip]

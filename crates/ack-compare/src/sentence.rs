@@ -140,6 +140,7 @@ impl Reader {
     }
 
     /// Text in a script without spaces between words: pairs of characters, as the search has them.
+    /// Those with hiragana are endings and particles.
     fn unspaced(&mut self, word: &str, run: usize) {
         let (before, rest) = word.split_at_checked(run).unwrap_or(("", word));
         if !before.is_empty() {
@@ -147,9 +148,17 @@ impl Reader {
         }
         let end = rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len());
         let (text, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        analysis::tokenize(text, TextRole::Document, &mut |token| {
-            self.words.push(token.text.into_owned());
-        });
+        for (part, denies) in negation::parts(text) {
+            if denies {
+                self.negations.push(self.words.len());
+                continue;
+            }
+            analysis::tokenize(part, TextRole::Document, &mut |token| {
+                if !token.text.contains(is_hiragana) {
+                    self.words.push(token.text.into_owned());
+                }
+            });
+        }
         if !after.is_empty() {
             self.word(after);
         }
@@ -190,6 +199,10 @@ impl Reader {
             ended,
         }
     }
+}
+
+const fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{309f}')
 }
 
 const fn is_unspaced(c: char) -> bool {
