@@ -17,7 +17,7 @@ use crate::toolset::{Tool, Toolset};
 use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
-use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
+use ack_api::{MemoryHit, Note, NoteKind, QueryRequest, SessionEntry};
 use ack_service::Error;
 use ack_service::Service;
 use ack_service::context::RECENT_REASON;
@@ -30,9 +30,9 @@ const MAX_OUTPUT_CHARS: usize = 6_000;
 /// subagent's.
 const MAX_CONTINUED_CHARS: usize = 1_600;
 /// Minimum cosine between a prompt and a memory that is added to it.
-const MIN_PROMPT_COSINE: f64 = 0.5;
+const MIN_PROMPT_COSINE: f64 = 0.45;
 /// A shorter prompt gets no memories.
-const MIN_PROMPT_CHARS: usize = 12;
+const MIN_PROMPT_BYTES: usize = 12;
 /// Maximum bytes of a prompt for the search.
 const MAX_PROMPT_BYTES: usize = 2_000;
 /// Explains the quotation marks, in every text.
@@ -126,9 +126,8 @@ fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
 
 /// The memories that match a prompt, in its host's format; `None` if none is near enough.
 ///
-/// A memory is near if its cosine with the prompt is high enough, which unlike a fused score is
-/// comparable between prompts, and if the two share a word. See docs/benchmarks.md for
-/// measurements. `surface` as above.
+/// A prompt is not a question to the memories, so one has to be nearer than for a certain answer. See
+/// `docs/retrieval.md` for measurements. `surface` as above.
 ///
 /// # Errors
 /// There is no scope, or no readable store.
@@ -139,10 +138,7 @@ pub fn user_prompt(
 ) -> Result<Option<Output>, Error> {
     let prompt = event.prompt.as_deref().unwrap_or_default();
     // A host command is not a question, and Cursor cannot add text to a prompt.
-    if event.host == Host::Cursor
-        || prompt.starts_with('/')
-        || prompt.chars().count() < MIN_PROMPT_CHARS
-    {
+    if event.host == Host::Cursor || prompt.starts_with('/') || prompt.len() < MIN_PROMPT_BYTES {
         return Ok(None);
     }
     let found = service.query_memories(&QueryRequest {
@@ -151,11 +147,16 @@ pub fn user_prompt(
         explain: Some(true),
         ..QueryRequest::default()
     })?;
-    let relevant: Vec<&MemoryHit> = found
-        .results
-        .iter()
-        .filter(|hit| is_relevant(hit))
-        .collect();
+    let is_uncertain = |note: &Note| {
+        matches!(
+            note.kind,
+            NoteKind::NothingCertain | NoteKind::NoWordMatches
+        )
+    };
+    if found.notes.iter().any(is_uncertain) {
+        return Ok(None);
+    }
+    let relevant: Vec<&MemoryHit> = found.results.iter().filter(|hit| is_near(hit)).collect();
     if relevant.is_empty() {
         return Ok(None);
     }
@@ -172,19 +173,10 @@ pub fn user_prompt(
         .filter(|output| output.characters() < MAX_OUTPUT_CHARS))
 }
 
-fn is_relevant(hit: &MemoryHit) -> bool {
-    let legs = hit
-        .explanation
-        .iter()
-        .flat_map(|explanation| &explanation.legs);
-    let mut found = (false, false);
-    for leg in legs {
-        match leg.leg.as_str() {
-            "semantic" => found.0 |= leg.score >= MIN_PROMPT_COSINE,
-            _ => found.1 |= leg.rank.is_some(),
-        }
-    }
-    found == (true, true)
+fn is_near(hit: &MemoryHit) -> bool {
+    let explanation = hit.explanation.iter();
+    let mut legs = explanation.flat_map(|explanation| &explanation.legs);
+    legs.any(|leg| leg.leg == "semantic" && leg.score >= MIN_PROMPT_COSINE)
 }
 
 /// The most detailed text whose output is shorter than `max_chars` characters. `first_level` is the

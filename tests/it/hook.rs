@@ -682,6 +682,14 @@ fn a_prompt_gets_only_near_memories() {
         assert_contains!(inner["additionalContext"], "lock_timeout", "\n> ");
     }
     for prompt in [
+        "Migration sperrt die Tabelle",
+        "как сделать, чтобы миграция не блокировала таблицу?",
+        "迁移时如何避免锁表？",
+        "マイグレーションがテーブルをロックしないようにするには",
+    ] {
+        assert_contains!(ask("UserPromptSubmit", prompt), "lock_timeout"; "{prompt}");
+    }
+    for prompt in [
         "write a poem about the sea in spring",
         "thanks",
         "/compact",
