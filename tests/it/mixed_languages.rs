@@ -97,6 +97,7 @@ fn a_question_in_any_language_of_the_encoder_finds_the_note_in_english() {
             "{question}"
         );
         assert_lacks!(answer["suggestions"], "English"; "{question}");
+        assert_lacks!(answer["notes"], "nothing_certain", "no_word_matches"; "{question}");
     }
 }
 

@@ -7,7 +7,7 @@ use ack_memory::Service;
 use ack_memory::internal::BriefRequest;
 use serde_json::{Value, json};
 
-use crate::support::{Ask, Root, memory, sorted_ids, write_file};
+use crate::support::{Ask, Root, memory, result_ids, sorted_ids, write_file};
 use ack_memory::internal::Setting;
 
 /// A memory of a project.
@@ -462,4 +462,46 @@ fn the_samples_keep_their_projects_apart() {
     let modules = folder(&root, "home/src/platform/modules");
     assert_eq!(context(&service, &live).0, "infra");
     assert_eq!(context(&service, &modules).0, "platform");
+}
+
+#[test]
+fn a_project_that_a_question_names_says_where_to_look() {
+    let retries = |project: &str, text: &str| {
+        let rest = json!({ "project": project, "narrative": text });
+        memory(project, "Webhook retries", rest)
+    };
+    let root = Root::with(
+        "alpha",
+        &[
+            retries(
+                "ledger-api",
+                "The sender waits a minute between two attempts.",
+            ),
+            retries("kiosk", "Three attempts, then a person has to look."),
+            memory(
+                "other",
+                "The ledger-api and the kiosk share a database",
+                json!({}),
+            ),
+        ],
+    );
+    let service = root.service();
+    let found = |query: &str| {
+        let answer = service.find(json!({ "query": query }));
+        result_ids(&answer)
+    };
+    for project in ["ledger-api", "kiosk"] {
+        for question in [
+            format!("webhook retries in {project}"),
+            format!("{project}: how often are webhooks retried?"),
+            format!("Webhook retries ({})", project.to_uppercase()),
+        ] {
+            assert_eq!(found(&question)[0], project, "{question}");
+        }
+    }
+    // A question for the name itself.
+    assert_eq!(found("ledger-api")[0], "other");
+    let explained = service.find(json!({ "query": "webhook retries in kiosk", "explain": true }));
+    let fusion = &explained["results"][0]["explanation"]["fusion"];
+    assert_contains!(fusion, " + named 0.500 = ");
 }

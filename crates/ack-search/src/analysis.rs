@@ -46,18 +46,19 @@ const MAX_OTHER_STOP_WORD_BYTES: usize = 12;
 /// words. Not those that are English words or names too. Sorted.
 const OTHER_STOP_WORDS: &str = "\
     avez avons ces cette chce chcialbym como cua cual cuales cuando darf debe debo deve devo
-    dlaczego dois doit donde dove duoc este esto faut gdzie gostaria habe haben hemos ich ihr
-    ihre isso isto jak jaka jaki jakie je jest kann kiedy konnen konnte kto ktora ktore ktory
-    mein meine meinem meinen meiner meu meus mich miei minha minhas mio mochte mochten moge moj
-    moja moje mojego mojej mozna muon muss mussen musze nasz nasza nhung nosotros nossa nosso
-    nostra nostro notre nous nuestra nuestro onde perche peut peux pode porque posso pourquoi
-    puede puedo puo quais qual quale quali quand quando que quel quelle quelles quels quem quero
-    questa questo qui quien quiero quisiera quoi sich sie soll sollen sollte sont suis tengo
-    tenho tiene trzeba unser unsere unseren veux voglio vorrei votre voudrais voulez vous wann
-    warum welche welchen welcher welches werden weshalb wie wieso wird wurde yo вам вас ваш вы
-    где должен если зачем как какая какие каким какое какой когда кто ли меня мне могу мое моего
-    моей может можно мои моих мой мою моя мы надо нам нас наш наша наши нужно почему хотел хочу
-    чем что эта эти это этот я した すか する です どう ます 为什 么样 什么 什麼 如何 怎么 怎样 怎樣 怎麼 我想 我要 為什 麼樣";
+    dlaczego dois doit donde dove duoc este esto faut gdzie gostaria habe haben hemos ich ihr ihre
+    isso isto jak jaka jaki jakie je jest kann kiedy konnen konnte kto ktora ktore ktory mein
+    meine meinem meinen meiner meu meus mich miei minha minhas mio mochte mochten moge moj moja
+    moje mojego mojej mozna muon muss mussen musze nasz nasza nhung nosotros nossa nosso nostra
+    nostro notre nous nuestra nuestro onde perche peut peux pode porque posso pourquoi puede puedo
+    puo quais qual quale quali quand quando que quel quelle quelles quels quem quero questa questo
+    qui quien quiero quisiera quoi sich sie soll sollen sollte sont suis tengo tenho tiene trzeba
+    unser unsere unseren veux voglio vorrei votre voudrais voulez vous wann warum welche welchen
+    welcher welches werden weshalb wie wieso wird wurde yo вам вас ваш вы где должен если зачем
+    как какая какие каким какое какой когда кто ли меня мне могу мое моего моей может можно мои
+    моих мой мою моя мы надо нам нас наш наша наши нужно почему хотел хочу чем что эта эти это
+    этот я いつ した すか する だれ です どう どこ どれ なぜ ます 为什 么样 什么 什麼 可以 哪个 哪些 哪個 哪裡 哪里 多少 如何 怎么 怎样 怎樣 怎麼 我想 我要
+    是否 為什 能否 請問 请问 麼樣 나요 누구 니까 니다 떻게 무엇 습니 어디 어떻 언제 인가 합니";
 
 /// [`OTHER_STOP_WORDS`], for looking up.
 static OTHER_STOP_WORDS_SET: LazyLock<FxHashSet<&str>> =
@@ -113,10 +114,7 @@ pub fn is_specific(identifier: &str) -> bool {
     let has_digit = identifier.bytes().any(|byte| byte.is_ascii_digit());
     let has_letter = identifier.chars().any(char::is_alphabetic);
     let has_joiner = identifier.contains(['_', '/', '\\', ':', '@', '.', '$', '#', '+']);
-    (has_digit && has_letter)
-        || has_joiner
-        || identifier.starts_with('-')
-        || (identifier.contains('-') && identifier.matches('-').count() > 1)
+    (has_digit && has_letter) || has_joiner || identifier.starts_with('-')
 }
 
 /// Whether a [specific](is_specific) identifier is unlikely to be ordinary vocabulary: it has three
@@ -385,11 +383,21 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
         }
     };
     let flush_pairs = |pairs: &mut Vec<char>, emit: &mut dyn FnMut(Token<'a>)| {
-        for pair in pairs.windows(2) {
-            emit(Token {
-                kind: TokenKind::Word,
-                text: Cow::Owned(pair.iter().collect()),
-            });
+        let words: Vec<String> = pairs.windows(2).map(|pair| pair.iter().collect()).collect();
+        let is_question_word = |at: usize| {
+            let word = words.get(at).filter(|_| role == TextRole::Query);
+            word.is_some_and(|word| is_stop_word(word))
+        };
+        for (at, word) in words.iter().enumerate() {
+            // Not the last character of a question word with the first of the next word.
+            if is_question_word(at)
+                || !is_question_word(at + 1) && !is_question_word(at.wrapping_sub(1))
+            {
+                emit(Token {
+                    kind: TokenKind::Word,
+                    text: Cow::Owned(word.clone()),
+                });
+            }
         }
         if pairs.len() == 1 || role == TextRole::Document {
             for single in pairs.iter() {
@@ -421,7 +429,7 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
 
 /// Whether a character belongs to a script without spaces between words, or with attached
 /// particles.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(
         c,
         '\u{0e00}'..='\u{0eff}'
@@ -516,6 +524,7 @@ mod tests {
     fn other_scripts_are_tokenized() {
         check("Größe naïve", &["grosse", "naive"]);
         check("データ", &["デー", "ータ"]);
+        check("如何扩展磁盘", &["如何", "扩展", "展磁", "磁盘"]);
         assert_eq!(tokens("鍵", TextRole::Query), ["鍵"]);
         assert!(tokens("鍵盤", TextRole::Document).contains(&"鍵".to_owned()));
         check("שלום", &["שלום"]);
@@ -548,7 +557,7 @@ mod tests {
         for specific in ["e0382", "tokio::select", "src/a.rs", "1.2.3", "err_x", "-i"] {
             assert!(is_specific(specific), "{specific}");
         }
-        for ordinary in ["re-run", "built-in", "useeffect"] {
+        for ordinary in ["re-run", "end-to-end", "useeffect"] {
             assert!(!is_specific(ordinary), "{ordinary}");
         }
         for distinctive in ["e0382", "40p01", "src/a.rs", "1.2.3", "err_x_y", "-i"] {

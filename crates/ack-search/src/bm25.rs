@@ -2,7 +2,7 @@
 //! of a query's terms, and what a term contributes to the score of a document.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::query::WeightedTerm;
 
@@ -16,16 +16,6 @@ pub(super) const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 /// The score norm is a multiple of this unit, for the same reason.
 const NORM_UNIT: f32 = 1.0 / 64.0;
 
-/// What a term says that replaces a word of the query.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expansion {
-    /// How much of the query's weight a memory has that contains the term.
-    pub covered: f32,
-    /// Whether it is the word with another ending, or a part of it if it is a compound. Otherwise it
-    /// only looks like the word.
-    pub is_same_word: bool,
-}
-
 /// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
 #[derive(Debug)]
 pub struct Bm25Weights {
@@ -33,15 +23,13 @@ pub struct Bm25Weights {
     pub terms: Vec<WeightedTerm>,
     /// The mean number of tokens of a memory.
     pub(super) mean_length: f32,
-    /// The specific identifiers that an answer has to contain: those of a short query, or those
-    /// that hardly any memory contains.
+    /// The specific identifiers that the query asks for: those of a short query, or those that
+    /// hardly any memory contains.
     pub required_identifiers: Vec<String>,
-    /// Their share of the weights, from 0 to 1.
-    pub identifier_share: f32,
     /// The first page's [`Bm25Weights::score_norm`], on later pages.
     pub frozen_norm: Option<f32>,
-    /// Terms that replace words of the query that no memory contains.
-    pub expansions: BTreeMap<String, Expansion>,
+    /// Terms that only look like a word of the query that no memory contains.
+    pub lookalikes: BTreeSet<String>,
     /// Terms that are not words of the query of their own: two neighbouring words joined, and codes
     /// that only hidden memories contain.
     pub pairs: BTreeSet<String>,
@@ -53,8 +41,8 @@ pub struct Bm25Weights {
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,
-    /// What all words that no memory contains would weigh.
-    pub unknown_weight: f32,
+    /// What all words of the query weigh, whether a memory contains them or not.
+    pub total_weight: f32,
 }
 
 impl Bm25Weights {
@@ -64,14 +52,13 @@ impl Bm25Weights {
             terms: Vec::new(),
             mean_length,
             required_identifiers: Vec::new(),
-            identifier_share: 0.0,
             frozen_norm: None,
-            expansions: BTreeMap::new(),
+            lookalikes: BTreeSet::new(),
             pairs: BTreeSet::new(),
             corrections: Vec::new(),
             lacks_code: false,
             unmatched_weight: 0.0,
-            unknown_weight: 0.0,
+            total_weight: 0.0,
         }
     }
 
@@ -134,8 +121,7 @@ impl Bm25Weights {
 
     /// Whether a term only looks like a word of the query.
     pub fn is_lookalike(&self, key: &str) -> bool {
-        let expansion = self.expansions.get(key);
-        expansion.is_some_and(|expansion| !expansion.is_same_word)
+        self.lookalikes.contains(key)
     }
 
     /// What fusion divides lexical scores by: the best of them, or the weight of the query's

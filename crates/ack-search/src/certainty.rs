@@ -1,133 +1,35 @@
-//! Decides whether the results answer a query, or are merely the nearest to it.
+//! Decides whether a result answers a query, or is merely the nearest to it.
 //!
-//! ```text
-//! evidence = coverage + PROMINENCE_WEIGHT · prominence
-//! ```
-//!
-//! Coverage is the share of the query's lexical weight that a result contains. Prominence is how
-//! far its cosine is above those of the other memories, in standard deviations, relative to what
-//! the nearest of as many unrelated memories would have. Neither depends on the scale of an
-//! encoder's cosines. See `docs/retrieval.md` for how the constants were chosen.
+//! A cosine is comparable between questions, languages and stores, if the encoder knows the words of
+//! the question. A memory that contains the words of the question is certain, too. See `docs/retrieval.md`.
 
 use super::bm25::Bm25Weights;
-use super::filter::Filters;
-use super::lexical::max_idf;
-use super::remote::Eligibility;
-use super::retrieve::Candidate;
-use super::view::{DocScores, EligibilityRules, View};
-use ack_api::cancel;
+use super::retrieve::{Candidate, MIN_COSINE};
+use super::semantic::QueryVector;
+use super::view::View;
 
-/// Minimum evidence of results that answer a query.
-const MIN_EVIDENCE: f32 = 0.5;
-/// The weight of a prominence of 1, relative to full coverage.
-const PROMINENCE_WEIGHT: f32 = 0.3;
-/// Coverage is measured against at most the weight of this many of the rarest words: an answer to a
-/// long query need not contain everything.
-const MAX_COVERED_WORDS: f32 = 5.0;
+/// A memory with this share of the weight of a query's words contains the query. Another form of a
+/// word weighs less than the word.
+const MIN_COVERED_SHARE: f32 = 0.75;
 
-/// How many memories are sampled to estimate the distribution of the cosines.
-const SAMPLE_DOCS: usize = 8_192;
-/// If the sample has fewer, all memories are used.
-const MIN_SAMPLED_DOCS: f32 = 512.0;
+/// Whether a candidate is near the question in meaning, and the encoder knows the question.
+pub fn is_near(bm25: &Bm25Weights, question: &QueryVector, candidates: &[Candidate]) -> bool {
+    let is_known = question.plain.is_unit() && bm25.corrections.is_empty();
+    let mut cosines = candidates.iter().map(|candidate| candidate.cosine);
+    is_known && !bm25.lacks_code && cosines.any(|cosine| cosine >= MIN_COSINE)
+}
 
-/// Whether one of the best results of hybrid retrieval is certain enough to answer the query.
-/// `cosines` are those of each view's documents.
-pub fn is_certain(
-    views: &[View<'_>],
-    bm25: &Bm25Weights,
-    cosines: &[DocScores],
-    filters: &Filters,
-    best: &[Candidate],
-) -> bool {
-    let coverage = best
+/// Whether the best lexical candidate contains the words of the query, or nearly all by weight.
+pub fn is_covered(views: &[View<'_>], bm25: &Bm25Weights, candidates: &[Candidate]) -> bool {
+    let best = candidates
         .iter()
-        .map(|candidate| coverage(views, bm25, filters, candidate))
-        .fold(0.0, f32::max);
-    if bm25.lacks_code && coverage < 1.0 {
+        .max_by(|one, other| one.lexical.total_cmp(&other.lexical));
+    let Some((best, view)) = best.and_then(|best| Some((best, views.get(best.scope)?))) else {
         return false;
-    }
-    // For a scope that is not in memory, only the nearest memories are known.
-    coverage >= MIN_EVIDENCE
-        || views.iter().any(|view| view.index.remote().is_some())
-        || coverage + PROMINENCE_WEIGHT * prominence(views, cosines, filters, best) >= MIN_EVIDENCE
-}
-
-fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
-    let view = views.get(candidate.scope);
-    view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
-}
-
-/// The share of the query's lexical weight that a candidate contains. A required identifier counts
-/// as all of it.
-fn coverage(
-    views: &[View<'_>],
-    bm25: &Bm25Weights,
-    filters: &Filters,
-    candidate: &Candidate,
-) -> f32 {
-    let contains = |key: &str| contains(views, candidate, key);
-    if bm25.required_identifiers.iter().any(|key| contains(key)) {
-        return 1.0;
-    }
-    let (mut matched, mut total) = (0.0, bm25.unknown_weight);
-    let words = bm25.terms.iter();
-    for term in words.filter(|term| !bm25.pairs.contains(&term.key)) {
-        let expansion = bm25.expansions.get(&term.key);
-        if contains(&term.key) {
-            matched += expansion.map_or(term.weight, |expansion| expansion.covered);
-        }
-        total += if expansion.is_some() {
-            0.0
-        } else {
-            term.weight
-        };
-    }
-    let max = MAX_COVERED_WORDS * max_idf(views, filters.status);
-    matched / total.min(max).max(f32::MIN_POSITIVE)
-}
-
-/// How far the nearest of the best results is above all memories that may be shown. Their mean and
-/// deviation come from a sample.
-fn prominence(
-    views: &[View<'_>],
-    cosines: &[DocScores],
-    filters: &Filters,
-    best: &[Candidate],
-) -> f32 {
-    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
-    let sample = |step: usize| {
-        let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
-        for (view, cosines) in views.iter().zip(cosines) {
-            let rules = EligibilityRules::new(view, filters);
-            for (doc, cosine) in cancel::guarded(cosines.iter().step_by(step)) {
-                if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
-                    count += 1.0;
-                    sum += f64::from(cosine);
-                    squares += f64::from(cosine).powi(2);
-                }
-            }
-        }
-        (count, sum, squares)
     };
-    let mut step = documents.div_ceil(SAMPLE_DOCS).max(1);
-    let (mut count, mut sum, mut squares) = sample(step);
-    // Filters may leave too few memories in the sample.
-    if step > 1 && count < MIN_SAMPLED_DOCS {
-        step = 1;
-        (count, sum, squares) = sample(step);
-    }
-    if count < 2.0 {
-        return 0.0;
-    }
-    let mean = sum / f64::from(count);
-    let deviation = (squares / f64::from(count) - mean * mean).max(0.0).sqrt();
-    let nearest = best.iter().map(|candidate| candidate.cosine);
-    let distance = f64::from(nearest.fold(0.0, f32::max)) - mean;
-    // About how many deviations the largest of that many normal values is above their mean.
-    #[expect(clippy::cast_precision_loss, reason = "a small number")]
-    let all = count * step as f32;
-    let expected = f64::from((2.0 * all.ln()).sqrt());
-    #[expect(clippy::cast_possible_truncation, reason = "a small number")]
-    let prominence = (distance / (deviation * expected).max(f64::MIN_POSITIVE)) as f32;
-    prominence.clamp(0.0, 10.0)
+    let terms = bm25.terms.iter();
+    let words = terms.filter(|term| !bm25.pairs.contains(&term.key));
+    let held = words.filter(|term| view.frequency(&term.key, best.doc).is_some());
+    let weight: f32 = held.map(|term| term.weight).sum();
+    weight > 0.0 && weight >= MIN_COVERED_SHARE * bm25.total_weight && !bm25.lacks_code
 }

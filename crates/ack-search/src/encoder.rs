@@ -38,7 +38,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODER_VERSION: u64 = 8;
+const ENCODER_VERSION: u64 = 9;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
@@ -238,7 +238,7 @@ impl Encoder {
         self.tokenize(&text, &mut tokens);
         tokens::choose(&self.multilingual, &mut [&mut tokens]);
         tokens.truncate(MAX_QUERY_TOKENS);
-        let share = self.known_share(&[&tokens]);
+        let share = self.known_share(&tokens);
         let words = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -257,18 +257,11 @@ impl Encoder {
     }
 
     /// The vector of a memory: the weighted vector of the title's tokens plus that of the other
-    /// tokens (subtitle, facts, narrative and tags, in this order). Its norm, at most 1, is a
-    /// measure of how well its words are known.
+    /// tokens (subtitle, facts, narrative and tags, in this order), with norm 1.
     pub fn memory(&self, title: &mut Vec<Token>, body: &mut Vec<Token>) -> Option<Vec<f32>> {
         tokens::choose(&self.multilingual, &mut [title, body]);
         title.truncate(MAX_MEMORY_TOKENS);
         body.truncate(MAX_MEMORY_TOKENS);
-        let share = self.known_share(&[title, body]);
-        let vector = self.title_and_body(title, body);
-        vector.map(|vector| scaled(vector, share))
-    }
-
-    fn title_and_body(&self, title: &mut [Token], body: &mut [Token]) -> Option<Vec<f32>> {
         match (self.encode_tokens(title), self.encode_tokens(body)) {
             (Some(title), Some(mut body)) => {
                 body.iter_mut()
@@ -305,7 +298,7 @@ impl Encoder {
     }
 
     /// Whether one of the tables has a word in lower case as a whole.
-    fn is_word(&self, word: &str) -> bool {
+    pub fn is_word(&self, word: &str) -> bool {
         self.vocabulary.is_word(word) || self.multilingual.is_word(word)
     }
 
@@ -316,17 +309,16 @@ impl Encoder {
             || language::is_certainly_foreign(&text, |word| self.is_word(word))
     }
 
-    /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most
-    /// 1.
+    /// How well a query is known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at
+    /// most 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
-    fn known_share(&self, texts: &[&[Token]]) -> f32 {
+    fn known_share(&self, tokens: &[Token]) -> f32 {
         let word_start = |token: &Token| match token.row() {
             Row::English(token) => self.word_starts.get(usize::from(token)).copied(),
             Row::Multilingual(_) => Some(WordStart::Known),
         };
         let count = |kind: WordStart| {
-            let tokens = texts.iter().copied().flatten();
-            let word_starts = tokens.filter_map(word_start);
+            let word_starts = tokens.iter().filter_map(word_start);
             word_starts.filter(|beginning| *beginning == kind).count()
         };
         match (count(WordStart::Known), count(WordStart::Unknown)) {

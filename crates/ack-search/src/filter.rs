@@ -36,14 +36,15 @@ pub struct Filters {
 }
 
 /// The names of a project, resolved for one index.
-struct ProjectNames {
+pub struct ProjectNames {
     names: Vec<NameId>,
     /// Whether memories without a project belong to it.
     unnamed: bool,
 }
 
 impl ProjectNames {
-    fn resolve(rows: &ProjectRows, index: &Index) -> Self {
+    /// Looks the names up.
+    pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
         let names = rows.names.iter().filter_map(|name| index.lookup(name));
         Self {
             names: names.filter(|name| *name != 0).collect(),
@@ -51,7 +52,13 @@ impl ProjectNames {
         }
     }
 
-    fn contains(&self, index: &Index, doc: &Doc) -> bool {
+    /// Whether no memory can belong to it.
+    pub const fn is_unknown(&self) -> bool {
+        self.names.is_empty() && !self.unnamed
+    }
+
+    /// Whether a memory belongs to it.
+    pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
         let is_listed = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
         is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
@@ -65,6 +72,8 @@ pub struct ResolvedFilters<'a> {
     tags: Vec<Vec<NameId>>,
     requested_project: Option<ProjectNames>,
     current_project: ProjectNames,
+    /// The project that the question names.
+    named_project: Option<ProjectNames>,
     kinds: Option<Vec<NameId>>,
     session: Option<Option<NameId>>,
 }
@@ -92,12 +101,26 @@ impl<'a> ResolvedFilters<'a> {
                 .collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
+            named_project: None,
             kinds: any_of(&filters.kinds),
             session: filters
                 .session
                 .as_ref()
                 .map(|session| index.lookup(session)),
         }
+    }
+
+    /// Prefers the memories of a project that the question names.
+    #[must_use]
+    pub fn preferring(mut self, rows: Option<&ProjectRows>) -> Self {
+        self.named_project = rows.map(|rows| ProjectNames::resolve(rows, self.index));
+        self
+    }
+
+    /// Whether a document belongs to the project that the question names.
+    pub fn in_named_project(&self, doc: DocId) -> bool {
+        let row = self.named_project.as_ref().zip(self.index.doc(doc));
+        row.is_some_and(|(project, row)| project.contains(self.index, row))
     }
 
     /// Whether every document passes, apart from its status.

@@ -16,12 +16,12 @@ use super::analysis::letters::plain;
 use super::analysis::numbers::joined_words;
 use super::analysis::{self, TextRole, TokenKind, symbols};
 use super::analyzer::term_key;
-use super::bm25::{Bm25Weights, Expansion, WEIGHT_UNIT};
+use super::bm25::{Bm25Weights, WEIGHT_UNIT};
 use super::filter::Filters;
 use super::identifiers::{self, Related};
 use super::postings::DocId;
 use super::query::{QueryTerm, QueryTerms, WeightedTerm, joined_key};
-use super::spelling::{self, Similar, SimilarTerm};
+use super::spelling::{self, Similar};
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
@@ -109,8 +109,6 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         weights: Bm25Weights::new(collection.mean_length()),
         collection,
         query,
-        required_weight: 0.0,
-        stand_in_weight: 0.0,
     };
     let mut hidden_codes = Vec::new();
     for term in &query.terms {
@@ -134,7 +132,6 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             ));
         }
     }
-    let words = weighing.weights.terms.len();
     weighing.add_pairs();
     for key in hidden_codes {
         weighing.add_hidden_code(key);
@@ -142,7 +139,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     for (term, found) in related {
         weighing.add_related(term, found);
     }
-    weighing.finish(words)
+    weighing.finish()
 }
 
 /// Collects the weights of a query's terms.
@@ -150,15 +147,12 @@ struct Weighing<'a> {
     weights: Bm25Weights,
     collection: Collection<'a>,
     query: &'a QueryTerms,
-    /// The weight of the required identifiers, and of those that others stand for.
-    required_weight: f32,
-    stand_in_weight: f32,
 }
 
 impl Weighing<'_> {
     /// Whether a query with a specific identifier asks for the memories that contain it.
     const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
-        term.specific && (self.query.is_short || frequency <= MAX_REQUIRED_DF)
+        term.specific && frequency > 0 && (self.query.is_short || frequency <= MAX_REQUIRED_DF)
     }
 
     fn push(&mut self, key: String, weight: f32) {
@@ -167,9 +161,9 @@ impl Weighing<'_> {
 
     fn add_term(&mut self, term: &QueryTerm, frequency: u32) {
         let weight = self.collection.idf(frequency) * term.weight;
+        self.weights.total_weight += weight;
         if self.requires(term, frequency) {
             self.weights.required_identifiers.push(term.key.clone());
-            self.required_weight += weight;
         }
         self.push(term.key.clone(), weight);
     }
@@ -179,30 +173,23 @@ impl Weighing<'_> {
         let collection = &self.collection;
         // A word that is misspelt or inflected weighs what the term weighs that it stands for.
         let first = similar.terms.first();
-        let same = first.filter(|first| similar.is_misspelt || first.covers == Some(1.0));
+        let same = first.filter(|first| similar.is_misspelt || first.is_same_word);
         let full = collection.idf(same.map_or(0, |same| collection.frequency(&same.key)));
-        self.weights.unknown_weight += full;
+        self.weights.total_weight += full;
         self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
         self.weights.corrections.extend(similar.correction);
-        for SimilarTerm {
-            key,
-            weight,
-            covers,
-        } in similar.terms
-        {
-            let weight = self.collection.idf(self.collection.frequency(&key)) * weight;
-            let expansion = Expansion {
-                covered: covers.map_or(weight, |share| share * full),
-                is_same_word: covers.is_some(),
-            };
-            self.weights.expansions.insert(key.clone(), expansion);
-            self.push(key, weight);
+        for term in similar.terms {
+            if !term.is_same_word {
+                self.weights.lookalikes.insert(term.key.clone());
+            }
+            let weight = self.collection.idf(self.collection.frequency(&term.key)) * term.weight;
+            self.push(term.key, weight);
         }
     }
 
     /// Adds a word with digits that no memory contains which the filter allows.
     fn add_absent_code(&mut self, term: &QueryTerm) {
-        self.weights.unknown_weight += self.collection.idf(0);
+        self.weights.total_weight += self.collection.idf(0);
         self.weights.lacks_code |= term.is_code;
     }
 
@@ -223,10 +210,9 @@ impl Weighing<'_> {
                 let identifier = term.key.strip_prefix('=');
                 identifier.is_some_and(|name| name.contains(&pair.written))
             });
-            if let Some(expansion) = self.weights.expansions.get_mut(key) {
-                // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
-                expansion.is_same_word = true;
-            } else if !is_written && self.collection.has_term(key) {
+            // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
+            let is_searched = self.weights.lookalikes.remove(key);
+            if !is_searched && !is_written && self.collection.has_term(key) {
                 let weight = self.collection.idf(self.collection.frequency(key)) * pair.weight;
                 self.weights.pairs.insert(key.clone());
                 self.push(key.clone(), weight);
@@ -245,26 +231,21 @@ impl Weighing<'_> {
         let mut factor = RELATED_WEIGHT / found.len() as f32;
         if whole == 0 {
             factor = STAND_IN_WEIGHT;
-            self.weights.unknown_weight += full;
             if self.requires(term, all) {
-                self.stand_in_weight += full;
+                let keys = found.iter().map(|related| related.key.clone());
+                self.weights.required_identifiers.extend(keys);
             }
         }
         for Related { key, share, .. } in found {
             if self.weights.terms.iter().any(|known| known.key == key) {
                 continue;
             }
-            let expansion = Expansion {
-                covered: share * full,
-                is_same_word: true,
-            };
-            self.weights.expansions.insert(key.clone(), expansion);
             self.push(key, share * full * factor);
         }
     }
 
-    /// The weights, in the unit that a cursor carries. The first terms are the query's `words`.
-    fn finish(self, words: usize) -> Bm25Weights {
+    /// The weights, in the unit that a cursor carries.
+    fn finish(self) -> Bm25Weights {
         let mut weights = self.weights;
         // A word that every memory of a large scope contains weighs almost nothing, but still
         // matches. If the query is about an identifier, such a word is only a part of it (`err` of
@@ -273,12 +254,6 @@ impl Weighing<'_> {
         let min_units = if has_required { 0.0 } else { 1.0 };
         for term in &mut weights.terms {
             term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
-        }
-        let words = weights.terms.iter().take(words);
-        let total = words.map(|term| term.weight).sum::<f32>() + self.stand_in_weight;
-        if total > 0.0 {
-            let required = self.required_weight + self.stand_in_weight;
-            weights.identifier_share = (required / total).clamp(0.0, 1.0);
         }
         weights
     }

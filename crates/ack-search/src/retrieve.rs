@@ -7,15 +7,14 @@
 //! # Fusion
 //!
 //! ```text
-//! score = lexical / score_norm + COSINE_WEIGHT · (1 − s) · max(cosine, 0)
+//! score = lexical / score_norm + COSINE_WEIGHT · max(cosine, 0) + preference
 //! ```
 //!
-//! `score_norm` is the best lexical score, or more (see [`Bm25Weights::score_norm`]); `s` is the
-//! share of the query's lexical weight that belongs to required identifiers.
+//! `score_norm` is the best lexical score, or more (see [`Bm25Weights::score_norm`]).
 //!
-//! A required identifier is a specific one (an error code, a path, a flag, a qualified name) that
-//! is the whole query or that hardly any memory contains. Such a query has one answer, so memories
-//! that are merely about the same subject rank after the best one that contains the identifier.
+//! What a question names is preferred: an identifier that only an answer contains (an error code, a
+//! path, a flag, a qualified name, see [`Bm25Weights::required_identifiers`]), and a project. Memories
+//! that are merely about the same subject come after those.
 //!
 //! See `docs/retrieval.md` for how the constants were chosen.
 
@@ -34,17 +33,20 @@ use ack_api::cancel;
 
 /// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
-/// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
-pub const MIN_COSINE: f32 = 0.3;
+/// From this cosine on, a memory is near a question in meaning. It is shown although it shares no
+/// term with the query, and the answer is certain (see [`crate::certainty`]).
+pub const MIN_COSINE: f32 = 0.32;
 /// If no memory shares a term and all cosines are low, a memory needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
 /// Below this cosine, two texts count as unrelated.
 const UNRELATED_COSINE: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
-/// How far below the memory with the required identifier other memories are capped: more than a
-/// tie (see [`crate::ranking`]).
-const IDENTIFIER_GAP: f32 = 0.02;
+/// What a memory of the project that the question names scores more, relative to the best lexical
+/// score.
+const NAMED_PROJECT_WEIGHT: f32 = 0.5;
+/// The same of a memory with an identifier that the query asks for.
+const IDENTIFIER_WEIGHT: f32 = 2.0;
 /// Hidden neighbours are reported if they would have been among this many results.
 const FIRST_PAGE: usize = 10;
 
@@ -64,11 +66,6 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether a term matches or the cosine is at least `min_cosine`.
-    pub fn reaches(&self, min_cosine: f32) -> bool {
-        self.lexical > 0.0 || self.cosine >= min_cosine
-    }
-
     const fn new(scope: usize, doc: DocId) -> Self {
         Self {
             scope,
@@ -122,8 +119,6 @@ pub struct CandidateSet {
     pub score_norm: f32,
     /// The cosine that a memory without a common term needs.
     pub min_cosine: f32,
-    /// The cosines of each view's documents; empty if the semantic leg did not run.
-    pub cosines: Vec<DocScores>,
 }
 
 impl CandidateSet {
@@ -181,21 +176,17 @@ pub fn retrieve(
     if let Some(nearest) = nearest {
         admission.admit_nearest(nearest, query.bm25().is_some());
     }
-    let Admission {
-        mut found, cosines, ..
-    } = admission;
-    found.cosines = cosines;
+    let mut found = admission.found;
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
     for candidate in &mut found.candidates {
         candidate.score = match query {
-            Query::Hybrid(bm25, _) => fused_score(bm25, candidate, norm),
+            Query::Hybrid(bm25, _) => {
+                fused_score(candidate, norm) + preference(views, bm25, candidate)
+            }
             Query::Semantic(_) => candidate.cosine,
             Query::Lexical(_) | Query::All => candidate.lexical,
         };
-    }
-    if let Query::Hybrid(bm25, _) = query {
-        cap_without_identifiers(views, bm25, &mut found.candidates);
     }
     found
 }
@@ -320,41 +311,6 @@ fn run_legs(
     }
 }
 
-/// Caps candidates that lack a required identifier just below the best lexical candidate, if that
-/// one contains it.
-fn cap_without_identifiers(views: &[View<'_>], bm25: &Bm25Weights, candidates: &mut [Candidate]) {
-    if bm25.required_identifiers.is_empty() {
-        return;
-    }
-    let Some(best) = candidates
-        .iter()
-        .filter(|candidate| candidate.lexical > 0.0)
-        .max_by(|a, b| {
-            a.lexical
-                .total_cmp(&b.lexical)
-                .then(a.score.total_cmp(&b.score))
-        })
-        .copied()
-    else {
-        return;
-    };
-    let contains = |candidate: &Candidate, key: &str| {
-        let view = views.get(candidate.scope);
-        view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
-    };
-    let required: Vec<&String> = bm25
-        .required_identifiers
-        .iter()
-        .filter(|key| contains(&best, key))
-        .collect();
-    let cap = best.score - IDENTIFIER_GAP;
-    for candidate in cancel::guarded(candidates) {
-        if candidate.score > cap && required.iter().any(|key| !contains(candidate, key)) {
-            candidate.score = cap;
-        }
-    }
-}
-
 /// What fusion divides lexical scores by, see [`Bm25Weights::score_norm`].
 pub fn score_norm(bm25: Option<&Bm25Weights>, candidates: &[Candidate]) -> f32 {
     let best = best_lexical(candidates);
@@ -373,13 +329,11 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
         Query::All => "nothing was searched for".to_owned(),
         Query::Lexical(_) => "the lexical score alone".to_owned(),
         Query::Semantic(_) => "the cosine alone".to_owned(),
-        Query::Hybrid(bm25, _) => {
+        Query::Hybrid(..) => {
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
-            let fused = fused_score(bm25, candidate, norm);
-            let weight = cosine_weight(bm25);
-            let capped = if fused > candidate.score {
-                let score = candidate.score;
-                format!(", capped at {score:.3}, below the memory with the identifier")
+            let (fused, score) = (fused_score(candidate, norm), candidate.score);
+            let preferred = if score > fused {
+                format!(" + named {:.3}", score - fused)
             } else {
                 String::new()
             };
@@ -391,8 +345,8 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
             };
             let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
             format!(
-                "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} ({weight:.2} \
-                 × {cosine:.3}) = {fused:.3}{capped}"
+                "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} \
+                 ({COSINE_WEIGHT:.2} × {cosine:.3}){preferred} = {score:.3}"
             )
         }
     }
@@ -400,17 +354,32 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
 
 /// The fused score, by the formula at the top of this module. A negative cosine counts as 0: both
 /// mean that two texts are unrelated.
-fn fused_score(bm25: &Bm25Weights, candidate: &Candidate, score_norm: f32) -> f32 {
+fn fused_score(candidate: &Candidate, score_norm: f32) -> f32 {
     let lexical = if score_norm > 0.0 {
         (candidate.lexical / score_norm).min(1.0)
     } else {
         0.0
     };
-    lexical + cosine_weight(bm25) * candidate.cosine.max(0.0)
+    lexical + COSINE_WEIGHT * candidate.cosine.max(0.0)
 }
 
-fn cosine_weight(bm25: &Bm25Weights) -> f32 {
-    COSINE_WEIGHT * (1.0 - bm25.identifier_share)
+/// What a memory scores more because of what the query names.
+fn preference(views: &[View<'_>], bm25: &Bm25Weights, candidate: &Candidate) -> f32 {
+    let Some(view) = views.get(candidate.scope) else {
+        return 0.0;
+    };
+    let identifiers = &bm25.required_identifiers;
+    let contained = identifiers
+        .iter()
+        .filter(|key| view.frequency(key, candidate.doc).is_some())
+        .count();
+    #[expect(clippy::cast_precision_loss, reason = "counts of a query's terms")]
+    let share = contained as f32 / identifiers.len().max(1) as f32;
+    let mut preference = IDENTIFIER_WEIGHT * share;
+    if view.filter.in_named_project(candidate.doc) {
+        preference += NAMED_PROJECT_WEIGHT;
+    }
+    preference
 }
 
 /// Finds the documents with the highest cosines over all scopes.

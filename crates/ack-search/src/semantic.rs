@@ -68,6 +68,11 @@ impl QuantizedVector {
         }
     }
 
+    /// Whether the encoder knows the words of the text: its vector has norm 1.
+    pub fn is_unit(&self) -> bool {
+        f64::from(self.scale) >= MIN_IDENTICAL_COSINE * f64::from(unit_scale(&self.components))
+    }
+
     /// The vector in single precision.
     pub fn to_f32(&self) -> Vec<f32> {
         self.components

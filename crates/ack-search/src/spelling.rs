@@ -42,9 +42,9 @@ pub struct SimilarTerm {
     pub key: String,
     /// Its weight, relative to a term of the query.
     pub weight: f32,
-    /// Which share of the word a memory has that contains the term; `None` if it only looks like
-    /// the word.
-    pub covers: Option<f32>,
+    /// Whether it is the word with another ending, or a part of it if it is a compound. Otherwise it
+    /// only looks like the word.
+    pub is_same_word: bool,
 }
 
 /// What a word may stand for.
@@ -133,10 +133,11 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             ..Similar::default()
         };
     }
-    // `async` is not a misspelt `sync`.
+    // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
+    let is_correct = Encoder::embedded().is_some_and(|encoder| encoder.is_word(word));
     let right = first.filter(|first| {
         let begins_alike = first.key.chars().next() == word.chars().next();
-        !is_word && first.likeness == Likeness::Letter && begins_alike
+        !is_correct && first.likeness == Likeness::Letter && begins_alike
     });
     let is_misspelt = right.is_some();
     // The index has only stems, so for a name that the encoder does not know, the stem is encoded.
@@ -161,7 +162,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             } else {
                 SIMILAR_WEIGHT
             },
-            covers: means_word.then_some(1.0),
+            is_same_word: means_word,
             key: term,
         });
     }
@@ -216,10 +217,8 @@ fn frequency(views: &[View<'_>], term: &str, filters: &Filters) -> usize {
 /// The two terms that a word consists of, perhaps with a linking element between them or another
 /// ending: `Ordnerberechtigung` of `ordner` and `berechtigungen`. The longest first part counts,
 /// and of several second parts the one in most memories.
-#[expect(clippy::cast_precision_loss, reason = "the length of a word")]
 fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[SimilarTerm; 2]> {
-    let length = key.chars().count();
-    if length < MIN_COMPOUND_CHARS {
+    if key.chars().count() < MIN_COMPOUND_CHARS {
         return None;
     }
     let frequency = |term: &str| frequency(views, term, filters);
@@ -247,13 +246,12 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
             .map(|term| (frequency(term), Reverse(term)))
             .max();
         if let Some((1.., Reverse(second))) = second {
-            let share = head.chars().count() as f32 / length as f32;
-            let part = |key: &str, share: f32| SimilarTerm {
+            let part = |key: &str| SimilarTerm {
                 key: key.to_owned(),
                 weight: SIMILAR_WEIGHT,
-                covers: Some(share),
+                is_same_word: true,
             };
-            return Some([part(head, share), part(second, 1.0 - share)]);
+            return Some([part(head), part(second)]);
         }
     }
     None

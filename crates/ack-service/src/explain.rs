@@ -1,6 +1,6 @@
 //! `explain`: what each stage did with a result, and where an expected memory was lost.
 
-use super::search::{Page, Search};
+use super::search::{Certainty, Page, Search};
 use ack_api::memory::Status;
 use ack_api::{
     Expected, Explanation, Given, Hint, LegExplanation, MAX_LIMIT, Message, Stage, text,
@@ -177,7 +177,7 @@ impl Search<'_> {
         let no_term = "it shares no term with the query";
         match self.leg_query() {
             Some(Query::Lexical(_)) => no_term.to_owned(),
-            Some(Query::Hybrid(..)) if self.lacks_words(found) => format!(
+            Some(Query::Hybrid(..)) if self.certainty(found) == Certainty::NoWords => format!(
                 "no memory shares a term with the query, and it is not among the few nearest in \
                  meaning (its cosine is {cosine})"
             ),

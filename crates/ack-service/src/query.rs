@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use self::names::{KnownNames, unknown_types};
 use super::engine::Service;
 use super::open::OpenScopes;
-use super::search::{Page, Search};
+use super::search::{Certainty, Page, Search};
 use super::validate::QuerySpec;
 use super::{answer, budget, same_id};
 use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
@@ -78,7 +78,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         let has_hidden = page.hidden.by_status > 0 || spec.withheld == Some(StatusFilter::Staging);
         response.suggestions = search.suggestions(request, has_hidden);
         cancel::check()?;
-    } else if page.is_uncertain || page.lacks_words {
+    } else if page.certainty != Certainty::Certain {
         response.suggestions.extend(search.other_language());
     }
     response.notes = notes;
@@ -169,12 +169,15 @@ impl Search<'_> {
                 ),
             ));
         }
-        if page.lacks_words && !page.only_stop_words {
-            notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
-        }
-        if page.is_uncertain {
-            let note = Note::new(NoteKind::NothingCertain, self.nothing_certain());
-            notes.insert(0, note);
+        match page.certainty {
+            Certainty::NoWords if !page.only_stop_words => {
+                notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
+            }
+            Certainty::Uncertain => {
+                let note = Note::new(NoteKind::NothingCertain, self.nothing_certain());
+                notes.insert(0, note);
+            }
+            Certainty::NoWords | Certainty::Certain => {}
         }
         if page.only_stop_words {
             notes.push(Note::new(

@@ -1,12 +1,15 @@
 //! One search over opened scopes: retrieval, ranking, and reading a page of records.
 
+mod named;
 mod page;
 mod words;
 
 use std::collections::HashSet;
 
+use self::named::NamedProject;
 use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
+pub(crate) use self::words::Certainty;
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::budget::excerpt::Reader;
@@ -29,7 +32,7 @@ use ack_search::postings::DocId;
 use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
-use ack_search::retrieve::{Candidate, CandidateSet, Query, retrieve};
+use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE, Query, retrieve};
 use ack_search::semantic::QueryVector;
 use ack_search::view::View;
 use ack_search::wording::Wording;
@@ -45,6 +48,7 @@ pub struct Search<'a> {
     pub is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     query_vector: Option<QueryVector>,
+    named_project: Option<NamedProject>,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub like: Option<(usize, DocId)>,
 }
@@ -70,8 +74,12 @@ impl<'a> Search<'a> {
             is_narrowed: selection.is_narrowed,
             terms: None,
             query_vector: None,
+            named_project: None,
             like: None,
         };
+        let text = spec.text.as_deref().filter(|_| !spec.is_proposal);
+        search.named_project =
+            text.and_then(|text| NamedProject::find(text, opened, selection, spec.filters.status));
         for open in opened.iter() {
             let (scope, Some(index)) = (&*open.scope, open.index()) else {
                 continue;
@@ -81,18 +89,27 @@ impl<'a> Search<'a> {
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
             search.project_names.extend(names);
             let own_rows = selection.current.rows_in(scope);
-            let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows);
+            let named = search.named_project.as_ref();
+            let named = named.map(|named| selection.rows_of(&named.name, scope));
+            let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
+                .preferring(named.as_ref());
             search.names.push(scope.name.clone());
             search.views.push(View::new(index, filters));
         }
         search.find_like()?;
-        search.terms = spec.text.as_deref().map(|text| search.weigh(text, cursor));
+        search.terms = search.text().map(|text| search.weigh(text, cursor));
         search.query_vector = search.encode();
         if spec.mode == Mode::Semantic && search.query_vector.is_some() {
             search.terms = None;
         }
         search.fetch_candidates()?;
         Ok(search)
+    }
+
+    /// What is searched for.
+    fn text(&self) -> Option<&str> {
+        let named = self.named_project.as_ref();
+        named.map_or(self.spec.text.as_deref(), |named| Some(&named.text))
     }
 
     fn find_like(&mut self) -> Result<(), Error> {
@@ -135,7 +152,7 @@ impl<'a> Search<'a> {
                 contextual: None,
             });
         }
-        let text = self.spec.meaning.as_deref().or(self.spec.text.as_deref())?;
+        let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
         match self.bm25() {
             Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
@@ -257,12 +274,13 @@ impl<'a> Search<'a> {
         };
         let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
         let mut found = retrieve(&self.views, question, &self.spec.filters, top);
-        let floor = self.spec.min_cosine.filter(|_| self.has_meaning());
-        found.candidates.retain(|candidate| {
-            self.like != Some((candidate.scope, candidate.doc))
-                && floor.is_none_or(|floor| candidate.reaches(floor))
-        });
-        if self.lacks_words(&found) {
+        if self.like.is_some() {
+            found.candidates.retain(|candidate| {
+                let is_near = candidate.lexical > 0.0 || candidate.cosine >= MIN_COSINE;
+                is_near && self.like != Some((candidate.scope, candidate.doc))
+            });
+        }
+        if self.certainty(&found) == Certainty::NoWords {
             if self.is_gibberish(&found) {
                 found.candidates.clear();
             }
@@ -281,13 +299,11 @@ impl<'a> Search<'a> {
         let found = self.retrieve();
         cancel::check()?;
         let total = found.candidates.len();
-        let lacks_words = self.lacks_words(&found);
-        let is_uncertain =
-            cursor.is_none() && !self.spec.is_proposal && !lacks_words && self.is_uncertain(&found);
-        let limit = if is_uncertain {
-            limit.min(MAX_NEAREST)
-        } else {
-            limit
+        let is_first = cursor.is_none() && !self.spec.is_proposal;
+        let (certainty, limit) = match self.certainty(&found) {
+            Certainty::Uncertain if is_first => (Certainty::Uncertain, limit.min(MAX_NEAREST)),
+            Certainty::Uncertain => (Certainty::Certain, limit),
+            other => (other, limit),
         };
         // A first page needs only the best candidates in order. If folding uses them up, all are
         // sorted.
@@ -316,8 +332,7 @@ impl<'a> Search<'a> {
         page.top = found.score_norm;
         page.hidden = found.hidden;
         page.hiding_scopes = found.hiding_scopes;
-        page.lacks_words = lacks_words;
-        page.is_uncertain = is_uncertain;
+        page.certainty = certainty;
         page.only_stop_words = self.terms().is_some_and(|terms| terms.only_stop_words);
         Ok(page)
     }

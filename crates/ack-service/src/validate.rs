@@ -15,7 +15,6 @@ use ack_api::memory::StatusFilter;
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
-use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
@@ -61,8 +60,6 @@ pub struct QuerySpec {
     pub mode: Mode,
     pub like: Option<Like>,
     pub expect: Option<String>,
-    /// Minimum cosine of a memory that shares no word with the query.
-    pub min_cosine: Option<f32>,
     pub oldest: bool,
     /// Whether it only proposes memories for further checks. Then no reasons are needed, and in a
     /// large scope common words alone find nothing.
@@ -172,7 +169,6 @@ impl QuerySpec {
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or_default(),
-            min_cosine: like.map(|_| MIN_COSINE),
             like: like.map(|id| Like {
                 id: id.to_owned(),
                 scope: None,

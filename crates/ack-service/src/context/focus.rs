@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::open::{OpenScope, OpenScopes};
 use crate::scope::resolve::Selection;
 use crate::scopes;
-use crate::search::Search;
+use crate::search::{Certainty, Search};
 use crate::shown::Shown;
 use crate::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
@@ -24,9 +24,6 @@ use ack_search::inverted::Index;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 const FOCUS_REASON: &str = "matches the focus";
-/// Minimum cosine of a memory that shares no word with the focus. Below it, a recent memory is more
-/// useful.
-const FOCUS_FLOOR: f32 = 0.35;
 
 /// Chooses by what the session is about.
 pub fn choose(
@@ -101,7 +98,6 @@ impl<'a> FocusSearch<'a> {
                 status: StatusFilter::Approved,
                 ..Filters::default()
             },
-            min_cosine: Some(FOCUS_FLOOR),
             ..QuerySpec::words("", StatusFilter::Approved, max)
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
@@ -116,7 +112,8 @@ impl<'a> FocusSearch<'a> {
             }
         }
         for found in page.hits {
-            if hits.len() >= max {
+            // What is merely the nearest is less useful than a recent memory.
+            if hits.len() >= max || page.certainty == Certainty::NoWords {
                 break;
             }
             let is_taken =

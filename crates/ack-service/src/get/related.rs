@@ -7,7 +7,6 @@ use crate::search::Search;
 use crate::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
 use ack_api::{MemoryDetail, Note, NoteKind, RelatedEntry};
-use ack_search::retrieve::MIN_COSINE;
 
 const MAX_RELATED: usize = 5;
 
@@ -21,10 +20,7 @@ pub fn related(
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
     let (id, scope) = (&detail.memory.id, &detail.memory.scope);
-    let spec = QuerySpec {
-        min_cosine: Some(MIN_COSINE),
-        ..QuerySpec::near(id, scope, filter, MAX_RELATED)
-    };
+    let spec = QuerySpec::near(id, scope, filter, MAX_RELATED);
     let search = Search::new(opened, selection, &spec, None)?;
     if !search.has_meaning() {
         notes.push(Note::about(

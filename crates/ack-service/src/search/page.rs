@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Certainty;
 use crate::budget::ShownText;
 use crate::shown::{Overlap, Shown};
 use ack_api::memory::{Memory, StatusFilter};
@@ -53,8 +54,7 @@ pub struct Page {
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, Message)>,
-    pub lacks_words: bool,
-    pub is_uncertain: bool,
+    pub certainty: Certainty,
     pub only_stop_words: bool,
     /// The best lexical score of the first page.
     pub top: f32,

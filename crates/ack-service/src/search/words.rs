@@ -7,10 +7,11 @@ use crate::budget::passage::Question;
 use crate::budget::{ShownText, cut_long_text};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Detail, MemoryHit};
-use ack_search::certainty::is_certain;
+use ack_search::analysis::is_unspaced;
+use ack_search::certainty::{is_covered, is_near};
 use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
-use ack_search::query::{QueryTerm, QueryTerms};
+use ack_search::query::QueryTerm;
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
 /// How many memories to show if none contains a word of the query, or none certainly answers it:
@@ -18,6 +19,17 @@ use ack_search::retrieve::{Candidate, CandidateSet, Query};
 pub const MAX_NEAREST: usize = 3;
 
 const MAX_MISSING: usize = 3;
+
+/// Whether the candidates answer the query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Certainty {
+    #[default]
+    Certain,
+    /// They are only the nearest.
+    Uncertain,
+    /// They are only the nearest, and none contains a word of the query.
+    NoWords,
+}
 
 fn quoted(word: &str) -> String {
     format!("`{}`", ack_api::text::line(word, 40))
@@ -72,23 +84,28 @@ impl Search<'_> {
         candidate.cosine >= min_cosine || self.contains_words(candidate)
     }
 
-    /// Whether this is a hybrid search in which none of the best candidates certainly answers the
-    /// query.
-    pub fn is_uncertain(&self, found: &CandidateSet) -> bool {
-        let Some(Query::Hybrid(bm25, _)) = self.leg_query() else {
-            return false;
+    /// How certain it is that a candidate answers the query.
+    pub fn certainty(&self, found: &CandidateSet) -> Certainty {
+        let candidates = &found.candidates;
+        let (bm25, has_meaning) = match self.leg_query() {
+            Some(Query::Hybrid(bm25, vector)) if is_near(bm25, vector, candidates) => {
+                return Certainty::Certain;
+            }
+            Some(Query::Hybrid(bm25, _)) => (bm25, true),
+            Some(Query::Lexical(bm25)) => (bm25, false),
+            Some(Query::All | Query::Semantic(_)) | None => return Certainty::Certain,
         };
-        let is_asked = |terms: &QueryTerms| !terms.only_stop_words;
-        if found.candidates.is_empty() || !self.terms().is_some_and(is_asked) {
-            return false;
+        if self.lacks_words(found) {
+            Certainty::NoWords
+        } else if !has_meaning
+            || is_covered(&self.views, bm25, candidates)
+            || !bm25.required_identifiers.is_empty()
+            || self.terms().is_some_and(|terms| terms.only_stop_words)
+        {
+            Certainty::Certain
+        } else {
+            Certainty::Uncertain
         }
-        let threshold = nearest_threshold(&found.candidates).unwrap_or(f32::NEG_INFINITY);
-        let best = found
-            .candidates
-            .iter()
-            .filter(|near| near.score >= threshold);
-        let best: Vec<Candidate> = best.take(2 * MAX_NEAREST).copied().collect();
-        !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
     /// Whether a candidate contains a word of the query.
@@ -101,16 +118,13 @@ impl Search<'_> {
             let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
             own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
-        candidate.lexical > 0.0 && (bm25.expansions.is_empty() || is_held())
+        candidate.lexical > 0.0 && (bm25.lookalikes.is_empty() || is_held())
     }
 
-    /// Whether the search has words and no candidate contains any of them.
-    pub fn lacks_words(&self, found: &CandidateSet) -> bool {
-        self.terms.is_some()
-            && !found
-                .candidates
-                .iter()
-                .any(|candidate| self.contains_words(candidate))
+    /// Whether no candidate contains a word of the query.
+    fn lacks_words(&self, found: &CandidateSet) -> bool {
+        let mut candidates = found.candidates.iter();
+        !candidates.any(|candidate| self.contains_words(candidate))
     }
 
     /// Whether neither a memory nor the encoder knows any word of the query. Its vector then
@@ -142,7 +156,9 @@ impl Search<'_> {
         let status = self.spec.filters.status;
         let is_missing = |term: &&QueryTerm| {
             let mut views = self.views.iter();
-            !views.any(|view| view.index.contains_term(&term.key, status))
+            // Of a text without spaces, pairs of characters are no words.
+            !term.word.starts_with(is_unspaced)
+                && !views.any(|view| view.index.contains_term(&term.key, status))
         };
         let terms = self.terms().into_iter().flat_map(|terms| &terms.terms);
         let words: Vec<&str> = terms
@@ -197,7 +213,7 @@ impl Search<'_> {
 
     fn similar_words(&self, hits: &[Hit]) -> Vec<String> {
         let mut similar = Vec::new();
-        let Some(bm25) = self.bm25().filter(|bm25| !bm25.expansions.is_empty()) else {
+        let Some(bm25) = self.bm25().filter(|bm25| !bm25.lookalikes.is_empty()) else {
             return similar;
         };
         let mut matcher = Matcher::new(bm25);
