@@ -92,11 +92,6 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// The inverse document frequency of a term that only one memory contains, as in [`bm25_weights`].
-pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
-    Collection::new(views, status).idf(1)
-}
-
 /// Computes the weights of a query's terms from the number of memories, their lengths and how many
 /// contain each term.
 ///
