@@ -247,21 +247,16 @@ impl MemorySource {
         format!(" ORDER BY {}", self.row_number)
     }
 
-    /// A query for some fields, with NULL for the others and for the narrative.
+    /// A query for some fields, with NULL for the others before the last of them.
     pub fn query_fields(&self, fields: &[Field], clauses: &str) -> String {
-        self.select(&self.columns_of(fields), clauses)
-    }
-
-    /// Like [`Self::query_fields`], with the number of rows of each group as `memories`.
-    pub fn count_fields(&self, fields: &[Field], clauses: &str) -> String {
-        let columns = self.columns_of(fields);
-        self.select(&format!("{columns}, count(*) AS memories"), clauses)
-    }
-
-    fn columns_of(&self, fields: &[Field]) -> String {
         let all = Field::ALL.iter().zip(&self.columns);
         let wanted = all.map(|(field, column)| column.as_ref().filter(|_| fields.contains(field)));
-        self.columns(wanted.chain(self.narrative.iter().map(|_| None)))
+        let wanted: Vec<Option<&String>> = wanted.collect();
+        let length = wanted
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |it| it + 1);
+        self.select(&self.columns(wanted.into_iter().take(length)), clauses)
     }
 
     /// A query for the row number and `columns`.

@@ -6,26 +6,26 @@
 
 mod by_files;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
-use rustc_hash::FxHashSet as HashSet;
+use rustc_hash::FxHashMap as HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::curated::ReviewDates;
 use crate::layout::Field;
 use crate::record::StoredRow;
 use crate::replaced::successor_of;
-use crate::rows_by_id::RowsById;
 use crate::sessions::{MAX_MEMBERS, Members};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError};
 use ack_api::memory::{Memory, Status, StatusFilter, fold_name, is_superseded};
 use ack_api::queue::{Flow, pace_start};
-use ack_api::source::RowKey;
+use ack_api::source::{Claim, RowKey};
+use ack_api::text;
 
 const COLUMNS: [Field; 17] = [
     Field::Project,
@@ -137,10 +137,10 @@ pub struct Outlines {
     pub oldest_pending: Option<i64>,
     /// What recently entered the review queue and left it.
     pub flow: Flow,
-    /// The memories of each session that the filter allows.
+    /// The memories of each wanted session that the filter allows.
     pub members: Members,
-    /// The hashes of the ids of every memory that is not rejected.
-    id_hashes: HashSet<u64>,
+    /// The hashes of the ids of every memory that is not rejected. Few are looked up.
+    id_hashes: Vec<u64>,
 }
 
 impl Outlines {
@@ -150,24 +150,20 @@ impl Outlines {
     }
 
     /// Adds the chosen row of an id.
-    fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool, began: Timestamp) {
+    fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool) {
         let OutlineRow {
             outline,
-            review_dates,
+            id_hash,
+            flow,
             is_put_off,
             sessions,
             ..
         } = row;
-        self.flow.count(
-            review_dates.status,
-            review_dates.created,
-            review_dates.reviewed,
-            began,
-        );
+        self.flow = [self.flow, flow].into_iter().sum();
         if outline.status == Status::Rejected {
             return;
         }
-        self.id_hashes.insert(xxh3_64(outline.id.as_bytes()));
+        self.id_hashes.push(id_hash);
         if outline.status == Status::Staging && !is_put_off {
             self.pending += 1;
             let oldest = Some(outline.created).filter(|created| *created > i64::MIN);
@@ -177,7 +173,7 @@ impl Outlines {
         if !filter.allows(outline.status) {
             return;
         }
-        for session in sessions.into_iter().filter(|session| !session.is_empty()) {
+        for session in sessions {
             let members = self.members.entry(session).or_default();
             if members.len() < MAX_MEMBERS
                 && members.last().is_none_or(|(key, _)| *key != outline.key)
@@ -196,7 +192,7 @@ impl Outlines {
         let ids: usize = self.served.iter().map(own).sum();
         let members = self.members.values().map(|members| members.len() + 1);
         ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
-            + self.id_hashes.len() * 2 * size_of::<u64>()
+            + size_of_val(&*self.id_hashes)
             + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
     }
 }
@@ -209,12 +205,32 @@ const ID_BYTES: usize = 48;
 /// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
     outline: Outline,
+    id_hash: u64,
     /// The id of the memory that replaces it.
     newer: Option<Box<str>>,
-    review_dates: ReviewDates,
+    /// What it alone adds to the statistics of the review queue.
+    flow: Flow,
     is_put_off: bool,
-    /// The name and the id of its session; empty if unknown.
-    sessions: [String; 2],
+    /// The wanted names of its session.
+    sessions: Vec<String>,
+}
+
+impl OutlineRow {
+    const fn claim(&self) -> Claim {
+        Claim::new(self.outline.status, self.outline.key)
+    }
+}
+
+/// What an outline is for.
+#[derive(Clone, Copy)]
+pub struct OutlineQuery<'a> {
+    pub filter: StatusFilter,
+    /// Sees the fields of each memory that the filter allows.
+    pub find_words: &'a dyn FindWords,
+    /// The names of the sessions whose memories are wanted.
+    pub sessions: &'a HashSet<&'a str>,
+    /// Memories that are put off until later do not count as pending.
+    pub now: Timestamp,
 }
 
 /// What a scan looks for in the raw bytes of fields: one bit per word.
@@ -229,42 +245,46 @@ pub trait FindWords: Sync {
 impl Snapshot<'_> {
     /// Reads the store in outline. Flagged memories that the store's default does not approve are
     /// among the served ones: to find them takes their whole text, and their records are read
-    /// anyway. `find_words` sees the fields of each memory that the filter
-    /// allows. Memories that are put off until after `now` do not count as pending.
-    pub fn outlines(
-        &self,
-        filter: StatusFilter,
-        find_words: &dyn FindWords,
-        now: Timestamp,
-    ) -> Result<Outlines, StoreError> {
-        let scan = OutlineScan {
-            filter,
-            find_words,
-            today: now.to_zoned(TimeZone::UTC).date(),
-        };
-        let read = self.scan_in_parallel(Some(&COLUMNS), || {
+    /// anyway.
+    pub fn outlines(&self, query: OutlineQuery<'_>) -> Result<Outlines, StoreError> {
+        let scan = OutlineScan::new(query);
+        let rows = self.scan_in_parallel(Some(&COLUMNS), || {
             let mut names = ProjectNamePool::default();
-            move |row: &StoredRow<'_>| Ok(Some((row.claim(), scan.outline(row, &mut names)?)))
+            move |row: &StoredRow<'_>| scan.outline(row, &mut names)
         })?;
-        let mut rows: RowsById<OutlineRow> = RowsById::default();
-        for (claim, row) in read {
-            rows.add(row.outline.id.clone(), claim, || Ok(row))?;
+        // Of several rows with the same id, the one with the strongest claim counts.
+        let mut chosen: HashMap<u64, &OutlineRow> = HashMap::default();
+        chosen.reserve(rows.len());
+        for row in &rows {
+            let known = chosen.entry(row.id_hash).or_insert(row);
+            if row.claim().beats(known.claim()) {
+                *known = row;
+            }
         }
+        let are_unique = chosen.len() == rows.len();
+        let is_chosen = |row: &OutlineRow| {
+            let chosen = || chosen.get(&row.id_hash);
+            are_unique || chosen().is_some_and(|chosen| std::ptr::eq(*chosen, row))
+        };
         let is_replaced = |row: &OutlineRow| {
             let Outline { id, .. } = &row.outline;
-            is_superseded(id, row.newer.as_deref(), filter, |id| {
-                let known = rows.get(id);
+            is_superseded(id, row.newer.as_deref(), query.filter, |id| {
+                let known = chosen.get(&xxh3_64(id.as_bytes()));
                 successor_of(known.map(|row| (row.outline.status, row.newer.as_deref())))
             })
         };
-        let replaced: Vec<bool> = rows.iter().map(is_replaced).collect();
+        let fates = rows.iter();
+        let fates: Vec<_> = fates
+            .map(|row| is_chosen(row).then(|| is_replaced(row)))
+            .collect();
         let mut outlines = Outlines {
             has_status: self.layout.has_status(),
             ..Outlines::default()
         };
-        let began = pace_start(now);
-        for (row, is_replaced) in rows.into_rows().zip(replaced) {
-            outlines.add(row, filter, is_replaced, began);
+        for (row, is_replaced) in rows.into_iter().zip(fates) {
+            if let Some(is_replaced) = is_replaced {
+                outlines.add(row, query.filter, is_replaced);
+            }
         }
         Ok(outlines)
     }
@@ -272,45 +292,63 @@ impl Snapshot<'_> {
 
 #[derive(Clone, Copy)]
 struct OutlineScan<'a> {
-    filter: StatusFilter,
-    find_words: &'a dyn FindWords,
+    query: OutlineQuery<'a>,
     today: Date,
+    /// The start of the period that the statistics of the review queue are about.
+    began: Timestamp,
 }
 
-impl OutlineScan<'_> {
+impl<'a> OutlineScan<'a> {
+    fn new(query: OutlineQuery<'a>) -> Self {
+        Self {
+            query,
+            today: query.now.to_zoned(TimeZone::UTC).date(),
+            began: pace_start(query.now),
+        }
+    }
+
+    /// The outline of a row; `None` if it has no id, because then nobody can ask for it.
     fn outline(
         self,
         row: &StoredRow<'_>,
         names: &mut ProjectNamePool,
-    ) -> Result<OutlineRow, StoreError> {
+    ) -> Result<Option<OutlineRow>, StoreError> {
         let id = row.id()?;
-        let newer = row.successor(&id)?;
-        let review_dates = row.review_dates()?;
-        let put_off_until = row.joined.put_off_until();
-        let is_allowed = self.filter.allows(row.joined.status);
-        let created = review_dates.created.map(Timestamp::as_millisecond);
-        let mut outline = Outline {
-            key: row.key,
-            id,
-            status: row.joined.status,
-            project: names.intern(""),
-            alias: names.intern(""),
-            created: created.unwrap_or(i64::MIN),
-            matches: WordMatches::default(),
-            tags: Box::default(),
-        };
-        let mut sessions = <[String; 2]>::default();
-        if is_allowed && !outline.id.is_empty() {
-            self.read_words(row, names, &mut outline)?;
-            sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
+        if id.is_empty() {
+            return Ok(None);
         }
-        Ok(OutlineRow {
-            outline,
-            newer,
-            review_dates,
+        let dates = row.review_dates()?;
+        let mut flow = Flow::default();
+        flow.count(dates.status, dates.created, dates.reviewed, self.began);
+        let put_off_until = row.joined.put_off_until();
+        let mut found = OutlineRow {
+            id_hash: xxh3_64(id.as_bytes()),
+            newer: row.successor(&id)?,
+            flow,
             is_put_off: put_off_until.is_some_and(|until| self.today < until),
-            sessions,
-        })
+            sessions: Vec::new(),
+            outline: Outline {
+                key: row.key,
+                id,
+                status: row.joined.status,
+                project: names.intern(""),
+                alias: names.intern(""),
+                created: dates.created.map_or(i64::MIN, Timestamp::as_millisecond),
+                matches: WordMatches::default(),
+                tags: Box::default(),
+            },
+        };
+        if self.query.filter.allows(row.joined.status) {
+            self.read_words(row, names, &mut found.outline)?;
+            if !self.query.sessions.is_empty() {
+                for field in [Field::Session, Field::SessionId] {
+                    let session = row.line(field, 200)?;
+                    let wanted = self.query.sessions.contains(session.as_str());
+                    found.sessions.extend(wanted.then_some(session));
+                }
+            }
+        }
+        Ok(Some(found))
     }
 
     /// Reads what an outline says about the text of a memory.
@@ -322,15 +360,15 @@ impl OutlineScan<'_> {
     ) -> Result<(), StoreError> {
         if row.is_edited() {
             let memory = row.memory()?;
-            outline.matches = matches_in_memory(&memory, self.find_words);
+            outline.matches = matches_in_memory(&memory, self.query.find_words);
             outline.tags = hashes_of(&memory.concepts);
             outline.project = names.intern(&memory.project.unwrap_or_default());
             outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
             return Ok(());
         }
-        outline.project = names.intern(&line(row, Field::Project)?);
-        outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
-        outline.matches = matches(row, self.find_words)?;
+        outline.project = names.of(row, Field::Project)?;
+        outline.alias = names.of(row, Field::ProjectAlias)?;
+        outline.matches = matches(row, self.query.find_words)?;
         if let ValueRef::Text(list) = row.value(Field::Concepts)? {
             outline.tags = hashes_in_list(list);
         }
@@ -338,24 +376,31 @@ impl OutlineScan<'_> {
     }
 }
 
-/// Project names, each stored once.
+/// Project names as one line, by how they are stored.
 #[derive(Default)]
-struct ProjectNamePool(HashSet<Arc<str>>);
+struct ProjectNamePool {
+    known: HashMap<Box<str>, Arc<str>>,
+    /// Most rows have no alias.
+    none: Arc<str>,
+}
 
 impl ProjectNamePool {
     fn intern(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(name) {
+        if name.is_empty() {
+            return Arc::clone(&self.none);
+        }
+        if let Some(known) = self.known.get(name) {
             return Arc::clone(known);
         }
-        let name: Arc<str> = Arc::from(name);
-        self.0.insert(Arc::clone(&name));
-        name
+        // It is cut where `StoredRow::memory` cuts it.
+        let line: Arc<str> = Arc::from(text::line(name, 200));
+        self.known.insert(Box::from(name), Arc::clone(&line));
+        line
     }
-}
 
-/// A field as one line, empty if the row has none. It is cut where [`StoredRow::memory`] cuts it.
-fn line(row: &StoredRow<'_>, field: Field) -> rusqlite::Result<String> {
-    row.line(field, 200)
+    fn of(&mut self, row: &StoredRow<'_>, field: Field) -> rusqlite::Result<Arc<str>> {
+        Ok(self.intern(&values::text_of(row.value(field)?)))
+    }
 }
 
 /// The words in a decoded memory, for instance one that a curator edited.
@@ -375,16 +420,11 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
 }
 
 fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<WordMatches> {
-    // Fields without a column are skipped: each value costs several calls into SQLite.
-    let bytes = |field: Field| -> rusqlite::Result<&[u8]> {
-        Ok(match row.source.column(field) {
-            Some(_) => bytes_of(row.value(field)?),
-            None => &[],
-        })
+    let text = |field: Field| row.value(field).map(|it| find_words.in_text(bytes_of(it)));
+    let files = |field: Field| {
+        let list = row.value(field);
+        list.map(|list| in_stored_files(find_words, bytes_of(list)))
     };
-    let text = |field: Field| -> rusqlite::Result<u128> { Ok(find_words.in_text(bytes(field)?)) };
-    let files =
-        |field: Field| -> rusqlite::Result<u128> { Ok(in_stored_files(find_words, bytes(field)?)) };
     let tags = text(Field::Concepts)?;
     let title_or_tags = tags | text(Field::Title)?;
     let secondary = text(Field::Subtitle)? | text(Field::Facts)?;

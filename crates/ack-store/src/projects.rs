@@ -8,7 +8,6 @@ use crate::{Snapshot, StoreError, values};
 use ack_api::memory::{Status, fold_name};
 use ack_api::text;
 
-/// The columns that are read. Rows that are equal in all of them are counted together.
 const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
 /// How many names are kept. If a store has more, they are not project names.
 const MAX_NAMES: usize = 10_000;
@@ -42,32 +41,32 @@ impl Snapshot<'_> {
             if names.iter().all(|it| table.source.column(*it).is_none()) {
                 continue;
             }
-            // Decisions are about single rows.
-            let are_grouped = self.decisions.is_empty();
-            let sql = if are_grouped {
-                // SQL counts columns from one.
-                let groups = COLUMNS.map(|field| (field.position() + 1).to_string());
-                let clauses = format!(" GROUP BY {}", groups.join(", "));
-                table.source.count_fields(&COLUMNS, &clauses)
-            } else {
-                table.source.query("")
-            };
-            table.find(self.connection, &sql, [], |row| {
-                if row.joined.status == Status::Rejected {
-                    return Ok(None::<()>);
-                }
-                let count: i64 = if are_grouped {
-                    row.row.get("memories")?
-                } else {
-                    1
-                };
-                for field in names {
-                    let (name, _) = values::text_value(row.value(field)?);
-                    let count = u64::try_from(count).unwrap_or_default();
-                    projects.add(&name.unwrap_or_default(), count);
-                }
-                Ok(None)
+            let found = self.split_scan(table.source, |connection, clauses| {
+                let mut counts: HashMap<Box<str>, u64> = HashMap::default();
+                let sql = table.query(&COLUMNS, clauses);
+                table.find(connection, &sql, [], |row| {
+                    if row.joined.status == Status::Rejected {
+                        return Ok(None::<()>);
+                    }
+                    for field in names {
+                        // A store has few projects and many memories.
+                        let name = values::text_of(row.value(field)?);
+                        if name.is_empty() {
+                            continue;
+                        }
+                        if let Some(count) = counts.get_mut(&*name) {
+                            *count += 1;
+                        } else if counts.len() < MAX_NAMES {
+                            counts.insert(Box::from(name), 1);
+                        }
+                    }
+                    Ok(None)
+                })?;
+                Ok(counts.into_iter().collect())
             })?;
+            for (name, memories) in found {
+                projects.add(&name, memories);
+            }
         }
         Ok(projects)
     }

@@ -137,8 +137,7 @@ pub(crate) struct StoredRow<'a> {
 
 /// The public id of a row for answers, see [`text::id`]; empty if the row has none.
 pub(crate) fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    let (id, _) = values::text_value(row.get_ref(1)?);
-    Ok(text::id(&id.unwrap_or_default()))
+    Ok(text::id(&values::text_of(row.get_ref(1)?)))
 }
 
 /// Whether a text contains characters that [`text`] removes.
@@ -161,14 +160,17 @@ impl StoredRow<'_> {
     }
 
     pub fn value(&self, field: Field) -> rusqlite::Result<ValueRef<'_>> {
-        self.row.get_ref(field.position())
+        // Each value costs several calls into SQLite.
+        let selected = self.source.column(field).map(|_| field.position());
+        match selected.map(|position| self.row.get_ref(position)) {
+            None | Some(Err(rusqlite::Error::InvalidColumnIndex(_))) => Ok(ValueRef::Null),
+            Some(value) => value,
+        }
     }
 
     /// A field as one line; empty if the row has none.
     pub fn line(&self, field: Field, max_chars: usize) -> rusqlite::Result<String> {
-        let (value, _) = values::text_value(self.value(field)?);
-        let line = value.map(|value| text::line(&value, max_chars));
-        Ok(line.unwrap_or_default())
+        Ok(text::line(&values::text_of(self.value(field)?), max_chars))
     }
 
     pub const fn claim(&self) -> Claim {
@@ -214,8 +216,7 @@ impl StoredRow<'_> {
 
     /// The id that the row itself names as its successor, empty if it names none.
     pub fn stored_successor(&self) -> rusqlite::Result<String> {
-        let (id, _) = values::text_value(self.value(Field::SupersededBy)?);
-        Ok(text::id(&id.unwrap_or_default()))
+        Ok(text::id(&values::text_of(self.value(Field::SupersededBy)?)))
     }
 
     /// Whether a text contains characters that [`text`] removes.

@@ -156,7 +156,7 @@ impl Snapshot<'_> {
     pub fn recent_sessions(
         &self,
         wanted: SessionQuery<'_>,
-        members: impl FnOnce(&HashSet<&str>) -> Members,
+        members: impl FnOnce(&HashSet<&str>) -> Result<Members, StoreError>,
     ) -> Result<Vec<RecentSession>, StoreError> {
         let sources = self.layout.sessions.iter();
         let tables = sources.map(|source| self.session_rows(source, wanted));
@@ -166,10 +166,7 @@ impl Snapshot<'_> {
             .flat_map(|row| &row.names)
             .map(String::as_str)
             .collect();
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        let members = members(&names);
+        let members = members(&names)?;
         let mut found = Vec::new();
         for rows in tables {
             let before = found.len();

@@ -2,6 +2,8 @@
 //! be dates. A broken value is read as far as possible and reported as repaired; it is never an
 //! error.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
@@ -21,13 +23,21 @@ pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
         ValueRef::Real(number) => (Some(number.to_string()), false),
         ValueRef::Text(bytes) => {
             let decoded = String::from_utf8_lossy(bytes);
-            let is_lossy = matches!(decoded, std::borrow::Cow::Owned(_));
+            let is_lossy = matches!(decoded, Cow::Owned(_));
             (Some(decoded.into_owned()), is_lossy)
         }
         ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
             Ok(decoded) => (Some(decoded.to_owned()), false),
             Err(_) => (None, true),
         },
+    }
+}
+
+/// The text of a value, empty if it has none.
+pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
+    match value {
+        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
+        other => Cow::Owned(text_value(other).0.unwrap_or_default()),
     }
 }
 

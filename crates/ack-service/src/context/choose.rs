@@ -151,6 +151,16 @@ pub fn choose(
     })
 }
 
+/// The first `count` items in an order that is total.
+fn first<T>(mut items: Vec<T>, count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    if items.len() > count {
+        items.select_nth_unstable_by(count, &compare);
+        items.truncate(count);
+    }
+    items.sort_by(compare);
+    items
+}
+
 /// The memories that wait for review in some scopes.
 struct Waiting {
     count: u64,
@@ -293,7 +303,7 @@ impl<'a> Chooser<'a> {
         if max == 0 {
             return Ok(Vec::new());
         }
-        let mut memories = self.memories(own);
+        let memories = self.memories(own);
         if !own {
             self.evidence.weigh_tags(&self.memories(true), self.read);
         }
@@ -307,22 +317,21 @@ impl<'a> Chooser<'a> {
             }
             let mut found: Vec<(f64, usize, &Outline)> = memories
                 .iter()
-                .filter(|(scope, outline)| !known.contains(&(*scope, outline.key)))
                 .filter_map(|(scope, outline)| {
                     let score = self.evidence.score(outline, reason, own)?;
                     Some((score, *scope, *outline))
                 })
+                .filter(|(_, scope, outline)| !known.contains(&(*scope, outline.key)))
                 .collect();
-            found.sort_by(|a, b| {
-                b.0.total_cmp(&a.0)
-                    .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
-            });
-            let best = found.first().map_or(0.0, |best| best.0);
+            let best = found.iter().map(|found| found.0).fold(0.0, f64::max);
             found.retain(|(score, _, outline)| {
                 *score >= best * reason.min_share(own)
                     || self.evidence.names_file(outline, reason, own)
             });
-            found.truncate(enough + 2);
+            let found = first(found, enough + 2, |a, b| {
+                b.0.total_cmp(&a.0)
+                    .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+            });
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));
                 candidates.push(Candidate {
@@ -334,9 +343,8 @@ impl<'a> Chooser<'a> {
             }
         }
         if own {
-            memories.sort_by(|a, b| self.newest_first(*a, *b));
-            let newest = memories.into_iter().take(max * 2 + 2);
-            candidates.extend(newest.map(|(scope, outline)| Candidate {
+            let newest = first(memories, max * 2 + 2, |a, b| self.newest_first(*a, *b));
+            candidates.extend(newest.into_iter().map(|(scope, outline)| Candidate {
                 scope,
                 outline,
                 why: RECENT_REASON.to_owned(),
@@ -351,8 +359,7 @@ impl<'a> Chooser<'a> {
     fn memories(&self, is_own: bool) -> Vec<(usize, &'a Outline)> {
         let mut memories = Vec::new();
         for (number, read) in self.read.iter().enumerate() {
-            // A store has few projects and many memories.
-            let mut known: HashMap<(&str, &str), bool> = HashMap::default();
+            let mut is_its_own = read.is_own();
             let extra = self.extra.filter(|extra| extra.scope == number);
             let served = read.outlines().served.iter();
             let served = served
@@ -360,11 +367,7 @@ impl<'a> Chooser<'a> {
             memories.extend(
                 served
                     .chain(extra.map(|extra| &extra.outline))
-                    .filter(|outline| {
-                        let names = (&*outline.project, &*outline.alias);
-                        let hold = || read.own.contain(names.0, names.1);
-                        *known.entry(names).or_insert_with(hold) == is_own
-                    })
+                    .filter(|outline| is_its_own(outline) == is_own)
                     .map(|outline| (number, outline)),
             );
         }

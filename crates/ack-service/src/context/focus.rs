@@ -153,7 +153,7 @@ impl<'a> FocusSearch<'a> {
                 limit: MAX_SESSIONS,
             };
             let read = scope.store.snapshot(|snapshot| {
-                snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))
+                snapshot.recent_sessions(wanted, |names| Ok(members(index, names, wanted.filter)))
             });
             let read = read.unwrap_or_default().into_iter();
             sessions.extend(read.map(|session| (scope.name.as_str(), session)));

@@ -8,12 +8,13 @@
 //! a server keeps what it found last in each scope. That only serves to choose and rank: each
 //! memory and each session is read again before it is shown, with its present status.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use rustc_hash::FxHashMap;
 
 use super::MAX_SESSIONS;
 use super::words::Words;
@@ -27,7 +28,7 @@ use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::remote::WaitPolicy;
 use ack_store::StoreError;
 use ack_store::open::FileState;
-use ack_store::outline::Outlines;
+use ack_store::outline::{Outline, OutlineQuery, Outlines};
 use ack_store::sessions::{Members, RecentSession, SessionQuery};
 
 /// The approximate size of a session, and of a scope without memories, in bytes.
@@ -46,11 +47,20 @@ impl ScopeOutline {
     }
 
     pub fn has_own(&self) -> bool {
+        let mut is_own = self.is_own();
         let mut served = self.outlines().served.iter();
-        served.any(|outline| {
-            let names = (&*outline.project, &*outline.alias);
-            names != ("", "") && self.own.contain(names.0, names.1)
-        })
+        served.any(|it| (&*it.project, &*it.alias) != ("", "") && is_own(it))
+    }
+
+    /// Tells whether a memory belongs to the current project.
+    pub fn is_own(&self) -> impl FnMut(&Outline) -> bool {
+        // A store has few projects and many memories, and keeps each name once.
+        let mut known: FxHashMap<[*const u8; 2], bool> = FxHashMap::default();
+        move |outline| {
+            let names = [&outline.project, &outline.alias].map(|name| name.as_ptr());
+            let hold = || self.own.contain(&outline.project, &outline.alias);
+            *known.entry(names).or_insert_with(hold)
+        }
     }
 }
 
@@ -221,15 +231,24 @@ pub fn read_scopes<T>(
 
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
-        let mut outlines =
-            snapshot.outlines(StatusFilter::Approved, &**reading.words, reading.now)?;
-        let mut members = std::mem::take(&mut outlines.members);
+        let read = |sessions: &HashSet<&str>| {
+            snapshot.outlines(OutlineQuery {
+                filter: StatusFilter::Approved,
+                find_words: &**reading.words,
+                sessions,
+                now: reading.now,
+            })
+        };
+        let (mut outlines, mut members) = (Outlines::default(), Members::default());
         let mut sessions = Vec::new();
         if reading.sessions {
             sessions = snapshot.recent_sessions(session_query(&key.own), |names| {
-                members.retain(|name, _| names.contains(name.as_str()));
-                members.clone()
+                outlines = read(names)?;
+                members = std::mem::take(&mut outlines.members);
+                Ok(members.clone())
             })?;
+        } else {
+            outlines = read(&HashSet::new())?;
         }
         let is_found = |name: &String| sessions.iter().any(|session| session.names.contains(name));
         members.retain(|name, _| is_found(name));
@@ -264,7 +283,7 @@ pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, R
         }
         let store = &outline.scope.store;
         let again = store.snapshot_with_timeout(timeout, |snapshot| {
-            snapshot.recent_sessions(session_query(&outline.own), |_| found.members.clone())
+            snapshot.recent_sessions(session_query(&outline.own), |_| Ok(found.members.clone()))
         });
         again.unwrap_or_default()
     };

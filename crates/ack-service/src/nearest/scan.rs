@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::Profile;
 use ack_search::analysis::{self, TextRole};
-use ack_store::outline::Outline;
+use ack_store::outline::{Outline, OutlineQuery};
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::{MAX_PROPOSED, NearMemory, compare_proposed};
@@ -38,7 +38,12 @@ pub fn run(
 ) -> Result<Vec<NearMemory>, StoreError> {
     let words = words(memory);
     let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
-        let outlines = snapshot.outlines(StatusFilter::Approved, &words, now)?;
+        let outlines = snapshot.outlines(OutlineQuery {
+            filter: StatusFilter::Approved,
+            find_words: &words,
+            sessions: &HashSet::new(),
+            now,
+        })?;
         let best = best(&outlines.served, &words);
         let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
         snapshot.memories(&keys, StatusFilter::Approved)

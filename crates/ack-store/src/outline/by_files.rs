@@ -3,12 +3,14 @@
 //! For most rows, only the lists of files are read. Whether a found row is still in force is
 //! checked when its record is read ([`Snapshot::is_in_force`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use jiff::civil::Date;
+use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{FindWords, Outline, OutlineScan, ProjectNamePool, bytes_of, in_stored_files};
+use super::{
+    FindWords, Outline, OutlineQuery, OutlineScan, ProjectNamePool, bytes_of, in_stored_files,
+};
 use crate::layout::MemorySource;
 use crate::record::MemoryTable;
 use crate::replaced::Standing;
@@ -27,11 +29,13 @@ impl Snapshot<'_> {
         filter: StatusFilter,
         find_words: &dyn FindWords,
     ) -> Result<Vec<Outline>, StoreError> {
-        let scan = OutlineScan {
+        let no_sessions = HashSet::new();
+        let scan = OutlineScan::new(OutlineQuery {
             filter,
             find_words,
-            today: Date::MIN,
-        };
+            sessions: &no_sessions,
+            now: Timestamp::UNIX_EPOCH,
+        });
         let mut outlines = Vec::new();
         let mut names = ProjectNamePool::default();
         for table in self.tables().map(MemoryTable::quick) {
@@ -46,10 +50,9 @@ impl Snapshot<'_> {
                 let clauses = format!(" WHERE {number} IN ({rows}) ORDER BY {number}");
                 let sql = table.query(&super::COLUMNS, &clauses);
                 table.find(self.connection, &sql, [], |row| {
-                    let outline = scan.outline(row, &mut names)?.outline;
-                    if filter.allows(outline.status) && !outline.id.is_empty() {
-                        outlines.push(outline);
-                    }
+                    let found = scan.outline(row, &mut names)?;
+                    let outline = found.map(|found| found.outline);
+                    outlines.extend(outline.filter(|it| filter.allows(it.status)));
                     Ok(None::<()>)
                 })?;
             }
