@@ -48,7 +48,6 @@ mod context;
 #[cfg(feature = "table")]
 mod contextual;
 mod copies;
-#[cfg(feature = "table")]
 mod counts;
 mod cross_project;
 mod curate;

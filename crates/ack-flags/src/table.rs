@@ -104,10 +104,10 @@ struct Pattern {
 #[derive(Debug)]
 struct Beginnings(Box<[u64; 512]>);
 
-/// Five bits of each of three bytes, which are the same in either case of a letter.
-fn beginning(bytes: [u8; 3]) -> usize {
-    let [first, second, third] = bytes.map(|byte| usize::from(byte & 31));
-    first | second << 5 | third << 10
+/// Five bits of each of three bytes, which are the same in either case of a letter: those of the
+/// last two bytes before, and of the next one.
+const fn beginning(before: usize, next: u8) -> usize {
+    before >> 5 | ((next & 31) as usize) << 10
 }
 
 impl Beginnings {
@@ -118,7 +118,7 @@ impl Beginnings {
             let (first, second) = (bytes.next().unwrap_or(0), bytes.next().unwrap_or(0));
             // Anything may follow a word of two bytes.
             for third in bytes.next().map_or(0..=31, |third| third..=third) {
-                let key = beginning([first, second, third]);
+                let key = [first, second, third].into_iter().fold(0, beginning);
                 if let Some(bits) = bits.get_mut(key >> 6) {
                     *bits |= 1u64 << (key & 63);
                 }
@@ -180,15 +180,14 @@ impl Table {
         // A pattern is not looked for inside of itself.
         let mut ends = Vec::new();
         let [every, inside] = &self.beginnings;
-        // Something follows every word that matters, so the last two positions do not count.
-        for (at, next) in bytes.windows(3).enumerate() {
-            let [first, second, third] = *next else {
+        let mut key = 0;
+        for (third, next) in bytes.iter().enumerate() {
+            key = beginning(key, *next);
+            // Something follows every word that matters, so the last two positions do not count.
+            let Some(at) = third.checked_sub(2).filter(|_| every.contains(key)) else {
                 continue;
             };
-            let key = beginning([first, second, third]);
-            if !every.contains(key) {
-                continue;
-            }
+            let first = bytes.get(at).copied().unwrap_or_default();
             let before = at.checked_sub(1).and_then(|last| bytes.get(last));
             let is_within =
                 first.is_ascii_alphanumeric() && before.is_some_and(u8::is_ascii_alphanumeric);

@@ -1,5 +1,6 @@
 //! The projects that a store's memories name.
 
+use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::layout::Field;
@@ -31,6 +32,24 @@ impl RecordedProjects {
     }
 }
 
+/// How many rows have each name, as it is stored.
+#[derive(Default)]
+struct NameCounts(HashMap<Box<str>, u64>);
+
+impl NameCounts {
+    fn add(&mut self, names: [ValueRef<'_>; 2]) {
+        let names = names.map(values::text_of);
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            // A store has few projects and many memories.
+            if let Some(count) = self.0.get_mut(&**name) {
+                *count += 1;
+            } else if self.0.len() < MAX_NAMES {
+                self.0.insert(Box::from(&**name), 1);
+            }
+        }
+    }
+}
+
 impl Snapshot<'_> {
     /// The projects of all memories that are not rejected. A project's alias counts as a separate
     /// project.
@@ -42,27 +61,29 @@ impl Snapshot<'_> {
                 continue;
             }
             let found = self.split_scan(table.source, |connection, clauses| {
-                let mut counts: HashMap<Box<str>, u64> = HashMap::default();
-                let sql = table.query(&COLUMNS, clauses);
-                table.find(connection, &sql, [], |row| {
-                    if row.joined.status == Status::Rejected {
-                        return Ok(None::<()>);
-                    }
-                    for field in names {
-                        // A store has few projects and many memories.
-                        let name = values::text_of(row.value(field)?);
-                        if name.is_empty() {
-                            continue;
-                        }
-                        if let Some(count) = counts.get_mut(&*name) {
-                            *count += 1;
-                        } else if counts.len() < MAX_NAMES {
-                            counts.insert(Box::from(name), 1);
+                let mut counts = NameCounts::default();
+                if table.rule.decisions.is_empty() {
+                    // The status is what the store says, which takes no more than these columns.
+                    let columns = COLUMNS.map(|field| table.source.column(field).unwrap_or("NULL"));
+                    let sql = table.source.select(&columns.join(", "), clauses);
+                    let mut statement = connection.prepare(&sql)?;
+                    let mut rows = statement.query([])?;
+                    while let Some(row) = rows.next()? {
+                        let status = values::parse_status(row.get_ref(3)?);
+                        if status.is_ok_and(|status| status != Status::Rejected) {
+                            counts.add([row.get_ref(1)?, row.get_ref(2)?]);
                         }
                     }
-                    Ok(None)
-                })?;
-                Ok(counts.into_iter().collect())
+                } else {
+                    table.find(connection, &table.source.query(clauses), [], |row| {
+                        if row.joined.status != Status::Rejected {
+                            let [name, alias] = names.map(|field| row.value(field));
+                            counts.add([name?, alias?]);
+                        }
+                        Ok(None::<()>)
+                    })?;
+                }
+                Ok(counts.0.into_iter().collect())
             })?;
             for (name, memories) in found {
                 projects.add(&name, memories);
