@@ -467,7 +467,7 @@ mod tests {
         let row = |rowid, status| (RowKey { source: 1, rowid }, 7 << 60, status);
         let listing = Listing {
             rows: vec![row(-3, Status::Staging), row(9, Status::Promoted)],
-            rejected: ["a b", ""].map(Into::into).into(),
+            rejected: ["a b", ""].into_iter().map(Into::into).collect(),
         };
         let bytes = listing.to_bytes();
         let read = Listing::from_bytes(&bytes).unwrap();
