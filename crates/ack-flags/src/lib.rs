@@ -13,14 +13,8 @@ use ack_api::Warning;
 use ack_api::memory::Memory;
 
 use self::agent_text::agent_lines;
-use self::plain::{Plain, plain};
-use self::secrets::{holds_secret, secret_lines};
-
-/// What stands in place of a line that may hold a secret.
-const SECRET_LEFT_OUT: &str = "(left out: it looks like a password, a key or a token)";
-
-/// A shorter line is no part of a key.
-const MIN_KEY_LINE: usize = 16;
+use self::plain::Plain;
+use self::secrets::secret_lines;
 
 /// The warnings about a memory. `hides_text` says whether its stored text has characters that are
 /// not shown.
@@ -62,58 +56,6 @@ pub fn is_flagged(text: &str) -> bool {
     !secret_lines(&text).is_empty() || !agent_lines(&text).is_empty()
 }
 
-/// A memory whose texts hold no secret: lines that look like one are left out.
-pub fn without_secrets(memory: &Memory) -> Memory {
-    let list = |texts: &[String]| texts.iter().map(|text| without_secret(text)).collect();
-    Memory {
-        title: without_secret(&memory.title),
-        subtitle: memory.subtitle.as_deref().map(without_secret),
-        facts: list(&memory.facts),
-        concepts: list(&memory.concepts),
-        files: list(&memory.files),
-        narrative: memory.narrative.as_deref().map(without_secret),
-        ..memory.clone()
-    }
-}
-
-/// A text without the lines that look like a secret.
-pub fn without_secret(text: &str) -> String {
-    let secrets = secret_lines(&Plain::of(text));
-    if secrets.is_empty() {
-        return text.to_owned();
-    }
-    let mut shown: Vec<&str> = Vec::new();
-    let (mut in_key, mut in_base64) = (false, false);
-    for (number, line) in (1..).zip(text.lines()) {
-        let seen = plain(line);
-        // Some programs write four dashes and a space.
-        let has = |word: &str| {
-            seen.contains(&format!("----{word} ")) || seen.contains(&format!("---- {word} "))
-        };
-        in_key |= has("BEGIN");
-        in_base64 &= is_base64(line);
-        in_base64 |= secrets.binary_search(&number).is_ok();
-        if !in_key && !in_base64 {
-            shown.push(line);
-        } else if shown.last() != Some(&SECRET_LEFT_OUT) {
-            shown.push(SECRET_LEFT_OUT);
-        }
-        in_key &= !has("END");
-    }
-    let shown = shown.join("\n");
-    match holds_secret(&shown) {
-        true => SECRET_LEFT_OUT.to_owned(),
-        false => shown,
-    }
-}
-
-/// Whether a line can go on with a key that began before it.
-fn is_base64(line: &str) -> bool {
-    let line = line.trim();
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
-    line.len() >= MIN_KEY_LINE && line.bytes().all(is_part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,17 +75,5 @@ mod tests {
                 assert_eq!(!lines.is_empty(), addresses_agent, "{text}");
             }
         }
-    }
-
-    #[test]
-    fn no_line_of_a_private_key_is_shown() {
-        let key = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"k\"\n\
-                   P2/56wAAAi4AAAA3aWYtbW9kbntzaWdue3JzYS1w\n\
-                   ---- END SSH2 ENCRYPTED PRIVATE KEY ----\nafter";
-        let shown = without_secret(key);
-        assert!(
-            !shown.contains("P2/56") && shown.ends_with("after"),
-            "{shown}"
-        );
     }
 }

@@ -19,11 +19,6 @@ const FORMS: &str = include_str!("secrets.txt");
 /// What is longer is judged by its characters.
 const MIN_JUDGED: usize = 16;
 
-/// Whether a text holds what looks like a password, a key or a token.
-pub fn holds_secret(text: &str) -> bool {
-    !secret_lines(&Plain::of(text)).is_empty()
-}
-
 /// The lines with what looks like a password, a key or a token, from 1.
 pub fn secret_lines(text: &Plain<'_>) -> Vec<usize> {
     let mut found = private_keys(text);

@@ -1,5 +1,5 @@
 use super::places::PLACES;
-use super::{FORMS, holds_secret, secret_lines};
+use super::{FORMS, secret_lines};
 use crate::plain::Plain;
 use crate::table::columns;
 use crate::tests::examples;
@@ -31,6 +31,10 @@ const TOKEN_AFTER: &[(&str, &str, usize)] = &[
     ("    token: {}", LETTERS, 48),
     ("the token of the bot: {}", LETTERS, 40),
 ];
+
+fn holds_secret(text: &str) -> bool {
+    !secret_lines(&Plain::of(text)).is_empty()
+}
 
 /// Makes secrets when the test runs, so that no file holds one.
 struct Maker(u64);
