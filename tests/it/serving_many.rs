@@ -289,9 +289,11 @@ fn readiness_says_that_the_tokens_are_broken_or_none() {
         (String::new(), "names no client"),
     ] {
         write_file(&tokens, text);
-        until("it is not ready", || get(&server, "/ready", None).0 == 503);
-        let (_, body) = get(&server, "/ready", None);
-        assert_contains!(body, reason);
+        until("it is not ready", || {
+            get(&server, "/ready", None).1.contains(reason)
+        });
+        let (status_code, body) = get(&server, "/ready", None);
+        assert_eq!(status_code, 503, "{body}");
         assert_lacks!(body, "tokens.toml", "broken");
         assert_eq!(status(&mei), 401);
         let (status, body) = get(&server, "/mcp", None);
