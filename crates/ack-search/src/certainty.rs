@@ -14,8 +14,8 @@ const MIN_COVERED_SHARE: f32 = 0.75;
 
 /// Whether a candidate is near the question in meaning, and the encoder knows the question.
 pub fn is_near(bm25: &Bm25Weights, question: &QueryVector, candidates: &[Candidate]) -> bool {
-    let is_known = question.plain.is_unit() && bm25.corrections.is_empty();
     let mut cosines = candidates.iter().map(|candidate| candidate.cosine);
+    let is_known = question.plain.is_unit();
     is_known && !bm25.lacks_code && cosines.any(|cosine| cosine >= MIN_COSINE)
 }
 

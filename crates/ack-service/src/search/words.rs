@@ -87,15 +87,17 @@ impl Search<'_> {
     /// How certain it is that a candidate answers the query.
     pub fn certainty(&self, found: &CandidateSet) -> Certainty {
         let candidates = &found.candidates;
-        let (bm25, has_meaning) = match self.leg_query() {
-            Some(Query::Hybrid(bm25, vector)) if is_near(bm25, vector, candidates) => {
-                return Certainty::Certain;
-            }
-            Some(Query::Hybrid(bm25, _)) => (bm25, true),
-            Some(Query::Lexical(bm25)) => (bm25, false),
+        let (bm25, has_meaning, is_near) = match self.leg_query() {
+            Some(Query::Hybrid(bm25, vector)) => (bm25, true, is_near(bm25, vector, candidates)),
+            Some(Query::Lexical(bm25)) => (bm25, false, false),
             Some(Query::All | Query::Semantic(_)) | None => return Certainty::Certain,
         };
-        if self.lacks_words(found) {
+        // Of a short query, the misspelt word is the point.
+        let is_short = self.terms().is_some_and(|terms| terms.is_short);
+        let is_misspelt = is_short && !bm25.corrections.is_empty();
+        if is_near && !is_misspelt {
+            Certainty::Certain
+        } else if self.lacks_words(found) {
             Certainty::NoWords
         } else if !has_meaning
             || is_covered(&self.views, bm25, candidates)
