@@ -10,6 +10,7 @@ mod branch;
 pub mod brief;
 mod choose;
 pub(super) mod evidence;
+pub mod failure;
 mod files;
 mod focus;
 pub mod listed;

@@ -104,7 +104,7 @@ macro_rules! fields {
 fields!(
     Project, ProjectAlias, Session, SessionId, Date, Kind, Title, Subtitle, Facts, Concepts, Files,
     FilesMore, Status, Confidence, ReviewedAt, ReviewedBy, SupersededBy, CreatedEpoch, Created,
-    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus
+    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus, Narrative
 );
 
 impl Field {
@@ -248,9 +248,14 @@ impl MemorySource {
     }
 
     /// A query for some fields, with NULL for the others before the last of them.
+    /// [`Field::Narrative`] stands for the columns of the narrative.
     pub fn query_fields(&self, fields: &[Field], clauses: &str) -> String {
         let all = Field::ALL.iter().zip(&self.columns);
         let wanted = all.map(|(field, column)| column.as_ref().filter(|_| fields.contains(field)));
+        if fields.contains(&Field::Narrative) {
+            let narrative = self.narrative.iter().map(|(_, column)| Some(column));
+            return self.select(&self.columns(wanted.chain(narrative)), clauses);
+        }
         let wanted: Vec<Option<&String>> = wanted.collect();
         let length = wanted
             .iter()

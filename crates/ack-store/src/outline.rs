@@ -237,6 +237,11 @@ pub struct OutlineQuery<'a> {
 pub trait FindWords: Sync {
     fn in_text(&self, text: &[u8]) -> u128;
 
+    /// Whether it also looks in the narrative, which is most of a memory's text.
+    fn reads_narrative(&self) -> bool {
+        false
+    }
+
     /// The words found in a list of files. An entry may be a folder or a pattern; `entries` splits
     /// the list, which takes longer than scanning its bytes.
     fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128;
@@ -248,7 +253,11 @@ impl Snapshot<'_> {
     /// anyway.
     pub fn outlines(&self, query: OutlineQuery<'_>) -> Result<Outlines, StoreError> {
         let scan = OutlineScan::new(query);
-        let rows = self.scan_in_parallel(Some(&COLUMNS), || {
+        let mut columns = COLUMNS.to_vec();
+        if query.find_words.reads_narrative() {
+            columns.push(Field::Narrative);
+        }
+        let rows = self.scan_in_parallel(Some(&columns), || {
             let mut names = ProjectNamePool::default();
             move |row: &StoredRow<'_>| scan.outline(row, &mut names)
         })?;
@@ -411,7 +420,10 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
     let tags = each(&memory.concepts);
     let title_or_tags = tags | one(&memory.title);
     let files = serde_json::to_vec(&memory.files).unwrap_or_default();
-    let secondary = optional(&memory.subtitle) | each(&memory.facts);
+    let mut secondary = optional(&memory.subtitle) | each(&memory.facts);
+    if find_words.reads_narrative() {
+        secondary |= optional(&memory.narrative);
+    }
     WordMatches {
         anywhere: title_or_tags | secondary | find_words.in_files(&files, &|| memory.files.clone()),
         title_or_tags,
@@ -427,7 +439,12 @@ fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<
     };
     let tags = text(Field::Concepts)?;
     let title_or_tags = tags | text(Field::Title)?;
-    let secondary = text(Field::Subtitle)? | text(Field::Facts)?;
+    let mut secondary = text(Field::Subtitle)? | text(Field::Facts)?;
+    if find_words.reads_narrative() {
+        for part in row.narrative_parts() {
+            secondary |= find_words.in_text(bytes_of(part?));
+        }
+    }
     Ok(WordMatches {
         anywhere: title_or_tags | secondary | files(Field::Files)? | files(Field::FilesMore)?,
         title_or_tags,

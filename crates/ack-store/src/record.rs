@@ -304,6 +304,12 @@ impl StoredRow<'_> {
         Ok(xxh3_64(&bytes))
     }
 
+    /// The stored values of its narrative's columns.
+    pub fn narrative_parts(&self) -> impl Iterator<Item = rusqlite::Result<ValueRef<'_>>> {
+        let first = 2 + Field::ALL.len();
+        (first..first + self.source.narrative.len()).map(|column| self.row.get_ref(column))
+    }
+
     /// Decodes the row. An invalid value is not an error.
     pub fn memory(&self) -> rusqlite::Result<Memory> {
         let mut memory = self.content()?;

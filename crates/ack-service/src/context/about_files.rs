@@ -77,7 +77,7 @@ impl Service {
             if rest == 0 || brief.memories.len() >= request.max {
                 break;
             }
-            let Some((memory, others)) = record(scope, outline) else {
+            let Some((memory, others)) = record(&scope.scope, outline, LOCK_TIMEOUT) else {
                 continue;
             };
             rest -= 1;
@@ -151,10 +151,13 @@ fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)>
 
 /// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
 /// whether it may be shown.
-fn record(scope: &ScopeMatches, outline: &Outline) -> Option<(Memory, Vec<Contradiction>)> {
+pub(super) fn record(
+    scope: &Scope,
+    outline: &Outline,
+    timeout: Duration,
+) -> Option<(Memory, Vec<Contradiction>)> {
     let id = outline.id.as_str();
-    let store = &scope.scope.store;
-    let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
+    let found = scope.store.snapshot_with_timeout(timeout, |snapshot| {
         if !snapshot.is_in_force(outline, StatusFilter::Approved)? {
             return Ok(None);
         }

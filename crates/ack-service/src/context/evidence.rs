@@ -310,9 +310,21 @@ impl<'a> Evidence<'a> {
 pub struct Weights(Vec<f64>);
 
 impl Weights {
-    fn of(&self, number: u32) -> f64 {
+    pub fn of(&self, number: u32) -> f64 {
         let weight = self.0.get(number as usize);
         weight.copied().unwrap_or_default()
+    }
+
+    /// The weight of some words.
+    pub fn sum_of(&self, found: u128) -> f64 {
+        bits(found).map(|number| self.of(number)).sum()
+    }
+
+    /// The weight of the rarest of some words.
+    pub fn sum_of_rarest(&self, found: u128, count: usize) -> f64 {
+        let mut weights: Vec<f64> = bits(found).map(|number| self.of(number)).collect();
+        weights.sort_by(|one, other| other.total_cmp(one));
+        weights.iter().take(count).sum()
     }
 
     /// The weight of some of the words that a memory contains. Words of its title or tags count
@@ -343,6 +355,11 @@ fn weight(count: usize, memories: usize) -> f64 {
     } else {
         (1.0 / share).ln_1p()
     }
+}
+
+/// The weight of a word that a single memory has.
+pub fn weight_of_one(memories: usize) -> f64 {
+    weight(1, memories)
 }
 
 pub struct Frequencies {

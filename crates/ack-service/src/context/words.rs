@@ -132,6 +132,25 @@ impl Words {
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(word, _)| word.as_str())
+    }
+
+    /// The number of a word.
+    pub fn number(&self, word: &str) -> Option<u32> {
+        let at = self.words().position(|known| known == word)?;
+        u32::try_from(at).ok()
+    }
+
+    pub fn has(&self, word: &str) -> bool {
+        self.words().any(|known| known == word)
+    }
+
+    /// Every word.
+    pub fn all(&self) -> u128 {
+        self.set(self.words())
+    }
+
     pub const fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,0 +1,310 @@
+//! The memory that explains why a command failed, if one certainly does.
+//!
+//! A hook runs in its own process after every failed command, so this builds no index: one pass
+//! over the stores looks for the words of the error, and only the memories that share the rarest of
+//! them are read. Whoever fails did not ask, so a memory is shown only if both its words and its
+//! meaning fit.
+
+mod error_text;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::evidence::{Frequencies, Weights, weight_of_one};
+use super::outlines;
+use super::words::{WordKind, Words};
+use crate::engine::Service;
+use crate::error::Error;
+use crate::evidence::Bounds;
+use crate::scope::Scope;
+use crate::service_state::serves_unreviewed;
+use crate::stale::Staleness;
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::{Contradiction, MemoryHit};
+use ack_search::analysis::{self, TextRole};
+use ack_search::analyzer::Analyzer;
+use ack_search::encoder::Encoder;
+use ack_search::semantic::QuantizedVector;
+use ack_store::outline::{FindWords, Outline, OutlineQuery};
+
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
+/// How many memories are read and compared.
+const MAX_CANDIDATES: usize = 12;
+/// The most bytes of a text in which quotations are looked for.
+const MAX_TEXT_BYTES: usize = 8_000;
+/// Exit codes that say more than that something failed.
+const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
+
+// The evidence that a memory explains an error is the cosine between them, and four shares with
+// these weights. See docs/benchmarks.md for how they and the minimum were chosen.
+/// How rare the three rarest words are that both have.
+const RARITY_WEIGHT: f64 = 0.5;
+/// How much of the error the memory quotes in one piece.
+const QUOTE_WEIGHT: f64 = 0.4;
+/// How many words of the memory's title the error has.
+const TITLE_WEIGHT: f64 = 0.2;
+/// How much of the error's known words the memory has, by weight.
+const COVERAGE_WEIGHT: f64 = 0.2;
+const MIN_EVIDENCE: f64 = 1.28;
+/// Fewer words in common say nothing, however rare they are.
+const MIN_WORDS: u32 = 3;
+/// A quotation of so many of the rarest words counts in full.
+const LONG_QUOTE: f64 = 4.0;
+/// The weight of a stop word inside a quotation.
+const STOP_WORD_WEIGHT: f64 = 0.3;
+
+#[derive(Debug, Clone, Default)]
+pub struct FailureRequest {
+    /// The project's folder. Default: the current project's.
+    pub project_path: Option<String>,
+    /// What was run.
+    pub command: String,
+    pub exit_code: Option<i64>,
+    /// What it printed.
+    pub output: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct FailureBrief {
+    pub memory: Option<MemoryHit>,
+    /// Whether it counts as approved without review.
+    pub unreviewed: bool,
+}
+
+impl Service {
+    /// The memory that explains why a command failed. Skips scopes that cannot be read.
+    ///
+    /// # Errors
+    /// An invalid folder, no scope, or no readable store.
+    pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
+        let mut lines = error_text::lines(&request.output);
+        let telling = |code: &i64| TELLING_EXIT_CODES.contains(code);
+        let code = request.exit_code.filter(telling);
+        lines.extend(code.map(|code| format!("exit code {code}")));
+        let text = lines.join("\n");
+        let words = ErrorWords(words_of(&text));
+        let nothing = Ok(FailureBrief::default());
+        let Some(encoder) = Encoder::embedded().filter(|_| !words.0.is_empty()) else {
+            return nothing;
+        };
+        let mut notes = Vec::new();
+        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
+        let now = (self.config.clock)();
+        let read =
+            outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
+                let outlines = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+                    snapshot.outlines(OutlineQuery {
+                        filter: StatusFilter::Approved,
+                        find_words: &words,
+                        sessions: &HashSet::new(),
+                        now,
+                    })
+                })?;
+                Ok((Arc::clone(scope), outlines.served))
+            })?;
+        let rows = || read.iter().flat_map(|(_, rows)| rows);
+        let weights = Frequencies::count(rows(), &words.0).weights();
+        let vector = encoder.query(&format!("{text}\n{}", programs(&request.command)));
+        let failure = Failure {
+            lines: &lines,
+            words: &words.0,
+            max_weight: weight_of_one(rows().count()),
+            total: weights.sum_of(words.0.all()),
+            weights,
+            vector: vector.as_deref().and_then(QuantizedVector::quantize),
+        };
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
+        let candidates = candidates(&read, &failure.weights);
+        for candidate in &candidates {
+            let Some((memory, others)) = candidate.record() else {
+                continue;
+            };
+            let evidence = failure.evidence(candidate.outline, &memory);
+            let is_best = best.as_ref().is_none_or(|(best, ..)| evidence > *best);
+            if evidence >= MIN_EVIDENCE && is_best {
+                best = Some((evidence, candidate, memory, others));
+            }
+        }
+        let Some((_, found, memory, others)) = best else {
+            return nothing;
+        };
+        Ok(FailureBrief {
+            unreviewed: serves_unreviewed(found.scope),
+            memory: Some(staleness.hit(&memory, found.scope, others)),
+        })
+    }
+}
+
+/// The failed command as memories are compared with it.
+struct Failure<'a> {
+    lines: &'a [String],
+    words: &'a Words,
+    weights: Weights,
+    /// The weight of a word that one memory has.
+    max_weight: f64,
+    /// The weight of all its words.
+    total: f64,
+    vector: Option<QuantizedVector>,
+}
+
+impl Failure<'_> {
+    /// How certainly a memory explains it.
+    fn evidence(&self, outline: &Outline, memory: &Memory) -> f64 {
+        let found = outline.matches.anywhere;
+        let cosine = || {
+            let analyzed = Analyzer::default().analyze(memory, Encoder::embedded());
+            let (own, other) = (self.vector.as_ref()?, analyzed.quantized_vector()?);
+            Some(f64::from(own.cosine(&other)))
+        };
+        let rarity = self.weights.sum_of_rarest(found, 3) / (3.0 * self.max_weight);
+        let quote = self.longest_quote(memory) / (LONG_QUOTE * self.max_weight);
+        let title = words_of(&memory.title);
+        let in_title = title.words().filter(|word| self.words.has(word)).count();
+        #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+        let title = in_title as f64 / title.len().max(1) as f64;
+        cosine().unwrap_or_default()
+            + RARITY_WEIGHT * rarity.min(1.0)
+            + QUOTE_WEIGHT * quote.min(1.0)
+            + TITLE_WEIGHT * title
+            + COVERAGE_WEIGHT * self.weights.sum_of(found) / self.total.max(f64::MIN_POSITIVE)
+    }
+
+    /// The weight of the longest piece of the error, of two words or more, that a memory repeats.
+    fn longest_quote(&self, memory: &Memory) -> f64 {
+        let facts = memory.facts.iter().map(String::as_str);
+        let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
+        let texts = texts
+            .into_iter()
+            .flatten()
+            .chain(facts)
+            .chain(memory.narrative.as_deref());
+        let mut best = 0.0f64;
+        for text in texts {
+            let text = plain_words(ack_api::text::cut(text, MAX_TEXT_BYTES).0.as_ref());
+            let mut positions: HashMap<&str, Vec<usize>> = HashMap::new();
+            for (at, word) in text.iter().enumerate() {
+                positions.entry(word).or_default().push(at);
+            }
+            for line in self.lines {
+                // The pieces that end at the word before, by where they end in the memory.
+                let mut before: HashMap<usize, (f64, usize)> = HashMap::new();
+                for word in plain_words(line) {
+                    let weight = self
+                        .words
+                        .number(&word)
+                        .map(|number| self.weights.of(number));
+                    let weight = weight.unwrap_or(STOP_WORD_WEIGHT);
+                    let mut now = HashMap::new();
+                    for at in positions.get(word.as_str()).into_iter().flatten() {
+                        let so_far = at.checked_sub(1).and_then(|at| before.get(&at));
+                        let (sum, length) = so_far.copied().unwrap_or_default();
+                        now.insert(*at, (sum + weight, length + 1));
+                        if length > 0 {
+                            best = best.max(sum + weight);
+                        }
+                    }
+                    before = now;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// The words of a text in lower case, stop words included.
+fn plain_words(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let words = text
+        .split(|c: char| !is_part(c))
+        .filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// The programs that a shell command runs, each with its first argument if that is a word.
+fn programs(command: &str) -> String {
+    let mut found: Vec<&str> = Vec::new();
+    for part in command.split(['|', ';', '&', '\n']) {
+        let is_setting = |word: &&str| word.contains('=') || *word == "sudo" || *word == "env";
+        let mut words = part.split_whitespace().skip_while(is_setting);
+        let Some(program) = words.next().filter(|word| *word != "cd") else {
+            continue;
+        };
+        found.extend(program.rsplit('/').next());
+        let is_word = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        found.extend(
+            words
+                .next()
+                .filter(is_word)
+                .filter(|word| !word.starts_with('-')),
+        );
+    }
+    found.join(" ")
+}
+
+/// The words of a text, each once.
+fn words_of(text: &str) -> Words {
+    let mut known = HashSet::new();
+    let mut list = Vec::new();
+    analysis::tokenize(text, TextRole::Query, &mut |token| {
+        let is_number = token.text.bytes().all(|byte| byte.is_ascii_digit());
+        let kind = match token.text.contains(|c: char| !c.is_alphabetic()) {
+            true => WordKind::Name,
+            false => WordKind::Prose,
+        };
+        if (!is_number || token.text.len() == 3) && known.insert(token.text.to_string()) {
+            list.push((token.text.into_owned(), kind));
+        }
+    });
+    Words::new(list)
+}
+
+/// The words of an error, looked for in whole memories.
+struct ErrorWords(Words);
+
+impl FindWords for ErrorWords {
+    fn in_text(&self, text: &[u8]) -> u128 {
+        self.0.in_text(text)
+    }
+
+    fn reads_narrative(&self) -> bool {
+        true
+    }
+
+    fn in_files(&self, _: &[u8], _: &dyn Fn() -> Vec<String>) -> u128 {
+        0
+    }
+}
+
+struct Candidate<'a> {
+    scope: &'a Arc<Scope>,
+    outline: &'a Outline,
+}
+
+impl Candidate<'_> {
+    /// The record and what contradicts it, with the status that it has now.
+    fn record(&self) -> Option<(Memory, Vec<Contradiction>)> {
+        super::about_files::record(self.scope, self.outline, LOCK_TIMEOUT)
+    }
+}
+
+/// The memories that share the most and the rarest words with the error.
+fn candidates<'a>(read: &'a [(Arc<Scope>, Vec<Outline>)], weights: &Weights) -> Vec<Candidate<'a>> {
+    let rows = read
+        .iter()
+        .flat_map(|(scope, rows)| rows.iter().map(move |outline| Candidate { scope, outline }));
+    let similar = rows.filter(|row| row.outline.matches.anywhere.count_ones() >= MIN_WORDS);
+    let scored = similar.map(|row| {
+        let matches = row.outline.matches;
+        (weights.sum(matches, matches.anywhere), row)
+    });
+    let mut found: Vec<(f64, Candidate<'_>)> = scored.filter(|(score, _)| *score > 0.0).collect();
+    found.sort_by(|(one, row), (other, next)| {
+        other
+            .total_cmp(one)
+            .then_with(|| row.outline.id.cmp(&next.outline.id))
+    });
+    found.truncate(MAX_CANDIDATES);
+    found.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,124 @@
+//! What an output says about why a command failed: its lines that name an error, without the parts
+//! that are different on every machine.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// The most lines that are kept: the first ones name the error, the last ones its outcome.
+const MAX_FIRST_LINES: usize = 5;
+const MAX_LAST_LINES: usize = 2;
+/// With fewer errors, lines that tell of a failure in passing are kept too.
+const ENOUGH_LINES: usize = 2;
+/// How many lines are kept if none names an error.
+const MAX_OTHER_LINES: usize = 4;
+const MAX_LINE_BYTES: usize = 300;
+/// The most bytes of an output that are read, at its beginning and at its end.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
+
+/// A line that is an error: it begins with the word, or names the class or the code of one.
+const ERROR: &str = r"(?x)
+    ^ \W* (?: [\w.@/-]+ [:\ ]\s* )? (?: line\ \d+: \s* )? (?i: error|err!|fatal|panic|failed|failure|conflict|e:) \b
+    | ^E\s{2,} | \bpanicked\b
+    | [a-z](?: Error|Exception)\b | \b[A-Z]{3,}_[A-Z_]{3,}\b | \bE[A-Z]{4,}\b | \bTS\d{4}\b
+    | ^[\w./-]+: \s .* ";
+/// Words of a line that tells of a failure.
+const FAILURE: &str = r"(?xi) \b (?:
+      error|err!|fatal|exception|panic|denied|refused|refusing|rejected|killed|aborted|abort
+      |segmentation|cannot|can't|could\ not|couldn't|unable|failed|failure|fails|not\ found|no\ such
+      |undefined|unresolved|unknown|unrecognized|invalid|illegal|unsupported|incompatible|conflicts?
+      |mismatch|missing|expired|timed\ out|timeout|in\ use|already\ exists|out\ of\ memory|no\ space
+      |too\ many|too\ long|not\ permitted|not\ allowed|forbidden|unauthorized|unexpected\ (?:token|end|eof|argument|identifier|keyword|indent|symbol|character)|exceeded
+      |deadlock|locked|does\ not|doesn't|did\ not|is\ not|isn't|externally-managed
+      |overflow|violates|dubious|unreachable|diverged|divergent|oom )\b";
+/// Lines that stand under errors of every kind.
+const NOTHING: &str = r"(?xi) \bwarn(?:ing)?s?\b | \bdeprecat | complete\ log\ of\ this\ run
+    | ^Traceback\ | for\ more\ information | could\ not\ compile | aborting\ due | ^npm\ error\ (?: errno|syscall|path|dest )\b
+    | test\ suites?: | ^tests?: | short\ test\ summary | ^=+\ | \ [=-]{4,}$ | ^at\ | ^(?: plugins|platform|rootdir|collected|configfile ):?\ ";
+/// Escape sequences of terminals.
+const ESCAPES: &str = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)";
+/// A path with at least two parts, of which the last one says what it is.
+const PATH: &str = r"(?:[A-Za-z]:)?[~.\w@+-]*(?:/[\w.@+~-]+){2,}/?";
+/// Addresses, times, hashes and numbers that another run does not repeat.
+const NOISE: &str = r"(?x) 0x[0-9a-fA-F]{4,} | \b[0-9a-f]{12,}\b | \b\d{4}-\d\d-\d\d[T\ ]?\S* | \b\d+:\d+:\d+\S*
+    | (?::\d+){1,2}\b | \b\d+(?:\.\d+)?\s?(?:ms|s|kB|MB|KiB|MiB)\b";
+
+struct Patterns {
+    error: Regex,
+    failure: Regex,
+    nothing: Regex,
+    escapes: Regex,
+    path: Regex,
+    noise: Regex,
+}
+
+static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
+    Some(Patterns {
+        error: Regex::new(ERROR).ok()?,
+        failure: Regex::new(FAILURE).ok()?,
+        nothing: Regex::new(NOTHING).ok()?,
+        escapes: Regex::new(ESCAPES).ok()?,
+        path: Regex::new(PATH).ok()?,
+        noise: Regex::new(NOISE).ok()?,
+    })
+});
+
+/// The lines of an output that say what went wrong; its last lines if none does.
+pub fn lines(output: &str) -> Vec<String> {
+    let Some(patterns) = &*PATTERNS else {
+        return Vec::new();
+    };
+    let output = both_ends(output);
+    let output = patterns.escapes.replace_all(&output, "");
+    let mut all: Vec<&str> = Vec::new();
+    for line in output.lines() {
+        // A progress bar draws over itself.
+        let line = line.rsplit('\r').find(|part| !part.trim().is_empty());
+        let line = line.unwrap_or_default().trim();
+        if line.contains(char::is_alphanumeric) && !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    let telling = all
+        .iter()
+        .copied()
+        .filter(|line| patterns.failure.is_match(line) && !patterns.nothing.is_match(line));
+    let (mut named, others): (Vec<&str>, Vec<&str>) =
+        telling.partition(|line| patterns.error.is_match(line));
+    if named.len() < ENOUGH_LINES {
+        named.extend(others);
+    }
+    let chosen: Vec<&str> = if named.is_empty() {
+        let skipped = all.len().saturating_sub(MAX_OTHER_LINES);
+        all.iter().skip(skipped).copied().collect()
+    } else {
+        let rest = named.get(MAX_FIRST_LINES..).unwrap_or_default();
+        let last = rest.len().saturating_sub(MAX_LAST_LINES);
+        let first = named.iter().take(MAX_FIRST_LINES);
+        first.chain(rest.iter().skip(last)).copied().collect()
+    };
+    chosen.iter().map(|line| patterns.plain(line)).collect()
+}
+
+impl Patterns {
+    /// A line without folders and numbers of this run.
+    fn plain(&self, line: &str) -> String {
+        let line = ack_api::text::cut(line, MAX_LINE_BYTES).0;
+        let line = self.path.replace_all(&line, |found: &regex::Captures<'_>| {
+            let path = found.get(0).map_or("", |path| path.as_str());
+            let path = path.trim_end_matches('/');
+            path.rsplit('/').next().unwrap_or(path).to_owned()
+        });
+        self.noise.replace_all(&line, " ").trim().to_owned()
+    }
+}
+
+fn both_ends(output: &str) -> Cow<'_, str> {
+    if output.len() <= 2 * MAX_OUTPUT_BYTES {
+        return Cow::Borrowed(output);
+    }
+    let (first, _) = output.split_at(output.floor_char_boundary(MAX_OUTPUT_BYTES));
+    let (_, last) = output.split_at(output.ceil_char_boundary(output.len() - MAX_OUTPUT_BYTES));
+    Cow::Owned(format!("{first}\n{last}"))
+}
