@@ -1,5 +1,5 @@
-//! The hooks of coding agents: memories for the start of a session, for a prompt, and for a file
-//! that is about to be edited.
+//! The hooks of coding agents: memories for the start of a session, for a prompt, for a file that is
+//! about to be edited, and for a command that failed.
 //!
 //! A model that did not ask for it reads the text. So the text states facts and never asks for
 //! anything. Every line of a memory begins with `>`. A memory's text has no line breaks, so nothing
@@ -7,6 +7,8 @@
 //! nothing can look like a line of the host.
 
 mod edited_files;
+mod failed_command;
+pub mod failure;
 pub mod file;
 pub mod wire;
 
@@ -273,6 +275,15 @@ fn compose(
         let _ = write!(out, "The tool {}.", tools.join("; "));
     }
     out.trim_end().to_owned()
+}
+
+/// The same for one memory.
+const fn kind_of_note(unreviewed: bool) -> &'static str {
+    if unreviewed {
+        "a stored note, not individually reviewed,"
+    } else {
+        "a reviewed memory"
+    }
 }
 
 /// What to call the memories. Unreviewed ones are never called reviewed.

@@ -150,6 +150,15 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         HookEvent::PreToolUse => {
             hook::file::pre_tool_use(service, surface.as_ref(), &event, &files)
         }
+        HookEvent::ToolFailure => {
+            let is_new = |memory: &str| {
+                let agent = event.agent.as_deref().unwrap_or_default();
+                let shown = session_files(&event)
+                    .and_then(|files| files.claim(&format!("failure\0{agent}\0{memory}")).ok());
+                shown.unwrap_or(false)
+            };
+            hook::failure::tool_failure(service, surface.as_ref(), &event, is_new)
+        }
     };
     service.close();
     output.map_err(CliError::from)
@@ -165,13 +174,19 @@ fn another_answers(config: &Config, event: &Event, plugin: bool) -> bool {
         || (by_cursor && settings_call_hook(config, Client::Cursor, hook))
 }
 
+/// What a session has seen memories for, if it says who it is.
+fn session_files(event: &Event) -> Option<SessionFiles> {
+    event.session.as_deref().and_then(SessionFiles::of)
+}
+
 /// The files of a tool call that the session has not seen memories for yet; `None` if there are
 /// none, so that nothing else is read. A fresh session sees them again. Without a session id, or a
 /// place to store it, nothing is shown, because it would be shown at every call.
 fn unseen_files(event: &Event) -> Option<Vec<String>> {
-    let session = || event.session.as_deref().and_then(SessionFiles::of);
+    let session = || session_files(event);
     match event.moment {
         HookEvent::UserPrompt => Some(Vec::new()),
+        HookEvent::ToolFailure => event.failed_command.as_ref().map(|_| Vec::new()),
         HookEvent::SessionStart => {
             if let Some(session_files) = session().filter(|_| event.origin == SessionOrigin::Fresh)
             {

@@ -10,6 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::edited_files;
+use super::failed_command::FailedCommand;
 use ack_api::text;
 
 const MAX_PATH_BYTES: usize = 4_096;
@@ -46,6 +47,8 @@ pub enum HookEvent {
     UserPrompt,
     /// Print memories about the files that a tool is about to edit, once per file and session
     PreToolUse,
+    /// Print the memory that explains why a command failed, once per session
+    ToolFailure,
 }
 
 impl HookEvent {
@@ -54,6 +57,7 @@ impl HookEvent {
             Self::SessionStart => "session-start",
             Self::UserPrompt => "user-prompt",
             Self::PreToolUse => "pre-tool-use",
+            Self::ToolFailure => "tool-failure",
         }
     }
 }
@@ -87,6 +91,9 @@ pub struct Event {
     pub session: Option<String>,
     /// The files that the tool is about to edit, as the host names them.
     pub files: Vec<String>,
+    pub failed_command: Option<FailedCommand>,
+    /// The subagent in whose conversation it happens.
+    pub agent: Option<String>,
     /// The event's name for the output.
     name: String,
 }
@@ -137,6 +144,9 @@ impl Event {
             "UserPromptSubmit",
             "BeforeAgent",
             "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "AfterTool",
         ]
         .contains(&name);
         let unknown = Self::unknown(Some(host), moment);
@@ -165,6 +175,8 @@ impl Event {
                 (Some(tool), Some(input)) => edited_files::files(tool, input),
                 _ => Vec::new(),
             },
+            failed_command: FailedCommand::of(&sent),
+            agent: text("agent_id").map(str::to_owned),
             name: if known {
                 name.to_owned()
             } else {
@@ -180,6 +192,10 @@ impl Event {
             (HookEvent::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
             (HookEvent::UserPrompt, Host::Copilot) => "userPromptSubmitted",
             (HookEvent::PreToolUse, Host::Copilot) => "preToolUse",
+            (HookEvent::ToolFailure, Host::Copilot) => "postToolUse",
+            (HookEvent::ToolFailure, Host::Codex) => "PostToolUse",
+            (HookEvent::ToolFailure, Host::Gemini) => "AfterTool",
+            (HookEvent::ToolFailure, _) => "PostToolUseFailure",
             (HookEvent::SessionStart, _) => "SessionStart",
             (HookEvent::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
             (HookEvent::UserPrompt, Host::Gemini) => "BeforeAgent",
@@ -197,6 +213,8 @@ impl Event {
             prompt: None,
             session: None,
             files: Vec::new(),
+            failed_command: None,
+            agent: None,
             name: name.to_owned(),
         }
     }

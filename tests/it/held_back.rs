@@ -192,6 +192,14 @@ fn answers(root: &Root, draws: &mut RandomSource) -> Vec<(String, String)> {
                 "tool_input": { "file_path": folder.join("src/pool.rs") },
             }),
         ),
+        (
+            "tool-failure",
+            json!({
+                "hook_event_name": "PostToolUseFailure", "cwd": folder, "session_id": "s",
+                "tool_name": "Bash", "tool_input": { "command": "run" },
+                "error": "error: how large is the pool?",
+            }),
+        ),
     ] {
         let outcome = ack_with_input(root.path(), &["hook", hook], sent.to_string().as_bytes());
         answers.push((format!("hook {hook}"), outcome.out + &outcome.err));

@@ -79,6 +79,7 @@ mod held_back;
 mod hints;
 mod history;
 mod hook;
+mod hook_failures;
 mod hook_files;
 mod http;
 mod huge;

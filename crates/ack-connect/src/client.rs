@@ -252,6 +252,9 @@ impl Client {
         if extras.hooks.pre_tool_use && able.pre_tool_use {
             hooks.extend(self.hook("pre-tool-use", local.unwrap_or(launch)));
         }
+        if extras.hooks.tool_failure && able.tool_failure {
+            hooks.extend(self.hook("tool-failure", local.unwrap_or(launch)));
+        }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Required {
                 name: "version",

@@ -6,6 +6,9 @@ use super::{Client, Hooks, Launch, NAME, Part};
 
 /// Seconds a host waits for a hook. A hook takes a fraction of a second.
 const HOOK_SECONDS: u32 = 10;
+/// The tool of Claude Code and Codex that runs commands, and that of Gemini CLI and Qwen Code.
+const SHELL_TOOL: &str = "Bash";
+const GEMINI_SHELL_TOOL: &str = "run_shell_command";
 /// The tools of Claude Code and Codex that edit files.
 const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
@@ -24,6 +27,10 @@ impl Client {
             session_start,
             user_prompt,
             pre_tool_use: matches!(self, Self::ClaudeCode | Self::Codex | Self::Copilot),
+            tool_failure: matches!(
+                self,
+                Self::ClaudeCode | Self::Codex | Self::Copilot | Self::Gemini | Self::Qwen
+            ),
         }
     }
 
@@ -56,6 +63,12 @@ impl Client {
             };
             why.push(format!("--edit-hook does nothing: {why_not}"));
         }
+        if asked.tool_failure && !able.tool_failure {
+            why.push(
+                "--failure-hook does nothing: it is not known that this client reads text there."
+                    .to_owned(),
+            );
+        }
         why
     }
 
@@ -64,7 +77,7 @@ impl Client {
         let command = launch.hook(hook, self);
         let entry = |event: &&'static str| Part::Entry {
             path: vec!["hooks", event],
-            value: self.hook_entry(hook, event, &command),
+            value: self.hook_entry(hook, &command),
         };
         self.events(hook).iter().map(entry).collect()
     }
@@ -73,6 +86,10 @@ impl Client {
         match (self, hook) {
             (Self::Cursor, _) | (Self::Copilot, "session-start") => &["sessionStart"],
             (Self::Copilot, "pre-tool-use") => &["preToolUse"],
+            (Self::Copilot, "tool-failure") => &["postToolUse"],
+            (Self::Codex, "tool-failure") => &["PostToolUse"],
+            (Self::Gemini, "tool-failure") => &["AfterTool"],
+            (_, "tool-failure") => &["PostToolUseFailure"],
             (Self::Copilot, _) => &["userPromptSubmitted"],
             // A subagent does not see what its session started with.
             (Self::ClaudeCode, "session-start") => &["SessionStart", "SubagentStart"],
@@ -83,7 +100,7 @@ impl Client {
         }
     }
 
-    fn hook_entry(self, hook: &str, event: &str, command: &str) -> Value {
+    fn hook_entry(self, hook: &str, command: &str) -> Value {
         match self {
             Self::Cursor => json!({ "command": command }),
             Self::Copilot => {
@@ -91,10 +108,14 @@ impl Client {
             }
             // These clients count in milliseconds.
             Self::Gemini | Self::Qwen => {
-                json!({ "hooks": [{
+                let handler = json!({
                     "type": "command", "name": NAME, "command": command,
                     "timeout": HOOK_SECONDS * 1_000,
-                }] })
+                });
+                match hook {
+                    "tool-failure" => json!({ "matcher": GEMINI_SHELL_TOOL, "hooks": [handler] }),
+                    _ => json!({ "hooks": [handler] }),
+                }
             }
             _ => {
                 let mut handler =
@@ -104,8 +125,9 @@ impl Client {
                     let message = format!("{NAME}: {}", status_message(hook));
                     members.insert("statusMessage".to_owned(), message.into());
                 }
-                match event {
-                    "PreToolUse" => json!({ "matcher": EDITING_TOOLS, "hooks": [handler] }),
+                match hook {
+                    "pre-tool-use" => json!({ "matcher": EDITING_TOOLS, "hooks": [handler] }),
+                    "tool-failure" => json!({ "matcher": SHELL_TOOL, "hooks": [handler] }),
                     _ => json!({ "hooks": [handler] }),
                 }
             }
@@ -118,6 +140,7 @@ fn status_message(hook: &str) -> &'static str {
     match hook {
         "session-start" => "memories for this session",
         "pre-tool-use" => "memories about the file",
+        "tool-failure" => "the memory about this error",
         _ => "memories near this prompt",
     }
 }

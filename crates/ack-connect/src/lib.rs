@@ -171,6 +171,8 @@ pub struct Hooks {
     pub user_prompt: bool,
     /// Adds memories about a file before it is edited.
     pub pre_tool_use: bool,
+    /// Adds the memory that explains why a command failed.
+    pub tool_failure: bool,
 }
 
 /// What a client may call without asking its user.
@@ -202,6 +204,7 @@ impl Extras {
             session_start: true,
             user_prompt: true,
             pre_tool_use: true,
+            tool_failure: true,
         },
         allowed: Allowed::Server,
         root: None,

@@ -107,7 +107,7 @@ fn is_our_program(program: &str) -> bool {
 /// A shell command that runs one of our hooks: by this program, with any version in its name and in
 /// any place, or by one with another name and the arguments that only `connect` writes.
 static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let hook = r"hook\s(?:session-start|user-prompt|pre-tool-use)";
+    let hook = r"hook\s(?:session-start|user-prompt|pre-tool-use|tool-failure)";
     let quoted = r#"['"](?:[^'"]*/)?ack-memory(?:-[^'"/]*\d[^'"/]*)?['"]"#;
     let plain = r"(?:^|[\s/])ack-memory(?:-\S*\d\S*)?(?:@\S+)?";
     let by_name = format!(r"(?:{quoted}|{plain})\s(?:[^;&|]*\s)?{hook}(?:[\s;]|$)");

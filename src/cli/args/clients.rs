@@ -122,6 +122,9 @@ pub struct EntryArgs {
     /// Add the hook that shows memories about a file before it is edited
     #[arg(long)]
     pub edit_hook: bool,
+    /// Add the hook that shows the memory that explains why a command failed
+    #[arg(long)]
+    pub failure_hook: bool,
     /// Have the server offer a built-in set of tools
     #[arg(long, value_name = "NAME", value_parser = set())]
     pub surface: Option<ToolsetPreset>,
@@ -134,6 +137,7 @@ impl EntryArgs {
             session_start: !self.no_hook,
             user_prompt: self.prompt_hook,
             pre_tool_use: self.edit_hook,
+            tool_failure: self.failure_hook,
         }
     }
 }

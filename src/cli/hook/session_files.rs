@@ -1,5 +1,5 @@
-//! Remembers the files a session has seen memories for: an empty marker file for each, in a private
-//! cache folder of this program.
+//! Remembers the files a session has seen memories for, and the memories it has seen because of a
+//! failed command: an empty marker file for each, in a private cache folder of this program.
 //!
 //! Hooks run as separate processes, several at once. A marker is created with `create_new`, so only
 //! one of two calls for the same file shows the memories. The names are hashes and reveal nothing

@@ -1,0 +1,169 @@
+//! A shell command that failed, in the formats in which hosts tell a hook about it.
+//!
+//! Claude Code and Qwen Code have an event of their own, with the output in `error`. The others
+//! call the hook after every command: Codex with the output alone, Gemini CLI and Copilot CLI with
+//! the exit code in the text for the model.
+
+use serde_json::{Map, Value};
+
+/// What hosts call the tools that run a command.
+const SHELLS: [&str; 6] = [
+    "Bash",
+    "bash",
+    "powershell",
+    "run_shell_command",
+    "shell",
+    "local_shell",
+];
+
+/// How lines begin that a host adds to an output.
+const HOST_LINES: [&str; 9] = [
+    "<shellId:",
+    "Background PIDs:",
+    "Command:",
+    "Directory:",
+    "Error: (none)",
+    "Exit Code:",
+    "Exit code ",
+    "Process Group PGID:",
+    "Signal:",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCommand {
+    pub command: String,
+    /// `None` if the host does not say.
+    pub exit_code: Option<i64>,
+    pub output: String,
+}
+
+impl FailedCommand {
+    /// The command that an event is about; `None` if it ran none, or it succeeded.
+    pub fn of(sent: &Map<String, Value>) -> Option<Self> {
+        let member = |names: [&str; 2]| names.iter().find_map(|name| sent.get(*name));
+        let tool = member(["tool_name", "toolName"])?.as_str()?;
+        let is_interrupted = sent.get("is_interrupt") == Some(&Value::Bool(true));
+        if !SHELLS.contains(&tool) || is_interrupted {
+            return None;
+        }
+        let output = output(sent)?;
+        let exit_code = exit_code(&output);
+        let is_own_event = sent.contains_key("error");
+        // Codex does not say how a command ended.
+        let is_text_alone = sent.get("tool_response").is_some_and(Value::is_string);
+        let failed = match exit_code {
+            Some(code) => code != 0,
+            None => is_own_event || is_text_alone,
+        };
+        failed.then(|| Self {
+            command: member(["tool_input", "toolArgs"]).map_or_else(String::new, command),
+            exit_code,
+            output: without_host_lines(&output),
+        })
+    }
+}
+
+fn output(sent: &Map<String, Value>) -> Option<String> {
+    let result = |name: &str, member: &str| sent.get(name)?.get(member);
+    let text = sent
+        .get("error")
+        .or_else(|| result("toolResult", "textResultForLlm"))
+        .or_else(|| result("tool_response", "llmContent"))
+        .or_else(|| sent.get("tool_response"))?;
+    text.as_str().map(str::to_owned)
+}
+
+fn without_host_lines(output: &str) -> String {
+    let is_host_line = |line: &&str| HOST_LINES.iter().any(|start| line.starts_with(start));
+    let lines: Vec<&str> = output.lines().filter(|line| !is_host_line(line)).collect();
+    let output = lines.join("\n");
+    output
+        .strip_prefix("Output: ")
+        .map_or_else(|| output.clone(), str::to_owned)
+}
+
+/// The command of a call's arguments, which may be JSON text.
+fn command(arguments: &Value) -> String {
+    let parsed = arguments
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    match parsed.as_ref().unwrap_or(arguments).get("command") {
+        Some(Value::String(command)) => command.clone(),
+        Some(Value::Array(words)) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            words.join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The exit code that a host writes into the output: `Exit code 137` in the first line,
+/// `Exit Code: 3` in a block, or `<shellId: 0 completed with exit code 3>` in the last line.
+fn exit_code(output: &str) -> Option<i64> {
+    let of_line = |line: &str| {
+        let line = line.trim().to_ascii_lowercase();
+        let rest = match line.strip_prefix("exit code") {
+            Some(rest) => rest.trim_start_matches(':'),
+            None if line.starts_with("<shellid:") => line.split("exit code").nth(1)?,
+            None => return None,
+        };
+        rest.trim().trim_end_matches('>').parse().ok()
+    };
+    let first = output.lines().next().and_then(of_line);
+    first.or_else(|| output.lines().rev().take(8).find_map(of_line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(sent: &Value, expected: Option<(&str, Option<i64>, &str)>) {
+        let found = FailedCommand::of(sent.as_object().unwrap());
+        let found = found.as_ref().map(|found| {
+            let output = found.output.as_str();
+            (found.command.as_str(), found.exit_code, output)
+        });
+        assert_eq!(found, expected, "{sent}");
+    }
+
+    #[test]
+    fn each_host_says_in_its_own_way_that_a_command_failed() {
+        let input = json!({ "command": "make all" });
+        check(
+            &json!({ "tool_name": "Bash", "tool_input": input, "error": "Exit code 137\nKilled" }),
+            Some(("make all", Some(137), "Killed")),
+        );
+        let block = "Output: no rule\nError: (none)\nExit Code: 3\nSignal: (none)";
+        check(
+            &json!({ "tool_name": "run_shell_command", "tool_input": input, "error": block }),
+            Some(("make all", Some(3), "no rule")),
+        );
+        check(
+            &json!({ "tool_name": "Bash", "tool_input": { "command": ["make", "all"] }, "tool_response": "no rule" }),
+            Some(("make all", None, "no rule")),
+        );
+        let shell = |code: u8| {
+            json!({ "toolName": "bash", "toolArgs": input.to_string(), "toolResult": {
+                "textResultForLlm": format!("no rule\n<shellId: 0 completed with exit code {code}>") } })
+        };
+        check(&shell(2), Some(("make all", Some(2), "no rule")));
+        check(&shell(0), None);
+        let gemini = |text: &str| json!({ "tool_name": "run_shell_command", "tool_input": input, "tool_response": { "llmContent": text } });
+        let text = "Output: no rule\nExit Code: 1";
+        check(&gemini(text), Some(("make all", Some(1), "no rule")));
+        check(&gemini("Output: done"), None);
+    }
+
+    #[test]
+    fn other_tools_and_interrupted_commands_did_not_fail() {
+        check(&json!({ "tool_name": "Edit", "error": "not found" }), None);
+        check(
+            &json!({ "tool_name": "Bash", "error": "x", "is_interrupt": true }),
+            None,
+        );
+        check(&json!({ "tool_name": "Bash", "tool_response": 5 }), None);
+        check(&json!({}), None);
+    }
+}
