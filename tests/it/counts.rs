@@ -4,6 +4,9 @@
 //! how fast the program is; they say whether it does more than it did, which is what slips.
 //! `UPDATE_COUNTS=1 .ci/run counts` writes the file again.
 //!
+//! A connection that was idle for two seconds is closed. So on a machine that is very busy, where a
+//! question takes longer under valgrind, those over 20 scopes vary by some per cent.
+//!
 //! Valgrind counts: it is needed, with its tool cachegrind.
 
 use std::collections::BTreeMap;
