@@ -632,6 +632,20 @@ fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
 }
 
 #[test]
+fn line_endings_changed_by_git_are_not_an_edit() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.\n")
+        .commit();
+    repository.write("monday.md", "# Deploy on Mondays\r\n\r\nBefore noon.\r\n");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "all"), ["monday"]);
+    assert_eq!(get(&service, "monday")["status"], "approved");
+    repository.write("monday.md", "# Deploy on Mondays\r\n\r\nAfter noon.\r\n");
+    assert_eq!(ids(&service, "all"), ["monday"]);
+}
+
+#[test]
 fn decisions_override_the_reference() {
     let repository = Repository::new();
     repository

@@ -297,7 +297,7 @@ impl LoadedNotes {
             known.is_some_and(|known| {
                 !known.is_fresh
                     && known.entry == **entry
-                    && (names.is_none() || known.object_name.is_some() || known.problem.is_some())
+                    && (names.is_none() || known.object_names.is_some() || known.problem.is_some())
             })
         };
         let changed: Vec<&FileEntry> = listing

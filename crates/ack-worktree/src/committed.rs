@@ -1,7 +1,8 @@
 //! Which files of a folder are committed on a reference.
 //!
 //! Files are compared by their content: a file counts as committed if its object name equals the
-//! one in the reference's tree at the same path.
+//! one in the reference's tree at the same path. Line endings do not count, because git may change
+//! them at checkout.
 //!
 //! The folder is also compared with the merge base of `HEAD` and the reference. A file that is
 //! unchanged since then was not changed here: the reference moved on.
@@ -130,9 +131,39 @@ fn files_below(
     Ok(Some(files))
 }
 
-/// Git's name for a file's content; `None` if the library rejects it.
-pub fn object_name(kind: Kind, content: &[u8]) -> Option<ObjectId> {
-    gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok()
+/// Git's object names for a file's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectNames {
+    /// Of the content as it is.
+    pub exact: ObjectId,
+    /// Of the content with Unix line endings, if it has others.
+    pub plain: Option<ObjectId>,
+}
+
+impl ObjectNames {
+    /// The object names of some content; `None` if the library rejects it.
+    pub fn compute(kind: Kind, content: &[u8]) -> Option<Self> {
+        let name =
+            |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();
+        let plain = content.windows(2).any(|pair| pair == b"\r\n").then(|| {
+            let mut plain = Vec::with_capacity(content.len());
+            for (at, byte) in content.iter().enumerate() {
+                if *byte != b'\r' || content.get(at + 1) != Some(&b'\n') {
+                    plain.push(*byte);
+                }
+            }
+            plain
+        });
+        Some(Self {
+            exact: name(content)?,
+            plain: plain.as_deref().and_then(name),
+        })
+    }
+
+    /// Whether a tree names this content.
+    pub fn include(&self, committed: Option<&ObjectId>) -> bool {
+        committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
+    }
 }
 
 /// Whether a folder is in a repository without a working tree.

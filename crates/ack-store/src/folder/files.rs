@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_sys::files;
-use ack_worktree::committed::{ObjectName, object_name};
+use ack_worktree::committed::ObjectNames;
 use ack_worktree::references::HashKind;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -31,8 +31,8 @@ pub struct ReadFile {
     pub is_fresh: bool,
     /// A hash of its content; 0 if it was left out.
     pub hash: u64,
-    /// Git's name for its content, if it is needed.
-    pub object_name: Option<ObjectName>,
+    /// Git's object names for its content, if they are needed.
+    pub object_names: Option<ObjectNames>,
     pub problem: Option<String>,
     pub partial_problem: Option<String>,
     pub is_unreadable: bool,
@@ -44,7 +44,7 @@ impl ReadFile {
             entry: entry.clone(),
             is_fresh: false,
             hash: 0,
-            object_name: None,
+            object_names: None,
             problem: None,
             partial_problem: None,
             is_unreadable: false,
@@ -87,7 +87,7 @@ impl ReadFile {
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }
-        self.object_name = names.and_then(|kind| object_name(kind, &content));
+        self.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
         let (notes, problem) = parse::memories(dialect, &entry.relative, &content, entry.modified);
         self.partial_problem = problem;
         Ok(notes)
@@ -98,8 +98,9 @@ impl ReadFile {
         if self.problem.is_some() {
             return None;
         }
-        let hash = Content::Hash(self.hash);
-        Some(self.object_name.map_or(hash, Content::Object))
+        Some(self.object_names.map_or(Content::Hash(self.hash), |names| {
+            Content::Object(names.exact)
+        }))
     }
 }
 
@@ -112,7 +113,9 @@ pub fn read_if_unchanged(
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
         Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
-        Content::Object(name) => object_name(names?, &text) == Some(name),
+        Content::Object(name) => {
+            ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
+        }
     };
     is_same.then_some(text)
 }

@@ -217,7 +217,8 @@ impl Reference {
             // A path that is not UTF-8 is on no reference.
             let path = relative.to_str().unwrap_or_default();
             let committed_name = committed.files.get(path);
-            let matches = |id: Option<&ObjectName>| id.is_some() && file.object_name.as_ref() == id;
+            let matches =
+                |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
             plan.extend(match committed_name {
                 Some(id) if !matches(committed_name) => Some(committed_row(relative, *id)),
                 None if matches(committed.at_merge_base.get(path)) => None,
