@@ -69,7 +69,7 @@ fn the_items_of_an_index_are_memories_of_their_own() {
 }
 
 #[test]
-fn an_index_on_a_reference_is_served_as_it_is_committed() {
+fn an_index_on_a_reference_is_approved_item_by_item() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     git(inside, &["init", "-q"]);
@@ -85,7 +85,7 @@ fn an_index_on_a_reference_is_served_as_it_is_committed() {
     let text = "- Use pnpm. Never npm.\n- Tabs, no spaces\n- New\n";
     write(inside, "MEMORY.md", text);
     assert_eq!(approved(root.path()), both);
-    assert_eq!(waiting(&root), [""; 0]);
+    assert_eq!(waiting(&root), ["MEMORY#new", "MEMORY#use-pnpm@edited"]);
     let rule = ack(root.path(), &["get", both[1], "--json"]).json();
     assert_eq!(rule["narrative"], "Use pnpm. Always.");
 }

@@ -186,7 +186,7 @@ fn a_folder_with_two_entries_for_one_path_is_damaged() {
 const NOTHING: [String; 0] = [];
 
 #[test]
-fn committed_notes_are_approved_and_new_ones_wait() {
+fn committed_notes_are_approved_and_local_edits_wait() {
     let repository = Repository::new();
     let (monday, rollback) = (
         "# Deploy on Mondays\n\nBefore noon.",
@@ -200,14 +200,15 @@ fn committed_notes_are_approved_and_new_ones_wait() {
     check(&service, "monday ops/rollback", "");
     repository.write("new.md", "# Deploy by hand\n\nWith the button.");
     check(&service, "monday ops/rollback", "new");
-    // The team's text stays until the edit is committed.
+    // The team's text stays until the edit is committed too.
     repository.write("monday.md", "# Deploy on Fridays\n\nAfter noon.");
     titled(&service, "monday", "Deploy on Mondays");
+    titled(&service, "monday@edited", "Deploy on Fridays");
     assert_eq!(get(&service, "monday")["status"], "approved");
-    check(&service, "monday ops/rollback", "new");
+    check(&service, "monday ops/rollback", "monday@edited new");
     // Staged by git.
     git(repository.path(), &["add", "-A"]);
-    check(&service, "monday ops/rollback", "new");
+    check(&service, "monday ops/rollback", "monday@edited new");
     repository.commit();
     check(&service, "monday new ops/rollback", "");
     titled(&service, "monday", "Deploy on Fridays");
@@ -261,7 +262,7 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
     note(&notes, "old.md", text);
     // A commit on a branch.
     commit(&clone);
-    check(&service, "monday old", "mine");
+    check(&service, "monday old", "mine old@edited");
     // The remote advances: one note is changed, one withdrawn, one new.
     upstream
         .write("monday.md", "# Deploy on Tuesdays\n\nBefore noon.")
@@ -270,13 +271,13 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
     titled(&service, "monday", "Deploy on Mondays");
     git(&clone, &["fetch", "-q"]);
     titled(&service, "monday", "Deploy on Tuesdays");
-    check(&service, "monday old three", "mine");
+    // What is merely older here is nobody's edit.
+    check(&service, "monday old three", "mine old@edited");
     fs::remove_file(upstream.notes().join("monday.md")).unwrap();
     upstream.commit();
     git(&clone, &["fetch", "-q"]);
     assert!(notes.join("monday.md").exists());
-    // What was withdrawn there does not wait here.
-    assert_eq!(ids(&service, "all"), ["mine", "old", "three"]);
+    assert_eq!(ids(&service, "all"), ["mine", "old", "old@edited", "three"]);
     // The pull request is merged.
     let work = clone.display().to_string();
     git(upstream.path(), &["fetch", "-q", &work, "work"]);
@@ -605,7 +606,7 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
     // The text is here: only the pointer is committed, so a person decides.
     repository.write("deploy-lfs.md", "# Deploy with LFS\n\nSlowly.");
     assert_eq!(ids(&service, "approved"), ["monday"]);
-    assert_eq!(ids(&service, "staging"), NOTHING);
+    assert_eq!(ids(&service, "staging"), ["deploy-lfs@edited"]);
     assert_contains!(problems(&service), "is committed as a Git LFS pointer");
     fs::remove_file(repository.notes().join("deploy-lfs.md")).unwrap();
     assert_eq!(ids(&service, "all"), ["monday"]);
@@ -642,7 +643,7 @@ fn line_endings_changed_by_git_are_not_an_edit() {
     assert_eq!(ids(&service, "all"), ["monday"]);
     assert_eq!(get(&service, "monday")["status"], "approved");
     repository.write("monday.md", "# Deploy on Mondays\r\n\r\nAfter noon.\r\n");
-    assert_eq!(ids(&service, "all"), ["monday"]);
+    assert_eq!(ids(&service, "staging"), ["monday@edited"]);
 }
 
 #[test]
@@ -689,11 +690,12 @@ fn the_id_of_an_approved_note_cannot_be_taken() {
     let said = "`a.md` has the id `deploy-1`, which `z.md` has too";
     assert_contains!(problems(&service), said);
     repository.write("z.md", "---\nid: deploy-1\ntitle: Deploy never\n---\nText");
+    assert_eq!(get(&service, "deploy-1@edited")["title"], "Deploy never");
     assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
 }
 
 #[test]
-fn each_line_of_a_committed_file_has_its_own_status() {
+fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     let repository = Repository::new();
     let line = |id: &str, title: &str| format!("{{\"id\":\"{id}\",\"title\":\"{title}\"}}\n");
     let committed = line("monday", "Deploy on Mondays")
@@ -702,28 +704,39 @@ fn each_line_of_a_committed_file_has_its_own_status() {
         + "{\"id\":\"idea\",\"title\":\"Deploy hourly\",\"status\":\"staging\"}\n";
     repository.write("lessons.jsonl", &committed).commit();
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
-    check(&service, "monday noon", "idea");
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea"]);
     let edited = committed.replace("on Mondays", "on Fridays") + &line("new", "Deploy by hand");
     repository.write("lessons.jsonl", &edited);
-    check(&service, "monday noon", "idea");
-    titled(&service, "monday", "Deploy on Mondays");
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea", "monday@edited", "new"]);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    // The team commits half of it elsewhere: what is left waits.
+    let half = committed.replace("on Mondays", "on Fridays");
+    repository.write("lessons.jsonl", &half).commit();
+    repository.write("lessons.jsonl", &edited);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Fridays");
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea", "new"]);
     repository.commit();
-    check(&service, "monday new noon", "idea");
-    titled(&service, "monday", "Deploy on Fridays");
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea"]);
     // Only its position changes, not its content: each line keeps its status.
     git(
         repository.path(),
         &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"],
     );
-    check(&service, "monday new noon", "idea");
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     repository.commit();
-    check(&service, "monday new noon", "idea");
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
+    assert_eq!(ids(&service, "all"), ["idea", "monday", "new", "noon"]);
     // A committed line that is broken is reported and left out alone, even while the file is
     // edited.
     repository
         .write("all.jsonl", &(edited.clone() + "{\"title\":}\n"))
         .commit();
     repository.write("all.jsonl", &(edited + &line("more", "Deploy more")));
+    assert_eq!(ids(&service, "staging"), ["idea", "more"]);
     for _ in 0..2 {
         let found = problems(&service);
         assert_contains!(found, "as it is committed: line 6 was left out");

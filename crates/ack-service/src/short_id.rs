@@ -130,7 +130,7 @@ impl ShortIds {
                 return format!("{code}-{}", if number.is_empty() { "0" } else { number });
             }
         }
-        // What follows `@`, as in `monday@2`, would not be understood if it were cut.
+        // What follows `@`, as in `@edited`, would not be understood if it were cut.
         let end = own.rfind('@').unwrap_or(own.len());
         let end = end.min(own.len().saturating_sub(3));
         // A form of digits could be the number of a result.
@@ -250,8 +250,8 @@ mod tests {
         );
         // The whole suffix, or none of it.
         check(
-            &["n7", "n7@2", "monday", "monday@2", "tuesday@2"],
-            &["n7", "n7@2", "monday", "monday@2", "tues"],
+            &["n7", "n7@edited", "monday", "monday@2", "tuesday@edited"],
+            &["n7", "n7@edited", "monday", "monday@2", "tues"],
         );
         // The same code and number on two days.
         check(

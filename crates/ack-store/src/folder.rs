@@ -228,15 +228,16 @@ impl Notes {
         self.read(path, SAME_REQUEST_WINDOW, |_| Ok(())).ok()?;
         let loaded = lock(&self.loaded);
         let loaded = loaded.as_ref()?;
-        let (relative, content) = loaded.rows.find(id)?;
+        let (key, content) = loaded.rows.find(id)?;
         let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
-        let text = files::read_if_unchanged(&path.join(relative), content, kind).or_else(|| {
-            let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
-                return None;
-            };
-            let (_, objects) = reference.objects()?;
-            Some(objects.ok()?.blob(name).ok()?.to_vec())
-        });
+        let text =
+            files::read_if_unchanged(&path.join(&key.relative), content, kind).or_else(|| {
+                let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
+                    return None;
+                };
+                let (_, objects) = reference.objects()?;
+                Some(objects.ok()?.blob(name).ok()?.to_vec())
+            });
         String::from_utf8(text?).ok()
     }
 
@@ -380,10 +381,14 @@ impl LoadedNotes {
         files
             .filter_map(|(relative, file)| {
                 Some(NoteRow {
-                    relative: relative.clone(),
+                    key: rows::RowKey {
+                        relative: relative.clone(),
+                        is_edited: false,
+                    },
                     source: TextOrigin::File,
                     content: file.content()?,
                     is_committed: false,
+                    committed_as: None,
                 })
             })
             .collect()
@@ -405,14 +410,14 @@ impl LoadedNotes {
         };
         let notes = |note_row: &NoteRow| match note_row.source {
             TextOrigin::File => {
-                let notes = fresh.remove(&note_row.relative)?;
-                let file = self.files.get(&note_row.relative)?;
+                let notes = fresh.remove(&note_row.key.relative)?;
+                let file = self.files.get(&note_row.key.relative)?;
                 Some(FileNotes {
                     notes,
                     problem: file.partial_problem.clone(),
                 })
             }
-            TextOrigin::Object(id) => committed.read(&note_row.relative, id),
+            TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };
         let mut problems = self.rows.update(plan, notes, self.project.as_deref())?;
         let CommittedTexts { missing, unfit, .. } = committed;
@@ -465,7 +470,8 @@ impl CommittedTexts<'_> {
         let here = self.files.get(relative);
         if note::is_lfs_pointer(content) && here.is_some_and(|file| file.problem.is_none()) {
             self.unfit.push(format!(
-                "`{name}` is committed as a Git LFS pointer, so its text is not approved"
+                "`{name}` is committed as a Git LFS pointer, so its text is not approved; the file \
+                 here waits for review"
             ));
             return None;
         }

@@ -318,8 +318,10 @@ impl CheckState {
         if header.nested("id").is_none()
             && let (Some(id), None) = (header.text(&["id"]), &note.declared_id)
         {
-            let message =
-                format!("the id `{id}` cannot be used; at most 200 characters on one line");
+            let message = format!(
+                "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
+                 with `@edited`"
+            );
             self.error("schema", (shown_path, line_of(document, "id")), message);
         }
         let status = header.text(&["status"]);

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The suffix of the id of a note whose local text differs from the committed one.
+pub const EDITED_SUFFIX: &str = "@edited";
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NoteStatus {
     /// None, or one that does not count.

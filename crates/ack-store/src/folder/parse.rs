@@ -16,7 +16,7 @@ use super::index;
 use super::lines;
 use super::links::resolve_note;
 use super::markdown::without_comments;
-use super::note::{INDEX, Note, NoteStatus, is_json_lines};
+use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
@@ -216,7 +216,8 @@ impl DeclaredStatus {
 
 /// The id in a header. One in another form could not be found again.
 fn declared_id(header: &Header) -> Option<String> {
-    let is_usable = |id: &String| ack_api::text::line(id, MAX_ID_CHARS) == *id;
+    let is_usable =
+        |id: &String| ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX);
     match header.nested("id") {
         Some(_) => None,
         None => header.text(&["id"]).filter(is_usable),

@@ -1,9 +1,10 @@
 //! The reference whose files count as approved: `ref` in `scope.toml`.
 //!
 //! Committed files are served with their committed content, whatever is checked out. The working
-//! tree adds the files that are not committed there, which wait for review, except those that are
-//! unchanged since the merge base of `HEAD` and the reference: they were removed there. If the
-//! reference cannot be read, every file waits for review.
+//! tree adds what waits for review: new files, and the text of files that were edited locally. A
+//! file that is unchanged since the merge base of `HEAD` and the reference was not edited locally:
+//! the reference moved on, and its own text is served. If the reference cannot be read, every file
+//! waits for review.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::dialect::Dialect;
 use super::files::ReadFile;
 use super::listing::is_skipped;
-use super::rows::{Content, NoteRow, TextOrigin};
+use super::rows::{Content, NoteRow, RowKey, TextOrigin};
 
 /// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
@@ -217,18 +218,34 @@ impl Reference {
             // A path that is not UTF-8 is on no reference.
             let path = relative.to_str().unwrap_or_default();
             let committed_name = committed.files.get(path);
+            let Some(content) = file.content() else {
+                plan.extend(committed_name.map(|id| committed_row(relative, *id)));
+                continue;
+            };
             let matches =
                 |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
-            plan.extend(match committed_name {
-                Some(id) if !matches(committed_name) => Some(committed_row(relative, *id)),
-                None if matches(committed.at_merge_base.get(path)) => None,
-                _ => file.content().map(|content| NoteRow {
+            let row = |is_edited: bool, is_committed: bool| NoteRow {
+                key: RowKey {
                     relative: relative.clone(),
-                    source: TextOrigin::File,
-                    content,
-                    is_committed: committed_name.is_some(),
-                }),
-            });
+                    is_edited,
+                },
+                source: TextOrigin::File,
+                content,
+                is_committed,
+                committed_as: committed_name.copied().filter(|_| is_edited),
+            };
+            if matches(committed_name) {
+                plan.push(row(false, true));
+                continue;
+            }
+            let is_edited = !matches(committed.at_merge_base.get(path));
+            match committed_name {
+                Some(id) => {
+                    plan.push(committed_row(relative, *id));
+                    plan.extend(is_edited.then(|| row(true, false)));
+                }
+                None => plan.extend(is_edited.then(|| row(false, false))),
+            }
         }
         let missing = committed.files.iter();
         plan.extend(
@@ -253,10 +270,14 @@ impl Reference {
 
 fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
     NoteRow {
-        relative: relative.to_owned(),
+        key: RowKey {
+            relative: relative.to_owned(),
+            is_edited: false,
+        },
         source: TextOrigin::Object(id),
         content: Content::Object(id),
         is_committed: true,
+        committed_as: None,
     }
 }
 

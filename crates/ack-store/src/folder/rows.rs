@@ -1,6 +1,7 @@
 //! The rows of the in-memory database: which note is in which row, and under which id.
 
 use std::ffi::{OsStr, OsString};
+use std::hash::Hash as _;
 use std::path::Path;
 
 use ack_worktree::committed::ObjectName;
@@ -8,10 +9,10 @@ use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::note::{Note, holds_several};
+use super::note::{EDITED_SUFFIX, Note, holds_several};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
-/// of one file have the same `slot`.
+/// of one [`RowKey`] have the same `slot`.
 const SCHEMA: &str = "
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -64,6 +65,26 @@ pub enum Content {
     Object(ObjectName),
 }
 
+/// Identifies a note.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowKey {
+    /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
+    /// components.
+    pub relative: OsString,
+    /// Whether it is the working tree's text of a file whose committed text differs.
+    pub is_edited: bool,
+}
+
+impl RowKey {
+    /// The committed note that this one is, or an edited version of it.
+    fn as_committed(&self) -> Self {
+        Self {
+            is_edited: false,
+            ..self.clone()
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOrigin {
     File,
@@ -73,13 +94,13 @@ pub enum TextOrigin {
 
 #[derive(Debug, Clone)]
 pub struct NoteRow {
-    /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
-    /// components.
-    pub relative: OsString,
+    pub key: RowKey,
     pub source: TextOrigin,
     pub content: Content,
     /// Whether it has its committed content, if there is a reference.
     pub is_committed: bool,
+    /// The committed version of an edited text.
+    pub committed_as: Option<ObjectName>,
 }
 
 /// The notes of a file that are served.
@@ -88,6 +109,9 @@ pub struct StoredFile {
     slot: i64,
     content: Content,
     pub is_committed: bool,
+    committed_as: Option<ObjectName>,
+    /// A hash of each note's content, by the id that it has in its file.
+    content_hashes: FxHashMap<String, u64>,
     /// Why a reference does not approve its only note.
     pub doubt: Option<String>,
     declared_id: Option<String>,
@@ -113,7 +137,7 @@ pub struct FileNotes {
 #[derive(Debug)]
 pub struct Rows {
     pub connection: Connection,
-    rows: FxHashMap<OsString, StoredFile>,
+    rows: FxHashMap<RowKey, StoredFile>,
     next_slot: i64,
     has_status: bool,
 }
@@ -140,9 +164,14 @@ impl Rows {
 
     /// Whether the note exists with this content and status.
     pub fn is_stored(&self, note_row: &NoteRow) -> bool {
-        let row = self.rows.get(&note_row.relative);
+        let row = self.rows.get(&note_row.key);
         row.is_some_and(|row| {
-            (row.content, row.is_committed) == (note_row.content, note_row.is_committed)
+            (row.content, row.is_committed, row.committed_as)
+                == (
+                    note_row.content,
+                    note_row.is_committed,
+                    note_row.committed_as,
+                )
         })
     }
 
@@ -157,24 +186,24 @@ impl Rows {
     ) -> rusqlite::Result<Vec<String>> {
         self.connection
             .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
-        let paths: FxHashSet<&OsString> = rows.iter().map(|row| &row.relative).collect();
-        let removed: Vec<OsString> = self
+        let keys: FxHashSet<&RowKey> = rows.iter().map(|rows| &rows.key).collect();
+        let removed: Vec<RowKey> = self
             .rows
             .keys()
-            .filter(|path| !paths.contains(path))
+            .filter(|key| !keys.contains(key))
             .cloned()
             .collect();
-        for path in removed {
-            self.remove(&path)?;
+        for key in removed {
+            self.remove(&key)?;
         }
         for row in rows {
             if self.is_stored(row) {
-                if let Some(stored) = self.rows.get_mut(&row.relative) {
+                if let Some(stored) = self.rows.get_mut(&row.key) {
                     stored.is_from_git = row.source != TextOrigin::File;
                 }
                 continue;
             }
-            self.remove(&row.relative)?;
+            self.remove(&row.key)?;
             if let Some(notes) = notes(row) {
                 self.insert(row, notes, project)?;
             }
@@ -186,21 +215,21 @@ impl Rows {
         Ok(problems)
     }
 
-    pub fn find(&self, id: &str) -> Option<(&OsStr, Content)> {
+    pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
         let found = self
             .rows
             .iter()
             .find(|(_, row)| row.is_single && row.id == id);
-        found.map(|(path, row)| (path.as_os_str(), row.content))
+        found.map(|(key, row)| (key, row.content))
     }
 
     pub fn hash(&self) -> u64 {
-        let mut rows: Vec<(&OsString, &StoredFile)> = self.rows.iter().collect();
-        rows.sort_unstable_by_key(|(path, _)| *path);
+        let mut rows: Vec<(&RowKey, &StoredFile)> = self.rows.iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
         let mut hash = Xxh3::new();
-        for (path, row) in rows {
-            hash.update(path.as_encoded_bytes());
-            hash.update(&[0, u8::from(row.is_committed)]);
+        for (key, row) in rows {
+            hash.update(key.relative.as_encoded_bytes());
+            hash.update(&[0, u8::from(key.is_edited), u8::from(row.is_committed)]);
             match row.content {
                 Content::Hash(content) => hash.update(&content.to_ne_bytes()),
                 Content::Object(name) => hash.update(name.as_slice()),
@@ -212,11 +241,11 @@ impl Rows {
 
     pub fn files(&self) -> impl Iterator<Item = (&OsStr, &StoredFile)> {
         let rows = self.rows.iter();
-        rows.map(|(path, row)| (path.as_os_str(), row))
+        rows.map(|(key, row)| (key.relative.as_os_str(), row))
     }
 
-    fn remove(&mut self, path: &OsStr) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.remove(path) else {
+    fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.remove(key) else {
             return Ok(());
         };
         for table in ["memories", "note_names", "note_links"] {
@@ -234,7 +263,12 @@ impl Rows {
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = holds_several(Path::new(&note_row.relative));
+        let has_lines = holds_several(Path::new(&note_row.key.relative));
+        let notes = if has_lines && note_row.key.is_edited {
+            self.edited_lines(note_row, notes)
+        } else {
+            notes
+        };
         for note in &notes {
             add(&self.connection, slot, note_row, note, project)?;
             if self.has_status {
@@ -255,6 +289,12 @@ impl Rows {
             slot,
             content: note_row.content,
             is_committed: note_row.is_committed,
+            committed_as: note_row.committed_as,
+            content_hashes: notes
+                .iter()
+                .filter(|_| has_lines)
+                .map(|note| (note.id.clone(), content_hash(note)))
+                .collect(),
             doubt: single.and_then(|note| note.doubt.clone()),
             declared_id: single.and_then(|note| note.declared_id.clone()),
             path_id: single.map(|note| note.id.clone()).unwrap_or_default(),
@@ -263,8 +303,25 @@ impl Rows {
             is_from_git: note_row.source != TextOrigin::File,
             problem,
         };
-        self.rows.insert(note_row.relative.clone(), row);
+        self.rows.insert(note_row.key.clone(), row);
         Ok(())
+    }
+
+    /// The lines of an edited file that the reference lacks or has with other content. The latter
+    /// get an id of their own.
+    fn edited_lines(&self, note_row: &NoteRow, notes: Vec<Note>) -> Vec<Note> {
+        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else {
+            return notes;
+        };
+        let hash_of = |note: &Note| committed.content_hashes.get(&note.id);
+        let mut edited = notes;
+        edited.retain(|note| hash_of(note) != Some(&content_hash(note)));
+        for note in &mut edited {
+            if hash_of(note).is_some() {
+                note.id.push_str(EDITED_SUFFIX);
+            }
+        }
+        edited
     }
 
     /// Gives each note the id that its file declares, if no other note has it, or else the one that
@@ -272,50 +329,63 @@ impl Rows {
     fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
         // `a.md` and `a.markdown` have the same path without the extension.
         let is_usual_name = |path: &OsStr| path.as_encoded_bytes().ends_with(b".md");
-        let is_special = |(path, row): (&OsString, &StoredFile)| {
+        let is_special = |(key, row): (&RowKey, &StoredFile)| {
             row.declared_id.is_some()
+                || key.is_edited
                 || row.id != row.path_id
-                || row.is_single && !is_usual_name(path)
+                || row.is_single && !is_usual_name(&key.relative)
         };
         if !self.rows.iter().any(is_special) {
             return Ok(Vec::new());
         }
-        let mut order: Vec<(bool, bool, OsString)> = self
+        let mut order: Vec<(bool, bool, bool, RowKey)> = self
             .rows
             .iter()
             .filter(|(_, row)| row.is_single)
-            .map(|(path, row)| (!row.is_committed, !is_usual_name(path), path.clone()))
+            .map(|(key, row)| {
+                let is_unusual = !is_usual_name(&key.relative);
+                (key.is_edited, !row.is_committed, is_unusual, key.clone())
+            })
             .collect();
         order.sort_unstable();
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
-        for (.., path) in order {
-            let Some(row) = self.rows.get(&path) else {
+        for (.., key) in order {
+            let Some(row) = self.rows.get(&key) else {
                 continue;
             };
-            let by_path = &row.path_id;
-            let numbered = (2..).map(|number| format!("{by_path}@{number}"));
-            let first = row.declared_id.iter().chain([by_path]).cloned();
-            let id = first.chain(numbered).find(|id| !owners.contains_key(id));
+            let (first, second) = if key.is_edited {
+                let main = self.rows.get(&key.as_committed());
+                let main = main.map_or(&row.path_id, |main| &main.id);
+                let edited = |id: &str| format!("{id}{EDITED_SUFFIX}");
+                (Some(edited(main)), edited(&row.path_id))
+            } else {
+                (row.declared_id.clone(), row.path_id.clone())
+            };
+            let numbered = (2..).map(|number| format!("{second}@{number}"));
+            let mut ids = first.into_iter().chain([second.clone()]).chain(numbered);
+            let id = ids.find(|id| !owners.contains_key(id));
             let Some(id) = id else { continue };
-            if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id) {
+            if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id)
+                && !key.is_edited
+            {
                 problems.push(format!(
                     "`{}` has the id `{declared}`, which `{}` has too; it is served as `{id}`",
-                    display_path(&path),
+                    display_path(&key.relative),
                     owners
                         .get(declared)
                         .map(|other| display_path(other))
                         .unwrap_or_default(),
                 ));
             }
-            self.rename(&path, id.clone())?;
-            owners.insert(id, path);
+            owners.insert(id.clone(), key.relative.clone());
+            self.rename(&key, id)?;
         }
         Ok(problems)
     }
 
-    fn rename(&mut self, path: &OsStr, id: String) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(path).filter(|row| row.id != id) else {
+    fn rename(&mut self, key: &RowKey, id: String) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else {
             return Ok(());
         };
         for (table, column) in [
@@ -337,6 +407,15 @@ pub fn display_path(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }
 
+/// A hash of what a memory says: two with the same hash are one memory.
+fn content_hash(note: &Note) -> u64 {
+    let mut hash = Xxh3::new();
+    (&note.title, &note.subtitle, &note.text).hash(&mut hash);
+    (&note.facts, &note.tags, &note.files).hash(&mut hash);
+    (&note.kind, &note.session, &note.project).hash(&mut hash);
+    hash.digest()
+}
+
 fn json_list(values: &[String]) -> String {
     serde_json::to_string(values).unwrap_or_default()
 }
@@ -348,7 +427,7 @@ fn add(
     note: &Note,
     project: Option<&str>,
 ) -> rusqlite::Result<()> {
-    let relative = &note_row.relative;
+    let relative = &note_row.key.relative;
     // Copies of a commit get their files at different times.
     let modified = note.modified.as_ref().filter(|_| !note_row.is_committed);
     connection
