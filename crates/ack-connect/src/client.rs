@@ -241,19 +241,17 @@ impl Client {
                 former: extras.former_roots.iter().filter_map(rule).collect(),
             });
         }
-        let able = self.hooks();
+        let (asked, able) = (extras.hooks, self.hooks());
         let mut hooks = Vec::new();
-        if extras.hooks.session_start && able.session_start {
-            hooks.extend(self.hook("session-start", local.unwrap_or(launch)));
-        }
-        if extras.hooks.user_prompt && able.user_prompt {
-            hooks.extend(self.hook("user-prompt", local.unwrap_or(launch)));
-        }
-        if extras.hooks.pre_tool_use && able.pre_tool_use {
-            hooks.extend(self.hook("pre-tool-use", local.unwrap_or(launch)));
-        }
-        if extras.hooks.tool_failure && able.tool_failure {
-            hooks.extend(self.hook("tool-failure", local.unwrap_or(launch)));
+        for (hook, is_set_up) in [
+            ("session-start", asked.session_start && able.session_start),
+            ("user-prompt", asked.user_prompt && able.user_prompt),
+            ("pre-tool-use", asked.pre_tool_use && able.pre_tool_use),
+            ("tool-failure", asked.tool_failure && able.tool_failure),
+        ] {
+            if is_set_up {
+                hooks.extend(self.hook(hook, local.unwrap_or(launch)));
+            }
         }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Required {
