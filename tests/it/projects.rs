@@ -503,5 +503,5 @@ fn a_project_that_a_question_names_says_where_to_look() {
     assert_eq!(found("ledger-api")[0], "other");
     let explained = service.find(json!({ "query": "webhook retries in kiosk", "explain": true }));
     let fusion = &explained["results"][0]["explanation"]["fusion"];
-    assert_contains!(fusion, " + named 0.500 = ");
+    assert_contains!(fusion, " + named in the query 0.500 = ");
 }

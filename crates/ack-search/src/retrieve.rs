@@ -45,8 +45,8 @@ const COSINE_WEIGHT: f32 = 4.0;
 /// What a memory of the project that the question names scores more, relative to the best lexical
 /// score.
 const NAMED_PROJECT_WEIGHT: f32 = 0.5;
-/// The same of a memory with an identifier that the query asks for.
-const IDENTIFIER_WEIGHT: f32 = 2.0;
+/// The same of a memory with the identifiers that the query asks for: no cosine outweighs it.
+const IDENTIFIER_WEIGHT: f32 = COSINE_WEIGHT;
 /// Hidden neighbours are reported if they would have been among this many results.
 const FIRST_PAGE: usize = 10;
 
@@ -179,10 +179,11 @@ pub fn retrieve(
     let mut found = admission.found;
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
+    let identifiers = asked_identifiers(views, query.bm25(), &found.candidates);
     for candidate in &mut found.candidates {
         candidate.score = match query {
-            Query::Hybrid(bm25, _) => {
-                fused_score(candidate, norm) + preference(views, bm25, candidate)
+            Query::Hybrid(..) => {
+                fused_score(candidate, norm) + preference(views, &identifiers, candidate)
             }
             Query::Semantic(_) => candidate.cosine,
             Query::Lexical(_) | Query::All => candidate.lexical,
@@ -333,7 +334,7 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
             let (fused, score) = (fused_score(candidate, norm), candidate.score);
             let preferred = if score > fused {
-                format!(" + named {:.3}", score - fused)
+                format!(" + named in the query {:.3}", score - fused)
             } else {
                 String::new()
             };
@@ -363,23 +364,42 @@ fn fused_score(candidate: &Candidate, score_norm: f32) -> f32 {
     lexical + COSINE_WEIGHT * candidate.cosine.max(0.0)
 }
 
-/// What a memory scores more because of what the query names.
-fn preference(views: &[View<'_>], bm25: &Bm25Weights, candidate: &Candidate) -> f32 {
-    let Some(view) = views.get(candidate.scope) else {
-        return 0.0;
+/// The required identifiers that the best lexical candidate contains.
+fn asked_identifiers<'b>(
+    views: &[View<'_>],
+    bm25: Option<&'b Bm25Weights>,
+    candidates: &[Candidate],
+) -> Vec<&'b str> {
+    let best = candidates
+        .iter()
+        .max_by(|one, other| one.lexical.total_cmp(&other.lexical));
+    let Some((best, bm25)) = best.zip(bm25) else {
+        return Vec::new();
     };
-    let identifiers = &bm25.required_identifiers;
+    let required = bm25.required_identifiers.iter().map(String::as_str);
+    let asked = required.filter(|key| contains(views, best, key));
+    asked.collect()
+}
+
+fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
+    let view = views.get(candidate.scope);
+    view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
+}
+
+/// What a memory scores more because of what the query names.
+fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -> f32 {
     let contained = identifiers
         .iter()
-        .filter(|key| view.frequency(key, candidate.doc).is_some())
-        .count();
+        .filter(|key| contains(views, candidate, key));
     #[expect(clippy::cast_precision_loss, reason = "counts of a query's terms")]
-    let share = contained as f32 / identifiers.len().max(1) as f32;
-    let mut preference = IDENTIFIER_WEIGHT * share;
-    if view.filter.in_named_project(candidate.doc) {
-        preference += NAMED_PROJECT_WEIGHT;
-    }
-    preference
+    let share = contained.count() as f32 / identifiers.len().max(1) as f32;
+    let view = views.get(candidate.scope);
+    let project = if view.is_some_and(|view| view.filter.in_named_project(candidate.doc)) {
+        NAMED_PROJECT_WEIGHT
+    } else {
+        0.0
+    };
+    IDENTIFIER_WEIGHT * share + project
 }
 
 /// Finds the documents with the highest cosines over all scopes.

@@ -92,12 +92,11 @@ impl Search<'_> {
             Some(Query::Lexical(bm25)) => (bm25, false, false),
             Some(Query::All | Query::Semantic(_)) | None => return Certainty::Certain,
         };
-        // Of a short query, the misspelt word is the point.
-        let is_short = self.terms().is_some_and(|terms| terms.is_short);
-        let is_misspelt = is_short && !bm25.corrections.is_empty();
+        let lacks_words = self.lacks_words(found);
+        let is_misspelt = lacks_words && !bm25.corrections.is_empty();
         if is_near && !is_misspelt {
             Certainty::Certain
-        } else if self.lacks_words(found) {
+        } else if lacks_words {
             Certainty::NoWords
         } else if !has_meaning
             || is_covered(&self.views, bm25, candidates)
