@@ -139,7 +139,10 @@ pub fn filters(root: &Path) -> insta::Settings {
     for (number, shown) in [
         (r"\bmeaning \d+\.\d+", "meaning [N]"),
         (r"×(\s+)\d\.\d+\)", "×$1[N])"),
-        (r"\[N\]\)(\s+)= \d+\.\d+", "[N])$1= [N]"),
+        (
+            r"\[N\]\)( \+ named in the query \d\.\d+)?(\s+)= \d+\.\d+",
+            "[N])$1$2= [N]",
+        ),
         (r"(semantic: rank \d+, )\d\.\d+", "$1[N]"),
         (r"near in meaning \(\d\.\d+\)", "near in meaning ([N])"),
         (r#""score": \d+\.\d+"#, r#""score": [N]"#),

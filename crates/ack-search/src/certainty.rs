@@ -10,7 +10,7 @@ use super::view::View;
 
 /// A memory with this share of the weight of a query's words contains the query. Another form of a
 /// word weighs less than the word.
-const MIN_COVERED_SHARE: f32 = 0.75;
+const MIN_COVERED_SHARE: f32 = 0.5;
 
 /// Whether a candidate is near the question in meaning, and the encoder knows the question.
 pub fn is_near(bm25: &Bm25Weights, question: &QueryVector, candidates: &[Candidate]) -> bool {
