@@ -16,6 +16,9 @@ pub struct Problem {
 }
 
 /// Checks the lines between the `---` markers.
+///
+/// # Errors
+/// They are not valid YAML.
 pub fn check(lines: &str) -> Result<(), Problem> {
     let options = options! {
         // Two equal keys are reported by themselves.
@@ -32,8 +35,49 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     let what = text
         .split_once(": ")
         .map_or(text.as_str(), |(_, what)| what);
-    let message = format!("its front matter is not valid YAML: {what}");
+    let tab = lines.lines().position(|line| line.starts_with('\t'));
+    let (line, message) = if what.contains("tab")
+        && let Some(before) = tab
+    {
+        (before + 1, "a tab indents this line; use spaces".to_owned())
+    } else if what.starts_with("mapping values are not allowed") {
+        (line, "put a value that contains `: ` in quotes".to_owned())
+    } else if what.contains("expected ':'") {
+        (line, "this line has no key and no `:`".to_owned())
+    } else if what.starts_with("unclosed quote") {
+        (line, "a quote is opened here and never closed".to_owned())
+    } else if what.starts_with("recursion limit") {
+        (line, "this line nests too many lists or maps".to_owned())
+    } else if OPEN_BRACKET.iter().any(|said| what.contains(said))
+        && let Some((opened, bracket)) = open_bracket(lines, line)
+    {
+        (
+            opened,
+            format!("`{bracket}` is opened here and never closed"),
+        )
+    } else {
+        (line, what.to_owned())
+    };
+    let message = format!("its front matter is not valid YAML: {message}");
     Err(Problem { line, message })
+}
+
+/// What the parser says of a bracket that is never closed.
+const OPEN_BRACKET: [&str; 3] = ["flow", "unclosed bracket", "illegal placement of ':'"];
+
+/// The bracket that is open at the end of a line, and the line where it was opened.
+fn open_bracket(lines: &str, end: usize) -> Option<(usize, char)> {
+    let mut open = Vec::new();
+    for (number, line) in (1..=end).zip(lines.lines()) {
+        for c in line.chars() {
+            match c {
+                '[' | '{' => open.push((number, c)),
+                ']' | '}' => drop(open.pop()),
+                _ => {}
+            }
+        }
+    }
+    open.pop()
 }
 
 #[cfg(test)]
@@ -45,14 +89,22 @@ mod tests {
         let lists = format!("type: x\ntags: {}\n", "[".repeat(8 << 20));
         let maps = format!("tags: {}", "{a: [".repeat(1 << 20));
         for (lines, line, part) in [
-            ("type: note\ntitle: [unclosed\n", 2, "flow"),
-            ("title: \"unclosed\nid: x\n", 1, "quote"),
-            ("type: note\ntags:\n\t- ci\n", 3, "tab"),
-            ("type: note\ntitle: One: two\n", 2, "mapping values"),
-            ("type: note\nno key\nid: x\n", 2, "':'"),
+            (
+                "type: note\ntitle: [unclosed\nid: x\n",
+                2,
+                "`[` is opened here",
+            ),
+            ("title: \"unclosed\nid: x\n", 1, "a quote"),
+            ("title: {unclosed\n", 1, "`{`"),
+            ("type: note\ntags:\n\t- ci\n", 3, "a tab"),
+            ("type: note\r\n\tid: x\r\n", 2, "a tab"),
+            ("type: note\ntitle: One: two\n", 2, "in quotes"),
+            ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
-            (lists.as_str(), 2, "recursion"),
-            (maps.as_str(), 1, "recursion"),
+            ("range: from [0, 1)\nby: @x\n", 2, ""),
+            ("title: *x\n", 1, ""),
+            (lists.as_str(), 2, "nests too many"),
+            (maps.as_str(), 1, "nests too many"),
         ] {
             let problem = check(lines).unwrap_err();
             assert_eq!(problem.line, line, "{problem:?}");
