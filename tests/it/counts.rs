@@ -80,7 +80,7 @@ fn memories(count: usize) -> Vec<Value> {
 fn root(scopes: usize, memories_each: usize) -> Root {
     let root = Root::new();
     // Valgrind is slow.
-    write_file(&root.path().join("config.toml"), "limits.seconds = 600\n");
+    write_file(root.path().join("config.toml"), "limits.seconds = 600\n");
     let all = memories(scopes * memories_each);
     for (number, part) in all.chunks(memories_each).enumerate() {
         bulk(&root, &format!("scope{number:04}"), part);
@@ -198,7 +198,7 @@ fn counts_of(binary: &Path, has_table: bool) -> BTreeMap<String, u64> {
     let store = Connection::open(folder.join("memory.db")).unwrap();
     let forget = "DROP INDEX memories_by_status; ALTER TABLE memories DROP COLUMN status";
     store.execute_batch(forget).unwrap();
-    write_file(&folder.join("scope.toml"), "unreviewed = \"approved\"\n");
+    write_file(folder.join("scope.toml"), "unreviewed = \"approved\"\n");
     let on = |root| Counted { binary, root };
     let mut counts = BTreeMap::from([
         ("tools/list", on(&one).served(&[&list])),

@@ -175,7 +175,7 @@ impl Words {
         let Some(automaton) = &self.automaton else {
             return 0;
         };
-        let has_any = |any: &Searcher| any.find(&text.to_ascii_lowercase()).is_some();
+        let has_any = |any: &Searcher| any.find(text.to_ascii_lowercase()).is_some();
         if !self.any.as_ref().is_none_or(has_any) {
             return 0;
         }
