@@ -7,6 +7,7 @@ use crate::budget::passage::Question;
 use crate::budget::{ShownText, cut_long_text};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Detail, MemoryHit};
+use ack_search::analysis::is_specific;
 use ack_search::analysis::is_unspaced;
 use ack_search::certainty::{is_covered, is_near};
 use ack_search::encoder::Encoder;
@@ -142,7 +143,11 @@ impl Search<'_> {
     }
 
     pub fn nothing_certain(&self) -> String {
-        let missing = self.missing_words();
+        let mut missing = self.missing_words();
+        // A word of another language may be missing because the memories are in English.
+        if !self.is_english() {
+            missing.retain(|word| word.contains(|c: char| c.is_ascii_digit()) || is_specific(word));
+        }
         if missing.is_empty() || missing.len() > MAX_MISSING {
             return "no certain match; these are the nearest in meaning".to_owned();
         }
@@ -150,6 +155,11 @@ impl Search<'_> {
         let missing = missing.iter().map(|word| quoted(word));
         let missing = missing.collect::<Vec<_>>().join(" or ");
         format!("no certain match: no {status}memory contains {missing}; these are the nearest")
+    }
+
+    fn is_english(&self) -> bool {
+        let text = self.spec.text.as_deref().unwrap_or_default();
+        Encoder::embedded().is_none_or(|encoder| encoder.is_english(text))
     }
 
     /// The words of the query that no memory with the requested status contains.
