@@ -32,6 +32,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ERRORS = HERE / "errors.jsonl"
 HOME = pathlib.Path("/home/dev")
+OWN_HOME = pathlib.Path.home()
 SHARED = pathlib.Path("/opt/failures")
 LONGEST = 6000
 TOOLS = f"{HOME}/.cargo/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -95,7 +96,7 @@ def environment(case, user):
             "NPM_CONFIG_UPDATE_NOTIFIER": "false", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "TERM": "dumb"}
     folder = HOME / case["folder"]
     if user == "root":
-        env |= {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
+        env |= {"HOME": str(OWN_HOME), "USER": "root", "LOGNAME": "root"}
     for option in case["options"]:
         if option == "venv":
             env["PATH"] = f"{folder}/.venv/bin:{env['PATH']}"
@@ -254,11 +255,11 @@ def prepare():
 
     shell(f"id dev >/dev/null 2>&1 || useradd -m -u 1500 -s /bin/bash dev; mkdir -p {SHARED} {HOME}/.cargo/bin {HOME}/.rustup {HOME}/.pyenv")
     for name in (".cargo/bin", ".rustup", ".pyenv"):
-        if pathlib.Path("/root", name).exists() and not os.path.ismount(HOME / name):
-            shell(f"mount --bind -o ro /root/{name} {HOME}/{name}")
+        if (OWN_HOME / name).exists() and not os.path.ismount(HOME / name):
+            shell(f"mount --bind -o ro {OWN_HOME}/{name} {HOME}/{name}")
     shell(f"chown dev:dev {HOME}/.cargo; grep -q '# failures' /etc/hosts || echo '{HOSTS}' >> /etc/hosts")
     if not (SHARED / "venv").exists():
-        shell(f"/root/.pyenv/versions/3.11.7/bin/python -m venv {SHARED}/venv && {SHARED}/venv/bin/pip install -q {PYTHON}")
+        shell(f"{sys.executable} -m venv {SHARED}/venv && {SHARED}/venv/bin/pip install -q {PYTHON}")
     if not (SHARED / "node_modules").exists():
         shell(f"cd {SHARED} && npm init -y >/dev/null && npm i --legacy-peer-deps {NODE}")
     if not pathlib.Path("/tmp/failures-pg").exists():
