@@ -69,6 +69,7 @@ fn main() {
             project_path: None,
             command: text("command"),
             exit_code: error["exit_code"].as_i64(),
+            is_known: true,
             output: text("output"),
         };
         let began = Instant::now();

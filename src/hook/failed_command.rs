@@ -34,6 +34,8 @@ pub struct FailedCommand {
     pub command: String,
     /// `None` if the host does not say.
     pub exit_code: Option<i64>,
+    /// Whether the host says that it failed.
+    pub is_known: bool,
     pub output: String,
 }
 
@@ -58,6 +60,7 @@ impl FailedCommand {
         failed.then(|| Self {
             command: member(["tool_input", "toolArgs"]).map_or_else(String::new, command),
             exit_code,
+            is_known: exit_code.is_some() || is_own_event,
             output: without_host_lines(&output),
         })
     }

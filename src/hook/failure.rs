@@ -30,6 +30,7 @@ pub fn tool_failure(
         project_path: event.folder.clone(),
         command: failed.command.clone(),
         exit_code: failed.exit_code,
+        is_known: failed.is_known,
         output: failed.output.clone(),
     })?;
     let Some(memory) = brief.memory else {

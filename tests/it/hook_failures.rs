@@ -164,3 +164,13 @@ fn each_client_is_told_in_its_own_format() {
         }
     }
 }
+
+#[test]
+fn codex_does_not_say_what_failed_so_only_an_output_with_an_error_counts() {
+    let shell = Shell::new("approved");
+    let output = "exit code 137 is 128 + 9: make release needs more memory";
+    let sent = json!({ "hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Bash",
+        "tool_input": { "command": "make release" }, "tool_response": output });
+    assert_eq!(shell.call("codex", &sent).out, "");
+    assert_ne!(shell.told("s", &format!("Exit code 1\n{output}")), "");
+}

@@ -2,7 +2,7 @@
 //!
 //! A hook runs in its own process after every failed command, so this builds no index: one pass
 //! over the stores looks for the words of the error, and only the memories that share the rarest of
-//! them are read. Whoever fails did not ask, so a memory is shown only if both its words and its
+//! them are read. Nobody asked for it, so a memory is shown only if both its words and its
 //! meaning fit.
 
 mod error_text;
@@ -61,6 +61,8 @@ pub struct FailureRequest {
     /// What was run.
     pub command: String,
     pub exit_code: Option<i64>,
+    /// Whether it is known that it failed. If not, only an output that names an error counts.
+    pub is_known: bool,
     /// What it printed.
     pub output: String,
 }
@@ -78,7 +80,7 @@ impl Service {
     /// # Errors
     /// An invalid folder, no scope, or no readable store.
     pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
-        let mut lines = error_text::lines(&request.output);
+        let mut lines = error_text::lines(&request.output, request.is_known);
         let telling = |code: &i64| TELLING_EXIT_CODES.contains(code);
         let code = request.exit_code.filter(telling);
         lines.extend(code.map(|code| format!("exit code {code}")));

@@ -22,19 +22,21 @@ const ERROR: &str = r"(?x)
     ^ \W* (?: [\w.@/-]+ [:\ ]\s* )? (?: line\ \d+: \s* )? (?i: error|err!|fatal|panic|failed|failure|conflict|e:) \b
     | ^E\s{2,} | \bpanicked\b
     | [a-z](?: Error|Exception)\b | \b[A-Z]{3,}_[A-Z_]{3,}\b | \bE[A-Z]{4,}\b | \bTS\d{4}\b
-    | ^[\w./-]+: \s .* ";
+    | ^[\w./-]+: \s ";
 /// Words of a line that tells of a failure.
 const FAILURE: &str = r"(?xi) \b (?:
       error|err!|fatal|exception|panic|denied|refused|refusing|rejected|killed|aborted|abort
       |segmentation|cannot|can't|could\ not|couldn't|unable|failed|failure|fails|not\ found|no\ such
       |undefined|unresolved|unknown|unrecognized|invalid|illegal|unsupported|incompatible|conflicts?
       |mismatch|missing|expired|timed\ out|timeout|in\ use|already\ exists|out\ of\ memory|no\ space
-      |too\ many|too\ long|not\ permitted|not\ allowed|forbidden|unauthorized|unexpected\ (?:token|end|eof|argument|identifier|keyword|indent|symbol|character)|exceeded
+      |too\ many|too\ long|not\ permitted|not\ allowed|forbidden|unauthorized|exceeded
+      |unexpected\ (?:token|end|eof|argument|identifier|keyword|indent|symbol|character)
       |deadlock|locked|does\ not|doesn't|did\ not|is\ not|isn't|externally-managed
       |overflow|violates|dubious|unreachable|diverged|divergent|oom )\b";
 /// Lines that stand under errors of every kind.
 const NOTHING: &str = r"(?xi) \bwarn(?:ing)?s?\b | \bdeprecat | complete\ log\ of\ this\ run
-    | ^Traceback\ | for\ more\ information | could\ not\ compile | aborting\ due | ^npm\ error\ (?: errno|syscall|path|dest )\b
+    | ^Traceback\ | for\ more\ information | could\ not\ compile | aborting\ due
+    | ^npm\ error\ (?: errno|syscall|path|dest )\b
     | test\ suites?: | ^tests?: | short\ test\ summary | ^=+\ | \ [=-]{4,}$ | ^at\ | ^(?: plugins|platform|rootdir|collected|configfile ):?\ ";
 /// Escape sequences of terminals.
 const ESCAPES: &str = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)";
@@ -64,8 +66,9 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// The lines of an output that say what went wrong; its last lines if none does.
-pub fn lines(output: &str) -> Vec<String> {
+/// The lines of an output that say what went wrong. If none does, its last lines if it is known that
+/// the command failed.
+pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let Some(patterns) = &*PATTERNS else {
         return Vec::new();
     };
@@ -89,7 +92,9 @@ pub fn lines(output: &str) -> Vec<String> {
     if named.len() < ENOUGH_LINES {
         named.extend(others);
     }
-    let chosen: Vec<&str> = if named.is_empty() {
+    let chosen: Vec<&str> = if named.is_empty() && !is_known {
+        Vec::new()
+    } else if named.is_empty() {
         let skipped = all.len().saturating_sub(MAX_OTHER_LINES);
         all.iter().skip(skipped).copied().collect()
     } else {
