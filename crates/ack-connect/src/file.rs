@@ -156,8 +156,8 @@ fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>
     }
 }
 
-/// Whether to back up the present text of a file that contains parts of ours. It is backed up if
-/// there is no backup yet, or if none of our parts starts this program and the rest has changed.
+/// Whether a file that already contains parts of ours needs a new backup: if there is none yet, or if
+/// no part starts this program and the rest of the file has changed.
 fn needs_backup(file: &ClientFile, text: &str, backup: &Backup) -> bool {
     match backup {
         Backup::Nothing => true,
@@ -477,7 +477,7 @@ fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
     rewrite(file.format, text, &settings)
 }
 
-/// The text of a file after our parts are removed. An entry with our name that is somebody else's
+/// The text of a file without our parts. An entry that has our name but belongs to something else
 /// stays. With `before`, its values come back where our parts were, and objects and lists that end up
 /// empty are removed unless they were in it.
 fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {

@@ -370,7 +370,7 @@ impl Desk {
     }
 
     /// Decides about all waiting memories of a heap that are not flagged, and returns how many. All
-    /// of it is taken back together. Without a choice, one memory of each group is kept.
+    /// of it is undone together. Without a choice, one memory of each group is kept.
     ///
     /// # Errors
     /// A choice is not possible. Then nothing is recorded.

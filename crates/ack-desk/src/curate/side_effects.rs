@@ -105,7 +105,7 @@ enum Standing {
 }
 
 /// What else changes with decisions that are not written yet. `released` are those that only follow
-/// from them. An undo is told as what changes about its own memories, too.
+/// from them. For an undo, its own memories are included.
 pub fn of_decisions(
     scope: &Scope,
     before: &Snapshot<'_>,
