@@ -32,6 +32,7 @@ STYLE = """
   text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #d7dae0; white-space: pre }
   .bold { font-weight: 700; fill: #ffffff }
   .dim { fill: #8b93a3 }
+  .underlined { text-decoration: underline }
   .green { fill: #8fce7b }
   .cyan { fill: #6fc3df }
   .prompt { fill: #e5b567 }
@@ -46,7 +47,7 @@ STYLE = """
   }
 """ % FONT
 
-CODES = {"1": "bold", "2": "dim", "32": "green", "36": "cyan"}
+CODES = {"1": "bold", "2": "dim", "4": "underlined", "32": "green", "36": "cyan"}
 
 
 def run(arguments, folder, stdin=""):
@@ -58,14 +59,17 @@ def run(arguments, folder, stdin=""):
 
 
 def pieces(line):
-    """A line with escape sequences as (class, text) pairs."""
-    style, found = "", []
+    """A line with escape sequences as (classes, text) pairs. Styles add up until they are reset."""
+    styles, found = [], []
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         code = re.fullmatch(r"\x1b\[([0-9;]*)m", part)
-        if code:
-            style = CODES.get(code[1], "")
-        elif part:
-            found.append((style, part))
+        if not code:
+            if part:
+                found.append((" ".join(styles), part))
+        elif code[1] in CODES:
+            styles = [*styles, CODES[code[1]]]
+        else:
+            styles = []
     return found
 
 

@@ -343,7 +343,7 @@ fn in_words(decision: &Decision, short: &ShortIds) -> (&'static str, String) {
         Verdict::Merge => ("merged", format!("  (into {into})")),
         Verdict::Supersede => ("replaced", format!("  (by {into})")),
         Verdict::Stage => match &decision.until {
-            Some(until) => ("put off", format!("  (until {until})")),
+            Some(until) => ("snoozed", format!("  (until {until})")),
             None => ("waits for review", none),
         },
     }

@@ -108,14 +108,14 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
 }
 
-/// How many memories are put off, if nothing else waits. With a filter, it is not known which of
+/// How many memories are snoozed, if nothing else waits. With a filter, it is not known which of
 /// them match.
 fn put_off_text(desk: &Desk, is_filtered: bool) -> String {
     match desk.put_off() {
         0 => String::new(),
         _ if is_filtered => String::new(),
-        1 => "; 1 is put off".to_owned(),
-        many => format!("; {many} are put off"),
+        1 => "; 1 is snoozed".to_owned(),
+        many => format!("; {many} are snoozed"),
     }
 }
 

@@ -192,7 +192,7 @@ const CHECKS = {
     await change.focus();
     await press(page, "Enter");
     assert.equal(await shown(page), "w00001");
-    assert.match(await page.textContent("#card .choice"), /You rejected it; not written yet/);
+    assert.match(await page.textContent("#card .choice"), /You rejected it; not saved yet/);
     await press(page, "a");
     assert.equal(await members.count(), 2, "the changed one is still among them");
     assert.deepEqual(await violations(page), []);
@@ -496,7 +496,7 @@ const CHECKS = {
     assert.match(await page.textContent(".marks"), /the day its author set/);
     const buttons = await page.textContent("#actions");
     assert.match(buttons, /Keep/);
-    assert.doesNotMatch(buttons, /Promote|Put off/, "what is approved cannot be put off");
+    assert.doesNotMatch(buttons, /Promote|Snooze/, "what is approved cannot be snoozed");
     assert.deepEqual(await violations(page), [], "the second queue");
     const first = await title(page);
     await press(page, "p", "h");

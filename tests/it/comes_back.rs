@@ -200,7 +200,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     review
         .expect("Reject, 1 waits again")
         .expect("waits again: first  Use npm")
-        .answer("write? [y/n]", "y\n");
+        .answer("save? [y/n]", "y\n");
     review.expect("waits again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);

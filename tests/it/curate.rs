@@ -411,13 +411,13 @@ fn a_queue_is_reviewed_by_keys_alone() {
         "`h` needs a day",
         "Line 39 of the text",
         "looks like it contains a password",
-        "3 decisions: write? [y/n]",
+        "3 decisions: save? [y/n]",
         "undo: ack-memory --root ",
     ] {
         assert_contains!(shown, expected);
     }
     assert_lacks!(shown, "\u{1b}[31m");
-    let helped = shown.matches("finish: write the choices").count();
+    let helped = shown.matches("finish: save the choices").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
     let listed: Vec<(&str, &str)> = log

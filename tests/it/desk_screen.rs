@@ -160,7 +160,7 @@ fn the_quit_key_saves_the_choices() {
 fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     let root = three();
     let mut session = Session::start(review(&root));
-    session.press("a\na\ns\n").expect("2 decisions: write?");
+    session.press("a\na\ns\n").expect("2 decisions: save?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w1'";
     run_sql(database, said);
@@ -180,7 +180,7 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
 
     let root = three();
     let mut session = Session::start(review(&root));
-    session.press("a\nq\n").expect("1 decision: write?");
+    session.press("a\nq\n").expect("1 decision: save?");
     decide(root.path(), &["reject", "w0"]).ok();
     session
         .press("y\n")
@@ -218,10 +218,10 @@ fn the_list_says_how_many_are_put_off() {
     let words = ["stage", "w0", "w1", "w2", "--until", "2999-01-01"];
     decide(root.path(), &words).ok();
     let listed = ack(root.path(), &["review", "--list"]).ok();
-    assert_eq!(listed, "nothing waits for review; 3 are put off\n");
+    assert_eq!(listed, "nothing waits for review; 3 are snoozed\n");
     let listed: Value = ack(root.path(), &["review", "--list", "--json"]).json();
     assert_eq!(listed["total"], 0);
     let mut session = Session::start(review(&root));
-    session.expect("no memories wait for review; 3 are put off");
+    session.expect("no memories wait for review; 3 are snoozed");
     session.end();
 }

@@ -200,7 +200,7 @@ fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
     let mut session = Session::start(review(&root));
     session
         .press("a\ns\nu w0\nq\n")
-        .expect("2 decisions: write?");
+        .expect("2 decisions: save?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'";
     run_sql(database, said);

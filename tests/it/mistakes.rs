@@ -167,7 +167,7 @@ fn a_filter_without_matches_says_what_else_matches() {
     let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
     assert_contains!(
         message,
-        "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
+        "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is snoozed",
         "; in scope `beta`, 1 matches and waits",
         "leave out --scope"
     );
@@ -314,9 +314,7 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
     session
         .answer("q ? > ", "r no\n")
         .answer("q ? > ", "r no\n");
-    session
-        .answer("q ? > ", "q\n")
-        .expect("2 decisions: write?");
+    session.answer("q ? > ", "q\n").expect("2 decisions: save?");
     decide(root.path(), &["approve", "les-0001"]).ok();
     session
         .press("y\n")

@@ -83,7 +83,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let heading = head(&root);
     let said = "2 memories wait for review; median age 5 days";
     assert!(heading.starts_with(said), "{heading}");
-    assert_contains!(heading, "; 1 put off");
+    assert_contains!(heading, "; 1 snoozed");
     let listed = ack(root.path(), &["review", "--list"]).ok();
     assert_lacks!(listed, "later");
     // It is still not approved.
@@ -101,7 +101,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
         "{}",
         head(&root)
     );
-    // Whole queues are put off without naming anything, and one whose text changed is back.
+    // Whole queues are snoozed without naming anything, and one whose text changed is back.
     let words = ["stage", "--waiting", "--yes", "--until", "2099-01-01"];
     decide(root.path(), &words).ok();
     let none = ack(root.path(), &["review", "--list"]).ok();

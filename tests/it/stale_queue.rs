@@ -152,7 +152,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
         "`p` does not work here; use a (keep), e, r, or m/d/o with an ID",
         "Keep",
         "Replace by there",
-        "2 decisions: write? [y/n]",
+        "2 decisions: save? [y/n]",
     ] {
         assert_contains!(shown, expected);
     }

@@ -37,7 +37,7 @@ pub enum Verdict {
 }
 
 impl Decision {
-    /// The reason, with the day until which the memory is put off; `None` if there is neither.
+    /// The reason, with the day until which the memory is snoozed; `None` if there is neither.
     pub fn reason_with_day(&self) -> Option<String> {
         let until = self.until.as_ref().map(|until| format!("until {until}"));
         let parts: Vec<String> = [until, self.reason.clone()].into_iter().flatten().collect();

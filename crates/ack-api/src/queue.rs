@@ -75,7 +75,7 @@ pub struct QueueNumbers {
     pub waiting: u64,
     /// How many of them a newer memory replaces, according to their store.
     pub replaced: u64,
-    /// How many more were put off until a later day.
+    /// How many more are snoozed until a later day.
     pub put_off: u64,
     /// The median age of those that wait, in days. Memories without a date have no age.
     pub median_days: Option<i64>,
@@ -107,7 +107,7 @@ impl QueueNumbers {
 }
 
 impl QueueNumbers {
-    /// The rest of the summary: how many are replaced, how many were put off and, on a second line,
+    /// The rest of the summary: how many are replaced, how many are snoozed and, on a second line,
     /// the pace. Empty if there is nothing to report.
     pub fn describe_pace(&self) -> String {
         let mut words = match self.replaced {
@@ -115,7 +115,7 @@ impl QueueNumbers {
             replaced => format!("; {replaced} of them replaced by newer ones"),
         };
         if self.put_off > 0 {
-            words.push_str(&format!("; {} put off", self.put_off));
+            words.push_str(&format!("; {} snoozed", self.put_off));
         }
         let pace = match self.pace() {
             Pace::Idle => return words,
@@ -187,7 +187,7 @@ impl QueueCount {
     }
 
     /// Counts a memory by its status, when it was written and when it was reviewed, and whether
-    /// it was put off.
+    /// it was snoozed.
     pub fn count(
         &mut self,
         status: Status,
@@ -283,7 +283,7 @@ mod tests {
         );
         assert_eq!(
             numbers.to_string(),
-            "3 memories wait for review; median age 9 days, oldest 21 days; 1 put off\n\
+            "3 memories wait for review; median age 9 days, oldest 21 days; 1 snoozed\n\
              last 7 days: 2 new, 2 decided; at this pace it stays as long as it is"
         );
         let empty = QueueCount::new(now).numbers().to_string();

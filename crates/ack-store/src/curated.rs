@@ -94,7 +94,7 @@ pub struct ReviewDates {
 /// The review queue of a store.
 #[derive(Debug, Default)]
 pub struct QueueRows {
-    /// The dates of every memory, with the day until which it is put off.
+    /// The dates of every memory, with the day until which it is snoozed.
     pub dates: Vec<(ReviewDates, Option<Date>)>,
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
@@ -103,7 +103,7 @@ pub struct QueueRows {
     /// Memories that agents see only until they see a newer one: the newer one's id and the older
     /// one's.
     pub replaced: Vec<(String, String)>,
-    /// How many of those that wait, and are not put off, a newer memory replaces.
+    /// How many of those that wait, and are not snoozed, a newer memory replaces.
     pub waiting_replaced: u64,
 }
 

@@ -229,7 +229,7 @@ pub struct OutlineQuery<'a> {
     pub find_words: &'a dyn FindWords,
     /// The names of the sessions whose memories are wanted.
     pub sessions: &'a HashSet<&'a str>,
-    /// Memories that are put off until later do not count as pending.
+    /// Memories that are snoozed until later do not count as pending.
     pub now: Timestamp,
 }
 

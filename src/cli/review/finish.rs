@@ -68,7 +68,7 @@ fn question(count: usize, has_cards: bool, has_failed: bool) -> String {
     } else {
         ""
     };
-    format!("{decisions}: write? [y/n]{more} ")
+    format!("{decisions}: save? [y/n]{more} ")
 }
 
 fn help(line: &str, has_cards: bool) -> String {

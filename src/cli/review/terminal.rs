@@ -30,7 +30,7 @@ use ack_desk::queue::{ItemState, QueueKind};
 const HELP: &str = "\
 a         approve            r [WHY]   reject; asks for a reason without WHY
 p         promote            s         skip
-h DAY     put off until a date, or for 7d, 2w
+h DAY     snooze until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
 u ID      replaces ID        o ID      replaced by ID
 e         edit and approve   n         show all of its text
@@ -39,11 +39,11 @@ A         approve it and those that are much alike
 R [WHY]   reject it and those that are much alike
 j         next               k         previous
 z         undo the last choice
-q         finish: write the choices, or quit
+q         finish: save the choices, or quit
 Enter     show the card again
 ";
 /// What the keys do, before the first card.
-const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip,\n\
+const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY snooze, s skip,\n\
                      z undo, q finish; ? explains all keys\n";
 const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by\n\
                            another one, s skip, z undo, q finish; ? explains all keys\n";

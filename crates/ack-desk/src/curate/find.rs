@@ -286,7 +286,7 @@ pub fn unmatched(
         (promoted, "promoted"),
         (rejected, "rejected"),
         (replaced, "replaced"),
-        (put_off, "put off"),
+        (put_off, "snoozed"),
     ];
     decided.retain(|(count, _)| *count > 0);
     Ok(Unmatched {

@@ -106,7 +106,7 @@ function showCard() {
     element("h2", { id: "title", tabindex: "-1" }, card.title),
   ];
   if (chosen) {
-    parts.push(element("p", { class: "choice" }, `You ${chosen} it; not written yet.`));
+    parts.push(element("p", { class: "choice" }, `You ${chosen} it; not saved yet.`));
   }
   if (card.marks.length > 0) {
     parts.push(
@@ -347,7 +347,7 @@ function showActions() {
       act(find("r"), { class: "bad" }),
       button("Edit and approve", "e", () => inTurn(askEdit)),
       promote ? act(promote, {}) : null,
-      stale ? null : button("Put off", "h", () => inTurn(askDay)),
+      stale ? null : button("Snooze", "h", () => inTurn(askDay)),
       button("Skip", "s", () => inTurn(() => move(1))),
       button("Undo", "z", () => inTurn(() => takeBack())),
       button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>

@@ -71,7 +71,7 @@ function askReason(numbers) {
   );
 }
 
-/** Until when it is put off. */
+/** Until when it is snoozed. */
 function askDay() {
   const number = state.shown.number;
   const day = (count) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
@@ -99,7 +99,7 @@ function askDay() {
     ["in a month", 30],
   ];
   open(
-    "Put off until when?",
+    "Snooze until when?",
     element("label", { for: "until" }, "It waits again from this day on"),
     input,
     element(
@@ -110,7 +110,7 @@ function askDay() {
     element(
       "div",
       { class: "buttons" },
-      button("Put off", "Enter", () => done(input.value), { class: "main" }),
+      button("Snooze", "Enter", () => done(input.value), { class: "main" }),
       button("Cancel", "Esc", close),
     ),
   );
@@ -223,7 +223,7 @@ function askFinish() {
     inTurn(work);
   };
   open(
-    `${counted(count, "decision", "decisions")}: write?`,
+    `${counted(count, "decision", "decisions")}: save?`,
     element(
       "div",
       { class: "buttons" },
@@ -257,7 +257,7 @@ const KEYS = [
   ["d", "duplicate of the approved memory that is marked"],
   ["u", "approve in place of the approved memory that is marked"],
   ["o", "mark the other approved memory"],
-  ["h", "put off until a day"],
+  ["h", "snooze until a day"],
   ["l", "what waits, or approved memories that may be out of date (a keeps one)"],
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
@@ -268,7 +268,7 @@ const KEYS = [
   ["/", "filter; Enter goes on to what fits, Esc takes the filter away"],
   ["z", "take the last decision back (u too, on the plan)"],
   ["Esc", "one step back: from a filter to all, from the cards to the plan"],
-  ["c", "write the decisions"],
+  ["c", "save the decisions"],
   ["q", "finish"],
   ["?, Ctrl+K", "these keys"],
 ];

@@ -88,7 +88,7 @@ async function takeBack(key) {
   setSummary(answer.summary);
   const count = answer.numbers.length;
   if (count === 0) {
-    say("There is nothing to take back. `ack-memory undo` takes back what was written.");
+    say("Nothing to undo. `ack-memory undo` undoes what was saved.");
     return refresh();
   }
   say(`Took ${counted(count, "decision", "decisions")} back.`);

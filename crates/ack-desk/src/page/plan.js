@@ -128,7 +128,7 @@ function heapButtons(heap) {
     g: ["Keep one of each group", () => decideHeap(null)],
     A: [`Approve all ${count}`, () => decideHeap({ do: "approve" })],
     R: [`Reject all ${count}${why}`, () => decideHeap({ do: "reject" })],
-    h: ["Put off for a week", () => putOffHeap()],
+    h: ["Snooze for a week", () => putOffHeap()],
   };
   const keys = heap.name === "flagged" ? [] : Object.keys(bulk);
   const shown = keys.filter((key) => key !== "g" || heap.suggested === "g");
@@ -172,7 +172,7 @@ async function decideHeap(choice) {
   return undefined;
 }
 
-/** Shows the heap whose decision was taken back. */
+/** Shows the heap whose decision was undone. */
 async function backOnPlan() {
   const before = new Set(plan.heaps.filter((heap) => heap.done).map((heap) => heap.name));
   await openPlan({ keepMessage: true });

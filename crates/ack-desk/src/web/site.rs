@@ -548,7 +548,7 @@ impl ReviewSite {
             while !desk.take_back(None).is_empty() {}
         }
         if desk.unwritten() > 0 {
-            let message = "some decisions are not written yet";
+            let message = "some decisions are not saved yet";
             return Err(Failure::new(StatusCode::CONFLICT, message));
         }
         self.finished.notify_one();

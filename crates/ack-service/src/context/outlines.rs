@@ -80,7 +80,7 @@ struct OutlineKey {
     words: Arc<Words>,
     /// The rows whose sessions were read.
     own: ProjectRows,
-    /// Memories that are put off until a later day do not wait yet.
+    /// Memories that are snoozed until a later day do not wait yet.
     today: Date,
 }
 
