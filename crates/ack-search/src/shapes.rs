@@ -1,7 +1,6 @@
 //! The shape of a word: which letters it has, how long it is and how it begins. In a list of all
 //! words, the shapes alone rule out most of those that do not resemble a given word. Of an
-//! identifier, the shape has its parts in place of its beginning, and `PartBlocks` tells where in
-//! the list a part occurs at all.
+//! identifier, the shape has its parts in place of its beginning.
 
 use super::id_table::hash;
 
@@ -19,20 +18,16 @@ const PARTS: u32 = 24;
 /// How many shapes are compared at once.
 const BLOCK: usize = 32;
 
-/// The shapes of numbered words.
 #[derive(Debug, Default)]
 pub struct Shapes {
-    /// The letters and the length of each word.
     letters: Vec<u32>,
     /// The first bytes of each word.
     beginnings: Vec<u32>,
-    blocks: PartBlocks,
 }
 
 /// The shapes to look for. What is wanted always has one of them; others may have one too.
 #[derive(Debug, Clone, Copy)]
 pub enum ShapePattern {
-    /// Words.
     Words(WordPattern),
     /// Identifiers that contain another one.
     Identifiers(PartPattern),
@@ -58,8 +53,6 @@ pub struct PartPattern {
     length: u32,
     /// The parts that they contain.
     parts: u32,
-    /// Where [`PartBlocks`] has some of these parts.
-    slots: [usize; MAX_SLOTS],
 }
 
 impl ShapePattern {
@@ -89,17 +82,10 @@ impl ShapePattern {
     /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
     /// whole.
     pub fn containing(identifier: &str, whole: usize) -> Self {
-        let mut slots = [ANY_SLOT; MAX_SLOTS];
-        let wanted = slots_of(parts(identifier).take(whole));
-        slots
-            .iter_mut()
-            .zip(wanted)
-            .for_each(|(slot, it)| *slot = it);
         Self::Identifiers(PartPattern {
             letters: letters(identifier),
             length: capped(identifier.chars().count()),
             parts: part_set(parts(identifier).take(whole)),
-            slots,
         })
     }
 }
@@ -150,47 +136,38 @@ impl Shapes {
     /// Adds the shape of the next word.
     pub fn push(&mut self, word: &str) {
         let length = capped(word.chars().count());
-        if word.starts_with('=') {
-            self.blocks.add(self.letters.len() / BLOCK, parts(word));
-        }
         self.letters.push(letters(word) | (length << LETTERS));
         self.beginnings.push(beginning(word));
     }
 
-    /// The bytes of memory it takes.
     pub const fn bytes(&self) -> usize {
         (self.letters.capacity() + self.beginnings.capacity()) * size_of::<u32>()
-            + self.blocks.bytes()
     }
 
     /// The numbers of the words that may be wanted, ascending.
     pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = usize> {
         let (words, identifiers) = match pattern {
             ShapePattern::Words(pattern) => {
-                let blocks = 0..self.letters.len().div_ceil(BLOCK);
                 let matches = move |shape, bytes| pattern.matches(shape, bytes);
-                (Some(self.within(blocks, matches)), None)
+                (Some(self.where_shapes(matches)), None)
             }
             ShapePattern::Identifiers(pattern) => {
                 let matches = move |shape, parts| pattern.matches(shape, parts);
-                let blocks = self.blocks.with_all(pattern.slots);
-                (None, Some(self.within(blocks, matches)))
+                (None, Some(self.where_shapes(matches)))
             }
         };
         let words = words.into_iter().flatten();
         words.chain(identifiers.into_iter().flatten())
     }
 
-    /// The numbers of the words in some blocks whose shapes match.
-    fn within(
+    /// The numbers of the words whose shapes match.
+    fn where_shapes(
         &self,
-        blocks: impl Iterator<Item = usize>,
         matches: impl Fn(u32, u32) -> bool + Copy,
     ) -> impl Iterator<Item = usize> {
-        blocks.flat_map(move |block| {
-            let range = block * BLOCK..self.letters.len().min((block + 1) * BLOCK);
-            let letters = self.letters.get(range.clone()).unwrap_or_default();
-            let beginnings = self.beginnings.get(range).unwrap_or_default();
+        let letters = self.letters.chunks(BLOCK);
+        let blocks = letters.zip(self.beginnings.chunks(BLOCK)).enumerate();
+        blocks.flat_map(move |(block, (letters, beginnings))| {
             let shapes = || letters.iter().zip(beginnings);
             let any = shapes().fold(false, |any, (shape, bytes)| any | matches(*shape, *bytes));
             let shapes = any.then(shapes).into_iter().flatten().enumerate();
@@ -199,64 +176,6 @@ impl Shapes {
                 .map(move |(place, _)| block * BLOCK + place)
         })
     }
-}
-
-/// The number of slots into which parts are hashed.
-const SLOTS: usize = 1 << 10;
-/// A slot that every block has.
-const ANY_SLOT: usize = SLOTS;
-/// How many slots of an identifier are looked at.
-const MAX_SLOTS: usize = 6;
-/// How many blocks have a bit in one word of a group.
-const GROUP: usize = u16::BITS as usize;
-
-/// In which blocks a part of an identifier occurs: a Bloom filter for each block, stored slot by
-/// slot for a group of blocks, so that few bytes have to be read for one identifier.
-#[derive(Debug, Default)]
-struct PartBlocks(Vec<[u16; SLOTS]>);
-
-impl PartBlocks {
-    fn add<'t>(&mut self, block: usize, parts: impl Iterator<Item = &'t str> + Clone) {
-        let (group, bit) = (block / GROUP, 1 << (block % GROUP));
-        if self.0.len() <= group {
-            self.0.resize(group + 1, [0; SLOTS]);
-        }
-        let Some(group) = self.0.get_mut(group) else {
-            return;
-        };
-        for slot in slots_of(parts) {
-            group
-                .get_mut(slot)
-                .into_iter()
-                .for_each(|blocks| *blocks |= bit);
-        }
-    }
-
-    /// The blocks that have all of these slots, ascending.
-    fn with_all(&self, slots: [usize; MAX_SLOTS]) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(move |(group, blocks)| {
-            let in_group = slots
-                .iter()
-                .map(|slot| blocks.get(*slot).copied().unwrap_or(u16::MAX))
-                .fold(u16::MAX, |all, blocks| all & blocks);
-            let in_group = (0..GROUP).filter(move |block| in_group >> block & 1 == 1);
-            in_group.map(move |block| group * GROUP + block)
-        })
-    }
-
-    const fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<[u16; SLOTS]>()
-    }
-}
-
-/// The slots of an identifier's parts and of each two neighbouring ones.
-fn slots_of<'t>(parts: impl Iterator<Item = &'t str> + Clone) -> impl Iterator<Item = usize> {
-    let pairs = parts
-        .clone()
-        .zip(parts.clone().skip(1))
-        .map(|pair| hash(&pair));
-    let slot = |hash: u64| usize::try_from(hash % SLOTS as u64).unwrap_or_default();
-    pairs.chain(parts.map(hash)).map(slot)
 }
 
 impl<'t> FromIterator<&'t str> for Shapes {
@@ -357,22 +276,6 @@ mod tests {
         assert_eq!(found("=18.2", 2), [2]);
         assert_eq!(found("=ab-c1", 1), [4]);
         assert!(found("=ab-c1", 2).is_empty());
-    }
-
-    #[test]
-    fn no_block_with_the_identifier_is_left_out() {
-        let all: Vec<String> = (0..3_000)
-            .map(|number| format!("=10.{}.{}:8{}", number / 256, number % 256, number % 10))
-            .collect();
-        let shapes: Shapes = all.iter().map(String::as_str).collect();
-        for (identifier, whole) in [("=10.7", 2), ("=10.3.200", 3), ("=10.11.5:85", 4)] {
-            let pattern = ShapePattern::containing(identifier, whole);
-            let found: Vec<usize> = shapes.matching(pattern).collect();
-            let is_missing =
-                |number: &usize| all[*number].starts_with(identifier) && !found.contains(number);
-            assert_eq!((0..all.len()).find(is_missing), None, "{identifier}");
-            assert!(found.len() < all.len() / 2, "{identifier}: {}", found.len());
-        }
     }
 
     #[test]
