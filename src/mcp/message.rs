@@ -9,6 +9,7 @@ use rmcp::model::ErrorCode as RpcCode;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
+use super::too_long::{first_id, is_id};
 use ack_api::number::grouped;
 
 /// Maximum length of a message, in bytes.
@@ -45,7 +46,8 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
             "message has more than {} values",
             grouped(MAX_VALUES as u64)
         );
-        return Err(Some(failure(&id_of(&line), -32600, &message)));
+        let id = first_id(&line).unwrap_or_default();
+        return Err(Some(failure(&id, -32600, &message)));
     }
     let mut value = match serde_json::from_slice::<Value>(&line) {
         Ok(value) => value,
@@ -62,11 +64,8 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         let message = "batches are not supported: send each message by itself";
         return Err(Some(failure(&Value::Null, -32600, message)));
     }
-    let id = value
-        .get("id")
-        .filter(|id| id.is_string() || id.is_number())
-        .cloned()
-        .unwrap_or(Value::Null);
+    let id = value.get("id").filter(|id| is_id(id)).cloned();
+    let id = id.unwrap_or_default();
     if value.get("method").and_then(Value::as_str) == Some("tools/call")
         && value.get("id").is_some()
     {
@@ -135,24 +134,6 @@ fn values(text: &[u8]) -> usize {
         }
     }
     count
-}
-
-/// The id of a request, without decoding the rest.
-fn id_of(message: &[u8]) -> Value {
-    #[derive(serde::Deserialize)]
-    struct Numbered {
-        id: i64,
-    }
-    #[derive(serde::Deserialize)]
-    struct Named {
-        id: String,
-    }
-    let numbered =
-        serde_json::from_slice::<Numbered>(message).map(|request| Value::from(request.id));
-    numbered.unwrap_or_else(|_| {
-        serde_json::from_slice::<Named>(message)
-            .map_or(Value::Null, |request| Value::from(request.id))
-    })
 }
 
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {

@@ -41,12 +41,13 @@ impl TooLong {
     }
 }
 
-fn is_id(value: &Value) -> bool {
+/// Whether a value can be the id of a request.
+pub fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_number()
 }
 
-/// The `id` of an object, of which these are the first bytes.
-fn first_id(bytes: &[u8]) -> Option<Value> {
+/// The `id` of an object, of which these are the first bytes, or all. What follows it is not read.
+pub fn first_id(bytes: &[u8]) -> Option<Value> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?;
     loop {
