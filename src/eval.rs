@@ -65,10 +65,8 @@ pub struct EvalReport {
     pub modes: Vec<ModeReport>,
 }
 
-/// The results in one mode.
 #[derive(Debug, Serialize)]
 pub struct ModeReport {
-    /// The mode.
     pub mode: Mode,
     pub all: Scores,
     /// By category, if the file has categories.
@@ -128,7 +126,6 @@ pub enum QueriesError {
     Empty,
 }
 
-/// Parses the queries.
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {

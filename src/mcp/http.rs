@@ -70,16 +70,10 @@ pub enum ServeError {
     #[error("cannot listen on `{address}`: {source}")]
     Listen {
         address: SocketAddr,
-        /// The system's error.
         source: std::io::Error,
     },
     #[error("the token in {place} cannot be used: {reason}")]
-    Token {
-        /// Where the token comes from.
-        place: String,
-        /// What is wrong with the token.
-        reason: String,
-    },
+    Token { place: String, reason: String },
     #[error(transparent)]
     Tokens(#[from] TokensError),
     #[error("no home folder was found to keep a token in")]

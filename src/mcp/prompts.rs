@@ -21,7 +21,6 @@ use ack_service::Service;
 use ack_service::scope::ScopeError;
 use ack_service::validate::check_length;
 
-/// The name of the prompt.
 const RECALL: &str = "recall";
 /// The names of its arguments.
 const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];

@@ -17,7 +17,6 @@ use ack_api::{GetRequest, Resolve};
 use ack_service::Error;
 use ack_service::{ListedScope, Service};
 
-/// Scopes on one page of the list.
 const PAGE_SIZE: usize = 100;
 /// The media type of every resource.
 const JSON: &str = "application/json";

@@ -70,7 +70,6 @@ impl Call {
 }
 
 impl OfferedTool {
-    /// Translates a call of this tool.
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
         let (values, read) = self.read(values).map_err(|error| Box::new(error.body()))?;
         let mut call = Call {

@@ -10,7 +10,6 @@ use super::{OfferedTool, Tool, Toolset};
 use ack_api::hint::{argument_text, call_text};
 use ack_api::{Given, Reader};
 
-/// An agent with a toolset.
 #[derive(Debug, Clone)]
 pub struct AgentReader {
     pub toolset: Arc<Toolset>,

@@ -14,7 +14,6 @@ pub enum Provider {
     S3,
     /// Google Cloud Storage.
     Gcs,
-    /// Azure Blob Storage.
     Azure,
 }
 
@@ -31,7 +30,6 @@ impl Provider {
 /// Where memories are published: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The kind of service.
     pub kind: Provider,
     /// The bucket; with Azure, the container.
     pub bucket: String,

@@ -73,7 +73,6 @@ pub struct State {
     pub failed_at: i64,
     /// How many times in a row it failed.
     pub failures: u32,
-    /// What went wrong.
     pub problem: Option<String>,
     /// Whether retrying is pointless until somebody fixes the cause, such as a full disk.
     pub is_lasting: bool,
@@ -465,7 +464,6 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<(), BucketError> {
         .map_err(BucketError::io("copy", from))
 }
 
-/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
     let failed = BucketError::io("write", path);
     let folder = path.parent().unwrap_or(Path::new("."));

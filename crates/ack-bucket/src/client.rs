@@ -57,7 +57,6 @@ impl ObjectState {
         }
     }
 
-    /// Its entity tag.
     pub fn etag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
@@ -77,7 +76,6 @@ pub struct ListedObject {
     /// Its name, without the prefix of the address.
     pub name: String,
     pub bytes: u64,
-    /// When it was last written.
     pub modified: jiff::Timestamp,
 }
 

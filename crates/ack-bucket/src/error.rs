@@ -93,7 +93,6 @@ pub enum BucketError {
         version: u64,
         problem: String,
     },
-    /// Another scope is published there.
     #[error(
         "{address} holds {} of scope `{}`, published by {} at {}",
         count(*rows, "memory"), text::line(published, 100), text::line(by, 100), text::line(at, 40)
@@ -118,7 +117,6 @@ pub enum BucketError {
     /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
     RestoresWithdrawn { version: u64, ids: Vec<String> },
-    /// No such memory is published.
     #[error("`{id}` is not published in {address}")]
     NotPublished { address: String, id: String },
     /// Another process of this user is fetching or publishing.
@@ -143,7 +141,6 @@ pub enum BucketError {
     /// The local copy of the published version is damaged.
     #[error("a file in `{}` is damaged", path.display())]
     Copy { path: PathBuf },
-    /// The table cannot be read.
     #[error("the published table cannot be read: {0}")]
     Table(#[from] TableError),
     /// The table cannot be built.

@@ -64,7 +64,6 @@ pub struct Remote {
     preloaded: Mutex<Option<PreloadedTable>>,
 }
 
-/// The result of loading a table.
 pub type LoadedTable = Result<(Index, TableInfo), TableError>;
 
 /// The first version's table, loaded while its records are written, and kept until it is requested.
@@ -81,7 +80,6 @@ impl std::fmt::Debug for PreloadedTable {
     }
 }
 
-/// The state of the background work.
 #[derive(Debug, Default)]
 struct BackgroundWork {
     /// When the running work began.

@@ -29,9 +29,7 @@ const MAX_FILES: usize = 20_000;
 /// `HEAD.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The format of everything in the bucket.
     pub format: u32,
-    /// The number of the current version.
     pub version: u64,
     /// The object that describes it.
     pub log: String,
@@ -39,23 +37,18 @@ pub struct Head {
     pub sha256: String,
     /// How many memories the version has.
     pub rows: u64,
-    /// When it was published.
     pub published_at: String,
-    /// Who published it.
     pub by: String,
-    /// The number of the previous version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<u64>,
 }
 
-/// A file of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its place in the folder of the version.
     pub path: String,
     /// The object, without the prefix of the address.
     pub object: String,
-    /// Its length.
     pub bytes: u64,
     /// Its SHA-256.
     pub sha256: String,
@@ -64,32 +57,20 @@ pub struct FileEntry {
 /// A memory that was withdrawn by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withdrawn {
-    /// Its id.
     pub id: String,
-    /// When it was withdrawn.
     pub at: String,
-    /// Who withdrew it.
     pub by: String,
 }
 
-/// A published version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// The format of everything in the bucket.
     pub format: u32,
-    /// Its number.
     pub version: u64,
-    /// The scope it was published from.
     pub scope: String,
-    /// When it was published.
     pub published_at: String,
-    /// Who published it.
     pub by: String,
-    /// How many memories it has.
     pub rows: u64,
-    /// How many memories were added.
     pub added: u64,
-    /// How many memories changed.
     pub changed: u64,
     /// How many memories were removed.
     pub withdrawn: u64,
@@ -106,9 +87,7 @@ pub struct Version {
     /// Ids of memories that were withdrawn by hand and later allowed back with `--restore`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
-    /// The encoder that made the vectors.
     pub encoder: String,
-    /// Its files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileEntry>,
 }

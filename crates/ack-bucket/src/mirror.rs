@@ -41,13 +41,9 @@ const PAGE_CACHE_KIB: i64 = 32 << 10;
 /// A link between two memories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The memory where it begins.
     pub from: String,
-    /// The memory where it ends.
     pub to: String,
-    /// Its kind.
     pub kind: String,
-    /// Who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Its confidence, 0 to 1.
@@ -202,7 +198,6 @@ fn write(
     writer.finish()
 }
 
-/// The links of a version.
 pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     let path = folder.join(LINKS);
     let Ok(file) = ack_sys::files::open(&path) else {
@@ -235,7 +230,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens or creates the database.
     pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: path.to_owned(),
@@ -326,13 +320,11 @@ impl Writer {
         })
     }
 
-    /// The highest row number.
     pub fn last_row(&self) -> Result<i64, BucketError> {
         let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
         self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
     }
 
-    /// The row number of a memory.
     pub fn find_row(&self, id: &str) -> Result<Option<i64>, BucketError> {
         let found = (|| {
             let sql = "SELECT rowid FROM memories WHERE id = ?1";
@@ -343,7 +335,6 @@ impl Writer {
         self.sqlite(found)
     }
 
-    /// Removes records.
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
         let result = (|| {
             let mut statement = self
@@ -355,7 +346,6 @@ impl Writer {
         self.sqlite(result)
     }
 
-    /// Replaces all links.
     pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
         let result = (|| {
             self.connection.execute("DELETE FROM memory_links", [])?;
@@ -371,7 +361,6 @@ impl Writer {
         self.sqlite(result)
     }
 
-    /// Completes the database.
     pub fn finish(self) -> Result<(), BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: self.path.clone(),

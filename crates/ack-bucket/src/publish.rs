@@ -40,7 +40,6 @@ use crate::mirror::{self, Link, Writer};
 /// How long reading a small object may take.
 const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Publishes to one address.
 #[derive(Debug)]
 pub struct Publisher {
     client: Client,
@@ -50,7 +49,6 @@ pub struct Publisher {
 /// The scope that is published, and the one whose memories may be replaced.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// The scope.
     pub scope: &'a str,
     /// Another scope, whose memories it replaces.
     pub replaces: Option<&'a str>,
@@ -74,12 +72,9 @@ impl Origin<'_> {
     }
 }
 
-/// The conditions of a publication.
 #[derive(Debug, Clone, Copy)]
 pub struct PublicationTerms<'a> {
-    /// The scope it comes from.
     pub scope: &'a str,
-    /// Who publishes.
     pub by: &'a str,
     /// The largest table, in rows, that readers keep in memory.
     pub resident: usize,
@@ -87,14 +82,12 @@ pub struct PublicationTerms<'a> {
     pub rebuild: bool,
 }
 
-/// A step of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Fetches the previous version.
     Fetching(Progress),
     /// Builds the table: rows done, and all rows.
     Building(usize, usize),
-    /// Uploads files.
     Uploading(Progress),
 }
 
@@ -112,9 +105,7 @@ pub struct BuiltVersion {
 /// The cost of uploading a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UploadCost {
-    /// Bytes to upload.
     pub upload_bytes: u64,
-    /// Write requests.
     pub write_requests: u64,
     /// Bytes of the whole version.
     pub version_bytes: u64,

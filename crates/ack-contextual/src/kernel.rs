@@ -24,7 +24,6 @@ pub const MAX_INPUTS: usize = 1_040;
 pub struct Linear {
     /// In the order in which the processor reads them.
     weights: PackedBMatrix<i8>,
-    /// The sum of each row.
     sums: Vec<f32>,
     /// The factor of each row.
     scales: Vec<f32>,
@@ -68,7 +67,6 @@ impl Linear {
         }
     }
 
-    /// The number of outputs.
     pub const fn outputs(&self) -> usize {
         self.bias.len()
     }

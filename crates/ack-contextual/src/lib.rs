@@ -199,7 +199,6 @@ fn weighted_sum(windows: &[Vec<f32>]) -> Vec<f32> {
     sum
 }
 
-/// The tensors of an artifact.
 struct Artifact(SafeTensors<'static>);
 
 impl Artifact {

@@ -15,7 +15,6 @@ const HEAD: usize = WIDTH / HEADS;
 /// Added to the variance that [`Norm`] divides by.
 const EPSILON: f32 = 1e-12;
 
-/// The weights.
 #[derive(Debug)]
 pub struct Network {
     pub tokens: TokenTable,
@@ -34,7 +33,6 @@ pub struct TokenTable {
     pub codes: &'static [u8],
     /// For each piece, its 256 possible values.
     pub books: Vec<f32>,
-    /// The number of pieces.
     pub pieces: usize,
     /// The rotation, with the mean as its bias.
     pub turn: Linear,

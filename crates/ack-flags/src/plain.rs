@@ -128,7 +128,6 @@ fn look_alike(c: char) -> char {
 /// A text in its plain form, with what is written in it in base64.
 #[derive(Debug)]
 pub struct Plain<'t> {
-    /// The text.
     pub text: Cow<'t, str>,
     /// The texts that are written in base64, each with where it begins.
     pub decoded: Vec<(usize, String)>,

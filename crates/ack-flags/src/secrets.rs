@@ -31,7 +31,6 @@ pub fn secret_lines(text: &Plain<'_>) -> Vec<usize> {
     text.lines_of(found)
 }
 
-/// The forms of tokens.
 pub fn tokens() -> impl Iterator<Item = Row> {
     let ends = "(?:[^0-9A-Za-z]|$)";
     columns(FORMS)

@@ -39,7 +39,6 @@ pub enum SharingProblem {
 }
 
 impl SharingProblem {
-    /// The rule's name.
     pub const fn rule(&self) -> &'static str {
         match self {
             Self::Secret => "secret",

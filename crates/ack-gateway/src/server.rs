@@ -235,7 +235,6 @@ impl Upstreams {
 }
 
 impl Link {
-    /// The tools, as last listed.
     fn listing(&self) -> Arc<Listing> {
         let listing = self.listing.read();
         Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))

@@ -143,7 +143,6 @@ impl Gate {
     }
 }
 
-/// The token of a request.
 pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     let header = single_header(headers, &AUTHORIZATION)
         .ok_or(Refusal::NoToken)?

@@ -52,9 +52,7 @@ const RETENTION_HOURS: i64 = 1;
 
 /// What a build has to change in the table.
 struct Plan {
-    /// Rows to add.
     add: Vec<RowKey>,
-    /// Rows to remove first.
     remove: Vec<RowKey>,
     kept: usize,
 }
@@ -62,13 +60,11 @@ struct Plan {
 /// Why a table cannot be built. Readers keep the previous version.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The small transformer failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The table cannot be written.
     #[error(transparent)]
     Table(#[from] TableError),
     /// The binary carries a broken encoder.
@@ -176,7 +172,6 @@ impl Wanted {
     }
 }
 
-/// The encoders that make vectors.
 #[derive(Clone, Copy)]
 struct Encoders {
     encoder: &'static Encoder,
@@ -184,7 +179,6 @@ struct Encoders {
 }
 
 impl Encoders {
-    /// The network for new vectors.
     const fn network(&self) -> Option<&'static Contextual> {
         match self.choice {
             EncoderChoice::Contextual(network) => Some(network),
@@ -323,7 +317,6 @@ struct Writer {
     table: Table,
     encoders: Encoders,
     extent: Extent,
-    /// Its contents when it was opened.
     contents: Contents,
     /// The number of the first batch to add.
     batch: u64,

@@ -46,7 +46,6 @@ const TEXT_CAP: usize = 4_000;
 
 /// The version of the columns. This and the next four constants are keys of the schema's metadata.
 pub const META_VERSION: &str = "ack-memory.version";
-/// The encoder's name.
 pub const META_ENCODER: &str = "ack-memory.encoder";
 /// Hash of the encoder's weights.
 pub const META_WEIGHTS: &str = "ack-memory.weights";
@@ -87,7 +86,6 @@ pub const COLUMNS: [&str; 18] = [
     CHECK,
 ];
 
-/// The schema of a table for an encoder.
 pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
@@ -147,7 +145,6 @@ fn uncompressed(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
-/// The metadata of a new table.
 pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         (META_VERSION, COLUMNS_VERSION.to_owned()),
@@ -183,15 +180,11 @@ pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
     metadata.get(META_NETWORK).map(String::as_str) == Some(CONTEXTUAL)
 }
 
-/// A row to write.
 pub struct NewRow<'a> {
-    /// Where it is in the store.
     pub key: RowKey,
     /// Hash of the row's values.
     pub fingerprint: u64,
-    /// The memory.
     pub memory: &'a Memory,
-    /// Its terms and vector.
     pub doc: &'a AnalyzedDoc,
     /// Hash of the network that contributed to the vector, if one did.
     pub model: Option<&'a str>,

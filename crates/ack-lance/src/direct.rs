@@ -136,7 +136,6 @@ fn read_only() -> Error {
     }
 }
 
-/// A file of a table.
 #[derive(Debug)]
 struct OpenFile {
     location: Path,
@@ -191,7 +190,6 @@ fn read_error(location: &Path, source: std::io::Error) -> Error {
     }
 }
 
-/// Reads a part of a file.
 fn read(local: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<GetResult> {
     let opened = open(local, location)?;
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();

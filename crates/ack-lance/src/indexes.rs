@@ -25,7 +25,6 @@ const MAX_UNINDEXED_ROWS: usize = 5_000;
 /// How many threads index words: each of them creates a part that every search has to read.
 const INDEX_THREADS: usize = 2;
 
-/// Rows of one fragment.
 pub const ROWS_PER_FRAGMENT: usize = 131_072;
 
 /// With this many fragments more than needed, reading is slow. Fragments of successive small builds
@@ -182,7 +181,6 @@ async fn lacks_rows(table: &Table, rows: usize) -> Result<bool, TableError> {
     Ok(false)
 }
 
-/// Creates indexes, one after another.
 async fn create_indexes(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
     for (column, index) in wanted {
         let result = table.create_index(&[column], index).execute().await;

@@ -57,12 +57,10 @@ const METADATA_CACHE_BYTES: usize = 16 << 20;
 /// What is wrong with a vector table. The store is not affected, and every memory is still found.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// LanceDB failed.
     #[error("{action}: {}", reason(.source))]
     Lance {
         /// What was attempted.
         action: &'static str,
-        /// Why it failed.
         source: Box<lancedb::Error>,
     },
     /// It was made with another encoder or version.
@@ -81,10 +79,7 @@ pub enum TableError {
     },
     /// A column is missing or has another type.
     #[error("its column `{column}` is missing or of another type")]
-    Column {
-        /// The column's name.
-        column: &'static str,
-    },
+    Column { column: &'static str },
     /// Its contents contradict each other, or LanceDB panicked while reading them.
     #[error("it is damaged")]
     Damaged,
@@ -106,9 +101,7 @@ pub enum TableError {
     Io {
         /// What was attempted.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why it failed.
         source: std::io::Error,
     },
 }

@@ -28,7 +28,6 @@ const MAX_TERMS_PER_MEMORY: usize = 400;
 /// How many decoded batches may wait for the thread that reads terms and vectors.
 const MAX_WAITING_BATCHES: usize = 2;
 
-/// The columns with the contents of memories.
 const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
 
 /// Loads all rows of the published version into an index, which still has to be reconciled with the
@@ -107,7 +106,6 @@ pub fn load(
     Ok((index, info))
 }
 
-/// The details of all lexicons.
 async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
     let mut rows = Vec::new();
     each_batch(dataset, &["source"], |batch| {
@@ -129,7 +127,6 @@ async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
 /// A batch of the table, and the document that each of its rows became.
 type NumberedBatch = (RecordBatch, Vec<Option<DocId>>);
 
-/// Counts of what was read.
 #[derive(Default)]
 struct LoadCounts {
     memories: u64,

@@ -22,7 +22,6 @@ const MAX_BLOCK_BYTES: usize = 64 << 20;
 /// Higher levels take much longer and save little.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Writes the blocks of a batch.
 #[derive(Default)]
 pub struct BlockWriter {
     contents: Vec<u8>,
@@ -73,7 +72,6 @@ impl BlockWriter {
     }
 }
 
-/// Records with their keys.
 #[derive(Debug)]
 pub struct RecordBlock {
     bytes: Vec<u8>,
@@ -81,14 +79,12 @@ pub struct RecordBlock {
 }
 
 impl RecordBlock {
-    /// Each record as JSON.
     pub fn iter(&self) -> impl Iterator<Item = (RowKey, &[u8])> {
         let records = self.records.iter();
         records.map(|(key, range)| (*key, self.bytes.get(range.clone()).unwrap_or_default()))
     }
 }
 
-/// Reads blocks.
 pub struct BlockReader(Decompressor<'static>);
 
 impl BlockReader {

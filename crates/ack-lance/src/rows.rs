@@ -25,12 +25,10 @@ pub enum Detail<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of a batch.
     pub const fn new(batch: &'a RecordBatch) -> Self {
         Self { batch }
     }
 
-    /// A column of strings.
     pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
         let column = self
             .batch
@@ -39,7 +37,6 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// A column of bytes.
     pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
         let column = self
             .batch
@@ -48,7 +45,6 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// A column of numbers.
     pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
         &self,
         name: &'static str,
@@ -226,7 +222,6 @@ impl<'a> Strings<'a> {
         })
     }
 
-    /// The strings of one row.
     fn row(&self, index: usize) -> Result<Vec<&'a str>, TableError> {
         let offset = |index: usize| {
             self.offsets

@@ -147,12 +147,10 @@ impl Searcher {
         }))
     }
 
-    /// Adds the row of the next document.
     pub fn add_row(&mut self, number: u64) {
         self.rows.push(number);
     }
 
-    /// Finds candidates.
     fn candidates(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
         let dense = query.eligible_share >= DENSE_FILTER_SHARE;
         let share = if dense {
@@ -252,7 +250,6 @@ impl Searcher {
         }
     }
 
-    /// Reads the details of memories.
     fn details(
         &self,
         wanted: &[DocId],
@@ -399,7 +396,6 @@ impl Lexicon {
         })
     }
 
-    /// Adds the lexicon of a batch.
     fn add(&mut self, batch: u32, terms: &str, holders: &[u8]) -> Result<(), TableError> {
         let mut positions = Vec::new();
         for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
@@ -496,7 +492,6 @@ fn in_list(column: &str, values: &[&str]) -> String {
     format!("{column} IN ({})", values.join(", "))
 }
 
-/// An SQL string.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

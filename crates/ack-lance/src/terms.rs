@@ -39,15 +39,11 @@ pub const NO_TERM: u32 = u32::MAX;
 
 /// The terms of a batch as they are written.
 pub struct EncodedTerms {
-    /// The detail of the lexicon.
     pub lexicon: Vec<u8>,
-    /// The detail of each row.
     pub rows: Vec<Vec<u8>>,
-    /// The words of each row.
     pub words: Vec<String>,
 }
 
-/// Writes the terms of the rows of a batch.
 pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
     let mut lexicon = NewLexicon::default();
     let mut details = Vec::with_capacity(rows.len());

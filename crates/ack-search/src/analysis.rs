@@ -74,10 +74,8 @@ const MAX_CHUNK_BYTES: usize = 4 * MAX_TOKEN_BYTES;
 /// The longest run of other scripts that is analyzed.
 const MAX_SCRIPT_BYTES: usize = 200 * MAX_TOKEN_BYTES;
 
-/// What kind of term a token becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenKind {
-    /// A word, which is stemmed.
     Word,
     /// An identifier, as a whole.
     Identifier,
@@ -96,13 +94,10 @@ pub struct Token<'a> {
 /// match it inside words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
-    /// A memory.
     Document,
-    /// A query.
     Query,
 }
 
-/// Whether a word is a stop word.
 pub fn is_stop_word(word: &str) -> bool {
     word.len() <= MAX_STOP_WORD_BYTES && STOP_WORDS.binary_search(&word).is_ok()
         || word.len() <= MAX_OTHER_STOP_WORD_BYTES && OTHER_STOP_WORDS_SET.contains(word)

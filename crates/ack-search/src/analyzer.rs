@@ -333,7 +333,6 @@ pub struct AnalyzerPool {
 /// A memory that an [`AnalyzerPool`] analyzed.
 #[derive(Debug)]
 pub struct PooledDoc {
-    /// The memory.
     pub doc: AnalyzedDoc,
     /// The analyzer whose lexicon numbers its terms, see [`AnalyzerPool::lexicon`].
     pub analyzer: usize,

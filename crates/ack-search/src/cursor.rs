@@ -29,7 +29,6 @@ pub struct Cursor {
     pub rank: i64,
     /// Whether it belongs to the current project.
     pub current_project: bool,
-    /// When it was written.
     pub created: i64,
     /// Its number, from 1, among the results that differ from it only by scope or id.
     pub tie: u64,
@@ -37,14 +36,11 @@ pub struct Cursor {
     pub weights: Option<Vec<u8>>,
 }
 
-/// The last result of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct LastResult<'a> {
     /// Its position in the order.
     pub ranked: &'a Ranked,
-    /// The name of its scope.
     pub scope: &'a str,
-    /// Its id.
     pub id: &'a str,
     /// As in [`Cursor::tie`].
     pub tie: u64,

@@ -81,7 +81,6 @@ impl Dictionary {
         ids.map(|id| self.get(id))
     }
 
-    /// The bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         let strings = self.text.capacity() + self.ends.capacity() * size_of::<u32>();
         strings + self.ids.bytes() + self.shapes.get().map_or(0, Shapes::bytes)

@@ -67,7 +67,6 @@ impl From<SafeTensorError> for DamagedEncoder {
     }
 }
 
-/// The static encoder.
 #[derive(Debug)]
 pub struct Encoder {
     vocabulary: Vocabulary,
@@ -76,7 +75,6 @@ pub struct Encoder {
     rows: &'static [u8],
     /// The factor of each token's components; 0 for a token without a row.
     scales: Vec<f32>,
-    /// The row of each token.
     token_rows: Vec<u32>,
     /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
@@ -163,7 +161,6 @@ impl Encoder {
         })
     }
 
-    /// The encoder's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -433,7 +430,6 @@ impl Encoder {
         normalize(sum)
     }
 
-    /// The row of a token.
     fn row(&self, token: usize) -> Option<&'static [u8]> {
         let start = *self.token_rows.get(token)? as usize * self.dimension;
         self.rows.get(start..start + self.dimension)
@@ -475,7 +471,6 @@ impl WordStart {
     }
 }
 
-/// The norm of a vector.
 #[expect(clippy::cast_possible_truncation, reason = "a norm of about 1")]
 fn norm(vector: &[f32]) -> f32 {
     exact_norm(vector) as f32

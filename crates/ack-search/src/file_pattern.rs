@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// Characters of a glob.
 const GLOB_CHARS: [char; 3] = ['*', '?', '['];
 
 /// A path in normal form: `/` between components, without a leading `./` and without line numbers.
@@ -47,7 +46,6 @@ fn without_lines(path: &str) -> &str {
     path
 }
 
-/// Whether a path is a glob.
 pub fn is_glob(path: &str) -> bool {
     path.contains(GLOB_CHARS)
 }

@@ -21,7 +21,6 @@ pub struct Filters {
     pub project: Option<String>,
     /// Folded types, one of which the memory must have; any if empty.
     pub kinds: Vec<String>,
-    /// File patterns.
     pub files: Vec<FilePattern>,
     /// Session name or id.
     pub session: Option<String>,

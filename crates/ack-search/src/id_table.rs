@@ -28,7 +28,6 @@ impl IdTable {
             .insert_unique(hash, id, |other| hash_of(*other).unwrap_or_default());
     }
 
-    /// Removes a number.
     pub fn remove(&mut self, hash: u64, id: u32) {
         if let Ok(entry) = self.0.find_entry(hash, |other| *other == id) {
             entry.remove();

@@ -29,7 +29,6 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// The bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         self.names.bytes() + self.folded.capacity() * size_of::<NameId>()
     }
@@ -75,7 +74,6 @@ impl Interner {
             .collect()
     }
 
-    /// The name with an id.
     pub fn name(&self, name: NameId) -> &str {
         self.names.get(name)
     }

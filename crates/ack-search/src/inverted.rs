@@ -45,7 +45,6 @@ pub fn allowed_flags(filter: StatusFilter) -> DocFlags {
     allowed.fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
-/// The statuses that are indexed.
 const INDEXED_STATUSES: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
 
 fn doc_flags(status: Status, has_successor: bool) -> DocFlags {
@@ -55,7 +54,6 @@ fn doc_flags(status: Status, has_successor: bool) -> DocFlags {
     bit.map_or(0, |bit| 1 << bit) | if has_successor { HAS_SUCCESSOR } else { 0 }
 }
 
-/// The index of one scope.
 #[derive(Debug, Default)]
 pub struct Index {
     docs: DocTable,
@@ -101,9 +99,7 @@ struct RemotePart {
 /// How large a set of documents is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Number of documents.
     pub documents: u64,
-    /// Number of tokens in them.
     pub tokens: u64,
 }
 
@@ -198,7 +194,6 @@ impl Index {
         self.names.with_below(name)
     }
 
-    /// The name with an id.
     pub fn name(&self, name: NameId) -> &str {
         self.names.name(name)
     }
@@ -339,7 +334,6 @@ impl Index {
         docs.filter(move |doc| self.flags(*doc) & allowed != 0)
     }
 
-    /// The flags of a document.
     pub fn flags(&self, doc: DocId) -> DocFlags {
         self.flags.get(doc as usize).copied().unwrap_or_default()
     }
@@ -406,11 +400,9 @@ impl Index {
 
 /// A memory as the index stores it, before it has a number.
 pub struct DocEntry<'a> {
-    /// Its row in the store.
     pub key: RowKey,
     /// Hash of the row.
     pub fingerprint: u64,
-    /// Public id.
     pub id: &'a str,
     /// As in [`Doc`].
     pub created: i64,
@@ -418,21 +410,15 @@ pub struct DocEntry<'a> {
     pub updated: i64,
     /// Number of tokens.
     pub length: u32,
-    /// Curation status.
     pub status: Status,
     /// The project, or the empty string if unknown. The same holds for the next four.
     pub project: &'a str,
     /// The project's second name.
     pub alias: &'a str,
-    /// Session name.
     pub session: &'a str,
-    /// Session id.
     pub session_id: &'a str,
-    /// Type.
     pub kind: &'a str,
-    /// Tags.
     pub tags: Vec<&'a str>,
-    /// Files.
     pub files: Vec<&'a str>,
     /// Id of the memory that replaces this one.
     pub superseded_by: Option<&'a str>,

@@ -60,7 +60,6 @@ impl Postings {
         }
     }
 
-    /// All postings.
     pub fn as_slice(&self) -> &[Posting] {
         match self {
             Self::One(posting) => std::slice::from_ref(posting),

@@ -27,7 +27,6 @@ const MAX_CODE_QUERY_WORDS: usize = 8;
 /// Fewer digits are a count, or part of a version.
 const MIN_CODE_DIGITS: usize = 3;
 
-/// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
     /// The term as the index writes it, see [`term_key`].
@@ -178,6 +177,5 @@ impl QueryTerms {
 pub struct WeightedTerm {
     /// The term as the index writes it, see [`term_key`].
     pub key: String,
-    /// Its weight.
     pub weight: f32,
 }

@@ -20,7 +20,6 @@ const STEP_WIDTH: f32 = 0.01;
 /// A candidate with everything that orders it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranked {
-    /// The candidate.
     pub candidate: Candidate,
     /// Its score in steps of 0.0001.
     pub rank: i64,

@@ -49,25 +49,20 @@ pub struct RemoteError(pub Box<dyn Error + Send + Sync>);
 pub struct TableInfo {
     /// Rows of the published version.
     pub rows: u64,
-    /// The version.
     pub version: u64,
-    /// The encoder of its vectors.
     pub encoder: String,
     /// Whether searches use the table itself; otherwise all of it is held in memory.
     pub searched: bool,
-    /// When it was published.
     pub built_at: Option<jiff::Timestamp>,
 }
 
 /// A search of the remote documents.
 pub struct RemoteQuery<'a> {
-    /// The terms of the query, with their weights.
     pub terms: &'a [WeightedTerm],
     /// Those terms that are rare identifiers, see [`Bm25Weights::required_identifiers`].
     ///
     /// [`Bm25Weights::required_identifiers`]: crate::bm25::Bm25Weights::required_identifiers
     pub required_identifiers: &'a [String],
-    /// The vector of the query.
     pub vector: Option<&'a QuantizedVector>,
     /// The estimated share of the remote documents that are eligible, from 0 to 1. 0 makes the
     /// table apply `filter` itself.
@@ -86,11 +81,9 @@ pub struct RemoteQuery<'a> {
 /// passes all filters passes these; the others have to be evaluated afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PushdownFilter<'a> {
-    /// The project.
     pub project: Option<ProjectSpellings<'a>>,
     /// Spellings of the types.
     pub kinds: Option<Vec<&'a str>>,
-    /// Spellings of each tag.
     pub tags: Vec<Vec<&'a str>>,
     /// How tags combine.
     pub match_tags: MatchTags,
@@ -102,10 +95,8 @@ pub struct PushdownFilter<'a> {
     pub until: Option<i64>,
 }
 
-/// How one scope spells a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectSpellings<'a> {
-    /// The spellings.
     pub names: Vec<&'a str>,
     /// Whether memories without a project belong to it.
     pub unnamed: bool,
@@ -135,10 +126,8 @@ pub struct RemoteHits {
 
 /// The terms and the vector of one remote document.
 pub struct RemoteDoc {
-    /// The document.
     pub doc: DocId,
     /// The query's terms that it contains: position in the query and weighted frequency.
     pub frequencies: Vec<(usize, f32)>,
-    /// Its vector.
     pub vector: Option<QuantizedVector>,
 }

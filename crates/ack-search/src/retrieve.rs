@@ -55,7 +55,6 @@ const FIRST_PAGE: usize = 10;
 pub struct Candidate {
     /// Position of the scope in the list of views.
     pub scope: usize,
-    /// The document.
     pub doc: DocId,
     /// The fused score that orders candidates; 0 if nothing is searched for.
     pub score: f32,
@@ -82,11 +81,8 @@ impl Candidate {
 pub enum Query<'a> {
     /// Nothing: list everything that passes the filters.
     All,
-    /// Words.
     Lexical(&'a Bm25Weights),
-    /// A vector.
     Semantic(&'a QueryVector),
-    /// Words and a vector.
     Hybrid(&'a Bm25Weights, &'a QueryVector),
 }
 

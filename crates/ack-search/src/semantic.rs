@@ -23,7 +23,6 @@ const BLOCK: usize = 64;
 /// 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantizedVector {
-    /// The components.
     pub components: Box<[i8]>,
     /// The norm of the vector, divided by that of the components.
     pub scale: f32,
@@ -154,7 +153,6 @@ pub struct QueryVector {
 }
 
 impl QueryVector {
-    /// The vector that memories are compared with.
     pub fn to_compare(&self, are_contextual: bool) -> &QuantizedVector {
         let contextual = self.contextual.as_ref().filter(|_| are_contextual);
         contextual.unwrap_or(&self.plain)
@@ -201,7 +199,6 @@ impl Vectors {
         }
     }
 
-    /// The vector in a row.
     pub fn get(&self, row: u32) -> Option<QuantizedVector> {
         let row = row as usize;
         let scale = *self.scales.get(row).filter(|scale| **scale > 0.0)?;
@@ -213,7 +210,6 @@ impl Vectors {
         })
     }
 
-    /// Whether a row has a vector.
     pub fn has(&self, row: u32) -> bool {
         self.scales
             .get(row as usize)
@@ -252,7 +248,6 @@ impl Vectors {
         cosines
     }
 
-    /// The bytes of memory they take.
     pub const fn bytes(&self) -> usize {
         self.components.capacity() + self.scales.capacity() * size_of::<f32>()
     }

@@ -54,11 +54,9 @@ pub struct Similar {
     pub terms: Vec<SimilarTerm>,
     /// Whether the first of them is the word with a letter corrected.
     pub is_misspelt: bool,
-    /// The word and its corrected spelling.
     pub correction: Option<(String, String)>,
 }
 
-/// How similar a term is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
     /// One letter differs.
@@ -259,7 +257,6 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
 
 /// A word that no memory contains.
 struct Unknown<'k> {
-    /// Its stem.
     key: &'k str,
     /// The bytes of its stem, see [`byte_set`].
     bytes: u64,

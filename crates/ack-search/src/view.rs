@@ -26,7 +26,6 @@ const MAX_UNINDEXED_DOCS: usize = 400;
 const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
 /// By which factor each further query is wider, if too few of the documents found are eligible.
 const WIDENING_STEP: usize = 16;
-/// The widest query.
 const MAX_WIDENING: usize = 4_096;
 /// How many scores are compared at a time.
 const BLOCK: usize = 64;
@@ -35,7 +34,6 @@ const SAMPLE_DOCS: u32 = 8_192;
 
 /// One scope of a search.
 pub struct View<'a> {
-    /// Its index.
     pub index: &'a Index,
     /// The request's filters, resolved for it.
     pub filter: ResolvedFilters<'a>,

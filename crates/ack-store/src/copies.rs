@@ -19,7 +19,6 @@ use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::{StoreError, StoreProblem};
 use ack_sys::files;
 
-/// The prefix of these folders' names.
 const PREFIX: &str = "ack-memory-copies-";
 /// How many copies are kept open for the next read. Each holds a file descriptor.
 const MAX_KEPT_COPIES: usize = 48;

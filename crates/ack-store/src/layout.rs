@@ -382,7 +382,6 @@ pub struct LogSource {
     pub columns: [String; 6],
 }
 
-/// What a database holds.
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub profile: Profile,

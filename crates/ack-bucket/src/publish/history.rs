@@ -18,7 +18,6 @@ const UPLOAD_GRACE: Duration = Duration::from_hours(1);
 /// Folders of a bucket that hold the objects of versions.
 const FOLDERS: [&str; 4] = ["log", "manifests", "links", "memories.lance"];
 
-/// A version that was published.
 #[derive(Debug, Clone, Serialize)]
 pub struct VersionSummary {
     /// The version, without its files.
@@ -35,9 +34,7 @@ pub struct VersionSummary {
 pub struct PrunePlan {
     /// The versions that can no longer be restored.
     pub versions: Vec<u64>,
-    /// How many objects are removed.
     pub objects: usize,
-    /// How many bytes they have.
     pub bytes: u64,
     /// Why the bucket could not be listed. Then only objects of old versions are removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +99,6 @@ impl Publisher {
         Ok(chain)
     }
 
-    /// A version of the chain.
     pub(super) fn find_version<'a>(
         &self,
         number: u64,
@@ -114,7 +110,6 @@ impl Publisher {
             .ok_or_else(|| self.no_version(number, chain))
     }
 
-    /// The error for a version that is not in the chain.
     fn no_version(&self, version: u64, chain: &[(String, Version)]) -> BucketError {
         let address = self.client.address().to_string();
         match chain.last() {
@@ -245,7 +240,6 @@ impl Publisher {
         Ok(pruned)
     }
 
-    /// The objects of versions.
     fn list_all(&self) -> Result<Vec<ListedObject>, BucketError> {
         let mut listed = Vec::new();
         for folder in FOLDERS {

@@ -21,7 +21,6 @@ pub struct Base {
     /// The version on this machine, if the published one cannot have followed it.
     pub(super) known: Option<Version>,
     pub(super) folder: Option<PathBuf>,
-    /// The records by id.
     pub(super) records: BTreeMap<String, Record>,
 }
 
@@ -30,16 +29,13 @@ pub struct Base {
 pub struct DesiredState {
     /// Every record.
     pub records: Vec<Record>,
-    /// The links between them.
     pub links: Vec<Link>,
 }
 
 /// A memory of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// Its id.
     pub id: String,
-    /// Its title.
     pub title: String,
 }
 
@@ -48,11 +44,8 @@ pub struct Item {
 pub struct Plan {
     /// The version that it is based on; 0 if nothing was published yet.
     pub base: u64,
-    /// Memories to add.
     pub added: Vec<Item>,
-    /// Memories to change.
     pub changed: Vec<Item>,
-    /// Memories to remove.
     pub withdrawn: Vec<Item>,
     /// How many memories stay as they are.
     pub unchanged: usize,

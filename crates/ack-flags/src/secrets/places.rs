@@ -112,7 +112,6 @@ fn endings() -> String {
     format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*")
 }
 
-/// The places.
 pub fn rows() -> impl Iterator<Item = Row> {
     let endings = endings();
     let named = [(ASSIGNED, 6), (TOLD, 7)].map(|(between, least)| {

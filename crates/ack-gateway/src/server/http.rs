@@ -13,7 +13,6 @@ use crate::settings::Connection;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A transport to the server.
 pub fn connect(
     connection: &Connection,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {

@@ -22,18 +22,15 @@ const OLD_RECORDS_FACTOR: usize = 2;
 /// See [`OLD_RECORDS_FACTOR`].
 const MAX_TOLERATED_OLD_RECORDS: usize = 10_000;
 
-/// A row of the table.
 #[derive(Clone, Copy)]
 pub(super) struct StoredRow {
     pub key: RowKey,
     /// `None` if its vector is not the wanted one, or its terms cannot be read.
     pub fingerprint: Option<u64>,
     pub status: Status,
-    /// The number of the batch in which it was written.
     pub batch: u64,
 }
 
-/// The contents of a table.
 #[derive(Default)]
 pub(super) struct Contents {
     pub rows: Vec<StoredRow>,
@@ -46,7 +43,6 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The number of the next batch.
     pub fn next_batch(&self) -> u64 {
         let batches = self
             .lexicons
@@ -82,7 +78,6 @@ impl Contents {
     }
 }
 
-/// The row of a batch's lexicon.
 pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
     Some(RowKey {
         source: LEXICON_SOURCE,
@@ -90,7 +85,6 @@ pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
     })
 }
 
-/// The contents of the latest version.
 pub(super) async fn contents(
     table: &Table,
     encoder: &Encoder,
@@ -151,7 +145,6 @@ pub(super) async fn contents(
 /// Which terms the lexicons of batches have, and which of them rows need.
 #[derive(Default)]
 pub(super) struct BatchTerms {
-    /// The detail of each lexicon.
     lexicons: HashMap<u32, Vec<u8>>,
     used: HashMap<u32, Vec<bool>>,
 }

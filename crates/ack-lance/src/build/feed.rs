@@ -124,7 +124,6 @@ impl<'a> Versions<'a> {
         Ok(())
     }
 
-    /// Commits what was added.
     pub fn finish(&mut self) -> Result<(), TableError> {
         let Some(Version {
             batches,

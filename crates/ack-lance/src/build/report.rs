@@ -8,15 +8,12 @@ use ack_contextual::Contextual;
 use ack_store::Store;
 use serde::Serialize;
 
-/// The table to build.
 pub struct Target<'a> {
-    /// The scope's name.
     pub scope: &'a str,
     /// The folder of the table.
     pub folder: PathBuf,
     /// The store it is derived from.
     pub store: &'a Store,
-    /// The purpose of the table.
     pub extent: Extent,
     /// If the table has more rows than this, it is searched on disk and gets indexes.
     pub resident: usize,
@@ -29,7 +26,6 @@ impl Target<'_> {
     }
 }
 
-/// The options of a build.
 #[derive(Clone, Copy, Default)]
 pub struct Options {
     /// Only report what would be done.
@@ -50,7 +46,6 @@ pub enum EncoderChoice {
     /// at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static encoder.
     #[default]
     Usual,
-    /// The static encoder alone.
     Static,
     /// The static encoder and the small transformer.
     Contextual(&'static Contextual),
@@ -78,10 +73,8 @@ impl EncoderChoice {
     }
 }
 
-/// What a build did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The scope.
     pub scope: String,
     /// Whether the small transformer reads its memories.
     pub contextual: bool,
@@ -99,7 +92,6 @@ pub struct Report {
     pub version: Option<u64>,
 }
 
-/// A step of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// This many rows will be added.

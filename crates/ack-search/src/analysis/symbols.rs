@@ -35,7 +35,6 @@ pub struct Pair<'a> {
     pub has_light_part: bool,
 }
 
-/// A part of a symbol.
 #[derive(Clone, Copy)]
 struct Part {
     start: usize,

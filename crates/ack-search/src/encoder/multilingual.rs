@@ -25,7 +25,6 @@ const MIN_FREE_CHARS: usize = 4;
 /// Marks the shorter pieces inside a word.
 const INSIDE: &[u8] = b"##";
 
-/// The table.
 #[derive(Debug)]
 pub(super) struct Multilingual {
     /// Where the rows begin whose hashes have the same first 16 bits.

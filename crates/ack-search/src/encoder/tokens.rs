@@ -17,7 +17,6 @@ const MULTILINGUAL: u32 = 1 << 30;
 const BEGINS_WORD: u32 = 1 << 29;
 /// Set in the first token of such a word, if it has letters besides those of English.
 const HAS_MARKS: u32 = 1 << 28;
-/// All of these.
 const FLAGS: u32 = EITHER | MULTILINGUAL | BEGINS_WORD | HAS_MARKS;
 
 /// How much the word before or after one counts, relative to it.
@@ -200,7 +199,6 @@ fn groups(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     tokens.chunk_by(|one, next| one.is_either() == next.is_either() && next.0 & BEGINS_WORD == 0)
 }
 
-/// The groups that are words.
 fn words(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     groups(tokens).filter(|group| group.first().is_some_and(|token| token.is_either()))
 }

@@ -13,7 +13,6 @@ use ack_api::source::{Claim, RowKey};
 /// What filters and ordering need to know about a memory. [`DocTable`] has its id, tags and files.
 #[derive(Debug, Clone, Copy)]
 pub struct Doc {
-    /// Its row in the store.
     pub key: RowKey,
     /// Hash of the row.
     pub(super) fingerprint: u64,
@@ -25,9 +24,7 @@ pub struct Doc {
     pub project: NameId,
     /// The project's second name, as written.
     pub alias: NameId,
-    /// Session name.
     pub session: NameId,
-    /// Session id.
     pub session_id: NameId,
     /// Type, as written.
     pub kind: NameId,
@@ -164,7 +161,6 @@ impl DocTable {
         self.successors.get(&doc).map(Box::as_ref)
     }
 
-    /// The bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         self.rows.capacity() * size_of::<Doc>()
             + self.ids.capacity()

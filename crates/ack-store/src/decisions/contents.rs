@@ -25,7 +25,6 @@ pub struct Contents {
 /// Why content is not served under another id: the newest decision about a memory that had it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exclusion<'a> {
-    /// The id of that memory.
     pub id: &'a str,
     pub is_rejection: bool,
 }

@@ -4,7 +4,6 @@ use super::index::Ids;
 use super::markdown::lines;
 use super::note::Note;
 
-/// The heading of a task group.
 const GROUP_HEADING: &str = "# Task Group";
 /// The lines that Codex writes above a summary.
 const HEADER_KEYS: [&str; 6] = [

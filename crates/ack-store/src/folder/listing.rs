@@ -34,7 +34,6 @@ pub fn is_skipped(name: &OsStr) -> bool {
 pub struct FileEntry {
     /// Its path in the folder, or the name of a single file.
     pub relative: PathBuf,
-    /// Its length in bytes.
     pub length: u64,
     pub modified: SystemTime,
     inode: u64,
