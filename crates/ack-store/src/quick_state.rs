@@ -25,7 +25,7 @@ pub struct QuickState {
 
 /// The metadata that change with a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FileMetadata {
+pub(crate) struct FileMetadata {
     device: u64,
     inode: u64,
     length: u64,
@@ -39,44 +39,49 @@ impl QuickState {
     /// its symbolic links are resolved each time. `log` is the write-ahead log next to the real
     /// file. For a folder, pass no log.
     pub fn read(path: &Path, log: Option<&Path>) -> Option<Self> {
-        let main = FileMetadata::of(&fs::metadata(path).ok()?)?;
+        let main = FileMetadata::of(&fs::metadata(path).ok()?);
         let log = match log.map(fs::symlink_metadata) {
-            Some(Ok(metadata)) => Some(FileMetadata::of(&metadata)?),
+            Some(Ok(metadata)) => Some(FileMetadata::of(&metadata)),
             Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => return None,
             Some(Err(_)) | None => None,
         };
         Some(Self { main, log })
     }
 
-    /// The state of a file without a log, from metadata that is known; `None` as in [`Self::read`].
-    pub fn of(metadata: &fs::Metadata) -> Option<Self> {
-        let main = FileMetadata::of(metadata)?;
-        Some(Self { main, log: None })
+    /// The state of a file without a log, from metadata that is known.
+    pub fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            main: FileMetadata::of(metadata),
+            log: None,
+        }
     }
 
     /// Whether an equal state later proves that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let Some(bound) = now
-            .checked_sub(SETTLED_AFTER)
-            .and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok())
-        else {
-            return false;
-        };
-        let bound = i64::try_from(bound.as_secs()).unwrap_or(i64::MAX);
-        let is_older = |file: &FileMetadata| file.changed.0 < bound && file.modified.0 < bound;
-        is_older(&self.main) && self.log.as_ref().is_none_or(is_older)
+        let mut files = self.log.iter().chain([&self.main]);
+        files.all(|file| file.is_settled(now))
     }
 }
 
 impl FileMetadata {
-    fn of(metadata: &fs::Metadata) -> Option<Self> {
+    pub fn of(metadata: &fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        Some(Self {
+        Self {
             device: metadata.dev(),
             inode: metadata.ino(),
             length: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
+        }
+    }
+
+    /// Whether equal metadata later prove that nothing was written in between.
+    pub fn is_settled(&self, now: SystemTime) -> bool {
+        let bound = now.checked_sub(SETTLED_AFTER);
+        let bound = bound.and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let bound = bound.map_or(0, |bound| {
+            i64::try_from(bound.as_secs()).unwrap_or(i64::MAX)
+        });
+        self.changed.0 < bound && self.modified.0 < bound
     }
 }

@@ -65,7 +65,7 @@ impl FileState {
                 "it is a link that leads nowhere",
             )),
             Err(_) => Ok(Self::Missing),
-            Ok(metadata) => Ok(Self::There(QuickState::of(&metadata))),
+            Ok(metadata) => Ok(Self::There(Some(QuickState::of(&metadata)))),
         }
     }
 

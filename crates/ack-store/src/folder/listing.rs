@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use ack_sys::files;
 use ack_sys::watch::Watch;
 use walkdir::{DirEntry, WalkDir};
 
 use super::instructions::{is_instructions, left_out};
+use crate::quick_state::FileMetadata;
 
 const MAX_FILES: usize = 100_000;
 /// How many files and folders are visited. A folder with more is not one of notes.
@@ -22,8 +23,6 @@ const UNREAD_EXTENSIONS: [&str; 12] = [
 ];
 /// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
-/// A file that changed more recently than this may change again without a change of its metadata.
-const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// Whether a folder or file inside a folder of notes is skipped because of its name.
 pub fn is_skipped(name: &OsStr) -> bool {
@@ -36,9 +35,7 @@ pub struct FileEntry {
     pub relative: PathBuf,
     pub length: u64,
     pub modified: SystemTime,
-    inode: u64,
-    /// Seconds and nanoseconds since 1970 when its metadata changed.
-    changed: (i64, i64),
+    metadata: FileMetadata,
 }
 
 impl FileEntry {
@@ -47,20 +44,13 @@ impl FileEntry {
             relative: relative.to_owned(),
             length: metadata.len(),
             modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-            inode: metadata.ino(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            metadata: FileMetadata::of(metadata),
         }
     }
 
     /// Whether equal metadata will later prove that the content is the same.
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let bound = now
-            .checked_sub(SETTLED_AFTER)
-            .and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let bound = bound.map_or(0, |bound| {
-            i64::try_from(bound.as_secs()).unwrap_or(i64::MAX)
-        });
-        self.changed.0 < bound
+        self.metadata.is_settled(now)
     }
 }
 
