@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use ack_sys::files;
 use ack_worktree::committed::ObjectNames;
 use ack_worktree::references::HashKind;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dialect::Dialect;
@@ -19,7 +20,7 @@ use crate::{StoreError, StoreProblem};
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_LINES_BYTES: u64 = 64 << 20;
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
-const MAX_THREADS: usize = 4;
+const MIN_FILES_PER_THREAD: usize = 64;
 /// How much of a file of JSON lines is read to find out what it holds, or of a session to find the
 /// folder in which it ran.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -154,15 +155,13 @@ pub fn starts_with_memory(path: &Path) -> bool {
         .is_ok_and(|head| lines::are_memories(&String::from_utf8_lossy(&head)))
 }
 
-/// Reads files on a few threads. With `names`, git's names of their contents are computed too.
+/// Reads files on several threads. With `names`, git's names of their contents are computed too.
 pub fn read_files(
     dialect: Dialect,
     root: &Path,
     entries: &[&FileEntry],
     names: Option<HashKind>,
 ) -> Vec<(ReadFile, Vec<Note>)> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = entries.len().div_ceil(threads.min(MAX_THREADS)).max(64);
     let mut left = MAX_FOLDER_BYTES;
     let within: Vec<(&FileEntry, bool)> = entries
         .iter()
@@ -172,33 +171,19 @@ pub fn read_files(
             (*entry, fits)
         })
         .collect();
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = within
-            .chunks(share)
-            .map(|part| {
-                scope.spawn(move || {
-                    let read = part.iter().map(|(entry, fits)| {
-                        let mut file = ReadFile::new(entry);
-                        let read = file.read(dialect, root, *fits, names);
-                        let notes = read.unwrap_or_else(|problem| {
-                            file.problem = Some(problem);
-                            Vec::new()
-                        });
-                        (file, notes)
-                    });
-                    read.collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        let mut read = Vec::with_capacity(entries.len());
-        for part in parts {
-            match part.join() {
-                Ok(files) => read.extend(files),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        read
-    })
+    within
+        .par_iter()
+        .with_min_len(MIN_FILES_PER_THREAD)
+        .map(|(entry, fits)| {
+            let mut file = ReadFile::new(entry);
+            let read = file.read(dialect, root, *fits, names);
+            let notes = read.unwrap_or_else(|problem| {
+                file.problem = Some(problem);
+                Vec::new()
+            });
+            (file, notes)
+        })
+        .collect()
 }
 
 /// The project of Claude Code's auto-memory: the name of the folder in which its sessions ran.
