@@ -186,25 +186,18 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Fetches the given remote documents, whether or not a search would find them.
+    /// Fetches a remote document, whether or not a search would find it.
     ///
     /// # Errors
     /// If the table can no longer be read.
-    pub fn fetch_remote_docs(
-        &mut self,
-        docs: &[DocId],
-        bm25: Option<&Bm25Weights>,
-    ) -> Result<(), RemoteError> {
-        let missing = docs
-            .iter()
-            .filter(|doc| **doc < self.index.first_resident() && self.fetched(**doc).is_none());
-        let missing: Vec<DocId> = missing.copied().collect();
-        let (Some(remote), false) = (self.index.remote(), missing.is_empty()) else {
-            return Ok(());
-        };
-        let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
-        let fetched = remote.fetch(&missing, terms)?;
-        self.add_fetched(fetched, terms);
+    pub fn fetch_remote_doc(&mut self, doc: DocId) -> Result<(), RemoteError> {
+        if let Some(remote) = self.index.remote()
+            && doc < self.index.first_resident()
+            && self.fetched(doc).is_none()
+        {
+            let fetched = remote.fetch(&[doc], &[])?;
+            self.add_fetched(fetched, &[]);
+        }
         Ok(())
     }
 

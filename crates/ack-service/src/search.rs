@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         if let Some((scope, doc)) = self.like
             && let Some(view) = self.views.get_mut(scope)
         {
-            let fetched = view.fetch_remote_docs(&[doc], None);
+            let fetched = view.fetch_remote_doc(doc);
             fetched.map_err(|source| self.table_error(scope, source))?;
         }
         Ok(())
