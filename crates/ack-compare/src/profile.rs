@@ -108,15 +108,6 @@ impl Profile {
         &self.text
     }
 
-    /// The share of its terms that the other one has, by weight, from 0 to 1.
-    pub fn covered_by(&self, other: &Self) -> f32 {
-        if self.weight > 0.0 {
-            self.shared(other) / self.weight
-        } else {
-            0.0
-        }
-    }
-
     /// The share of common terms, by weight, from 0 to 1 (Dice coefficient).
     pub(crate) fn resemblance(&self, other: &Self) -> f32 {
         let all = self.weight + other.weight;
