@@ -53,7 +53,6 @@ pub struct ClientEntry {
 pub struct TokenClient {
     pub name: String,
     pub entry: ClientEntry,
-    hash: [u8; 32],
     last_day: Option<Date>,
     /// Its requests in progress. They still count when the file is read again.
     running: Arc<AtomicU32>,
@@ -191,11 +190,11 @@ impl TokenFile {
 
 /// The client with a token whose day is not over.
 fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> {
-    let hash: [u8; 32] = Sha256::digest(token).into();
+    let hash = hash_of(token);
     let mut found = None;
     // Compare all of them, so that the time reveals nothing.
     for client in clients {
-        if bool::from(client.hash.ct_eq(&hash)) {
+        if bool::from(client.entry.hash.as_bytes().ct_eq(hash.as_bytes())) {
             found = Some(client);
         }
     }
@@ -215,7 +214,11 @@ impl TokenClient {
 }
 
 pub fn hash(token: &str) -> String {
-    let digest = Sha256::digest(token.as_bytes());
+    hash_of(token.as_bytes())
+}
+
+fn hash_of(token: &[u8]) -> String {
+    let digest = Sha256::digest(token);
     let mut text = HASH_PREFIX.to_owned();
     for byte in digest {
         let _ = write!(text, "{byte:02x}");
@@ -249,7 +252,10 @@ fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>
     for (name, entry) in entries {
         let known = before.iter().find(|client| client.name == name);
         let client = client(&name, entry, known).map_err(&wrong)?;
-        if let Some(twin) = clients.iter().find(|other| other.hash == client.hash) {
+        if let Some(twin) = clients
+            .iter()
+            .find(|other| other.entry.hash == client.entry.hash)
+        {
             return Err(wrong(format!(
                 "`{}` and `{name}` have the same hash; give each a token of its own",
                 twin.name
@@ -306,7 +312,7 @@ fn unknown_key(unknown: &str) -> String {
 
 fn client(
     name: &str,
-    entry: ClientEntry,
+    mut entry: ClientEntry,
     known: Option<&Arc<TokenClient>>,
 ) -> Result<TokenClient, String> {
     if !is_name(name) {
@@ -316,12 +322,13 @@ fn client(
         ));
     }
     let digits = entry.hash.strip_prefix(HASH_PREFIX).unwrap_or_default();
-    let hash = parse(digits).ok_or_else(|| {
-        format!(
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(format!(
             "`hash` of `{name}` must be `{HASH_PREFIX}` and 64 hexadecimal digits; \
              `ack-memory token {name}` makes a token with its hash"
-        )
-    })?;
+        ));
+    }
+    entry.hash.make_ascii_lowercase();
     let last_day =
         match &entry.last_day {
             Some(day) => Some(day.parse().map_err(|_| {
@@ -332,27 +339,9 @@ fn client(
     Ok(TokenClient {
         name: name.to_owned(),
         entry,
-        hash,
         last_day,
         running: known.map_or_else(Arc::default, |known| Arc::clone(&known.running)),
     })
-}
-
-fn parse(digits: &str) -> Option<[u8; 32]> {
-    let digits = digits.as_bytes();
-    if digits.len() != 64 {
-        return None;
-    }
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        // `+f` would also parse as a number.
-        *byte = pair
-            .bytes()
-            .all(|digit| digit.is_ascii_hexdigit())
-            .then(|| u8::from_str_radix(pair, 16).ok())??;
-    }
-    Some(hash)
 }
 
 #[cfg(test)]
