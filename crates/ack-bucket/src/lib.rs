@@ -23,4 +23,3 @@ mod runtime;
 mod servers;
 
 pub use self::error::{BucketError, Refusal};
-pub use self::mirror::Link;

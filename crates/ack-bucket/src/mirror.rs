@@ -12,10 +12,10 @@ use ack_api::record::Record;
 use ack_api::source::RowKey;
 use ack_lance::record_blocks::RecordBlock;
 use ack_lance::records;
+use ack_store::links::Link;
 use ack_store::table_version::tag_file;
 use ack_store::{READ_TIMEOUT, Store};
 use rusqlite::{Connection, Statement, params};
-use serde::{Deserialize, Serialize};
 
 use crate::BucketError;
 use crate::address::Address;
@@ -37,19 +37,6 @@ const MAX_QUEUED_BLOCKS: usize = 4;
 const PAGE_BYTES: u32 = 16 << 10;
 /// SQLite's page cache while it writes, in KiB: the index of ids is filled in random order.
 const PAGE_CACHE_KIB: i64 = 32 << 10;
-
-/// A link between two memories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Link {
-    pub from: String,
-    pub to: String,
-    pub kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Its confidence, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
-}
 
 /// The database in the folder of a version.
 pub fn database_path(folder: &Path) -> PathBuf {

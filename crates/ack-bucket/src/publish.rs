@@ -22,6 +22,7 @@ use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;
 use ack_store::READ_TIMEOUT;
+use ack_store::links::Link;
 use bytes::Bytes;
 use serde::Serialize;
 use tempfile::TempDir;
@@ -35,7 +36,7 @@ use crate::cache::{self, Cache};
 use crate::client::{Client, ObjectState, ReadOutcome, WriteCondition};
 use crate::fetch::{self, Progress};
 use crate::format::{FORMAT, FileEntry, HEAD, Head, LINKS, Version, sha256};
-use crate::mirror::{self, Link, Writer};
+use crate::mirror::{self, Writer};
 
 /// How long reading a small object may take.
 const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);

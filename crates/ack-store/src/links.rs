@@ -12,6 +12,7 @@ use ack_api::text;
 use ack_api::{Contradiction, LinkEntry, RelativeAge};
 use rusqlite::{Params, Row};
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
@@ -54,13 +55,16 @@ pub struct LinkWalk {
     pub missing: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
+/// A link between two memories; as JSON, a line in the list of links of a published version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     pub from: String,
     pub to: String,
     pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Its confidence, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use ack_api::record::Record;
+use ack_store::links::Link;
 use serde::Serialize;
 
 use crate::BucketError;
 use crate::address::Address;
 use crate::client::ObjectState;
 use crate::format::{Head, Version, Withdrawn};
-use crate::mirror::{self, Link};
+use crate::mirror;
 
 /// The version that is published now.
 #[derive(Debug)]

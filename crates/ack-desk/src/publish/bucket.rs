@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
+use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::format::Head;
 use ack_bucket::publish::{
     Base, BuiltVersion, DesiredState, Item, Origin, Plan, PublicationTerms, Publisher, Step,
     UploadCost,
 };
-use ack_bucket::{BucketError, Link};
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 
@@ -166,16 +166,7 @@ impl Publication {
             .map_err(PublishError::Store)?;
         Ok(DesiredState {
             records: memories.iter().map(Record::from).collect(),
-            links: links
-                .into_iter()
-                .map(|link| Link {
-                    from: link.from,
-                    to: link.to,
-                    kind: link.kind,
-                    source: link.source,
-                    confidence: link.confidence,
-                })
-                .collect(),
+            links,
         })
     }
 
