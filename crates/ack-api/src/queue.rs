@@ -6,6 +6,7 @@ use std::iter::Sum;
 use jiff::{Timestamp, ToSpan};
 
 use crate::memory::Status;
+use crate::number::count;
 
 pub const PACE_DAYS: i64 = 7;
 /// A queue of at most this length never counts as outrun.
@@ -154,11 +155,7 @@ impl fmt::Display for QueueNumbers {
 }
 
 fn days(days: i64) -> String {
-    if days == 1 {
-        "1 day".to_owned()
-    } else {
-        format!("{days} days")
-    }
+    count(days.unsigned_abs(), "day")
 }
 
 /// Builds the statistics of a queue, memory by memory.
@@ -166,11 +163,8 @@ fn days(days: i64) -> String {
 pub struct QueueCount {
     now: Timestamp,
     began: Timestamp,
-    waiting: u64,
-    replaced: u64,
-    put_off: u64,
     ages: Vec<i64>,
-    flow: Flow,
+    numbers: QueueNumbers,
 }
 
 impl QueueCount {
@@ -178,11 +172,8 @@ impl QueueCount {
         Self {
             now,
             began: pace_start(now),
-            waiting: 0,
-            replaced: 0,
-            put_off: 0,
             ages: Vec::new(),
-            flow: Flow::default(),
+            numbers: QueueNumbers::default(),
         }
     }
 
@@ -195,15 +186,16 @@ impl QueueCount {
         reviewed: Option<Timestamp>,
         is_put_off: bool,
     ) {
-        self.flow.count(status, created, reviewed, self.began);
+        let numbers = &mut self.numbers;
+        numbers.flow.count(status, created, reviewed, self.began);
         if status != Status::Staging {
             return;
         }
         if is_put_off {
-            self.put_off += 1;
+            numbers.put_off += 1;
             return;
         }
-        self.waiting += 1;
+        numbers.waiting += 1;
         let age = |created: Timestamp| {
             let seconds = self.now.as_second() - created.as_second();
             (seconds / SECONDS_PER_DAY).max(0)
@@ -213,18 +205,15 @@ impl QueueCount {
 
     /// Counts memories that wait although newer ones replace them.
     pub const fn count_replaced(&mut self, replaced: u64) {
-        self.replaced += replaced;
+        self.numbers.replaced += replaced;
     }
 
     pub fn numbers(mut self) -> QueueNumbers {
         self.ages.sort_unstable();
         QueueNumbers {
-            waiting: self.waiting,
-            replaced: self.replaced,
-            put_off: self.put_off,
             median_days: self.ages.get(self.ages.len() / 2).copied(),
             oldest_days: self.ages.last().copied(),
-            flow: self.flow,
+            ..self.numbers
         }
     }
 }
