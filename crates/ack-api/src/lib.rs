@@ -10,11 +10,6 @@
 //! ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of requests
 //! ([`cancel`]). It does no input or output.
 
-#![expect(
-    missing_docs,
-    reason = "a name that says what a thing is needs no comment"
-)]
-
 pub mod cancel;
 mod code;
 pub mod decision;

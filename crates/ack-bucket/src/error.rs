@@ -12,9 +12,7 @@ use ack_store::StoreError;
 
 /// Why a bucket cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BucketError {
-    /// The address does not name a bucket.
     #[error("`{value}` is not the address of a bucket: {problem}")]
     Address {
         value: String,
@@ -23,10 +21,8 @@ pub enum BucketError {
     /// A setting of `[remote]` has an invalid value.
     #[error(transparent)]
     InvalidSetting(#[from] SettingProblem),
-    /// There are no credentials.
     #[error("there are no credentials for {address}: {problem}")]
     Credentials { address: String, problem: String },
-    /// The server refuses.
     #[error("{address} refuses to {action}: {reason}")]
     Refused {
         address: String,
@@ -41,19 +37,14 @@ pub enum BucketError {
         action: String,
         reason: String,
     },
-    /// The server took too long.
     #[error("{address} did not answer within {} s", .waited.as_secs_f32())]
     Timeout { address: String, waited: Duration },
-    /// There is no such bucket.
     #[error("there is no bucket `{bucket}` ({address})")]
     NoSuchBucket { address: String, bucket: String },
-    /// An object is missing.
     #[error("{address} has no `{key}`")]
     Missing { address: String, key: String },
-    /// Nothing is published yet.
     #[error("nothing is published in {address}")]
     NothingPublished { address: String },
-    /// The published objects are inconsistent.
     #[error("what is published in {address} is damaged: {problem}")]
     Damaged { address: String, problem: String },
     /// The published version cannot have been published after the one that is here.
@@ -65,7 +56,6 @@ pub enum BucketError {
         problem: String,
         path: PathBuf,
     },
-    /// Another version of the program published it.
     #[error("{address} was published in format {found}; this program reads format {known}")]
     OtherFormat {
         address: String,
@@ -104,17 +94,14 @@ pub enum BucketError {
         by: String,
         at: String,
     },
-    /// There is no such version.
     #[error("{address} has no version {version}")]
     NoSuchVersion { address: String, version: u64 },
-    /// The version was removed.
     #[error("{address} no longer has version {version}: `--prune` removed it")]
     PrunedVersion {
         address: String,
         version: u64,
         oldest: u64,
     },
-    /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
     RestoresWithdrawn { version: u64, ids: Vec<String> },
     #[error("`{id}` is not published in {address}")]
@@ -143,7 +130,6 @@ pub enum BucketError {
     Copy { path: PathBuf },
     #[error("the published table cannot be read: {0}")]
     Table(#[from] TableError),
-    /// The table cannot be built.
     #[error("the table cannot be made: {0}")]
     Build(#[from] BuildError),
 }

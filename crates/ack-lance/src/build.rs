@@ -67,7 +67,6 @@ pub enum BuildError {
     Encode(#[from] EncodeError),
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The binary carries a broken encoder.
     #[error("the encoder inside this binary is damaged")]
     DamagedEncoder,
 }

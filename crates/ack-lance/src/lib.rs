@@ -59,7 +59,6 @@ const METADATA_CACHE_BYTES: usize = 16 << 20;
 pub enum TableError {
     #[error("{action}: {}", reason(.source))]
     Lance {
-        /// What was attempted.
         action: &'static str,
         source: Box<lancedb::Error>,
     },
@@ -71,13 +70,11 @@ pub enum TableError {
         /// What this program needs.
         needed: String,
     },
-    /// It was begun with another encoder than the one that was asked for.
     #[error("the encoder was {found}")]
     OtherEncoder {
         /// The encoder's name.
         found: &'static str,
     },
-    /// A column is missing or has another type.
     #[error("its column `{column}` is missing or of another type")]
     Column { column: &'static str },
     /// Its contents contradict each other, or LanceDB panicked while reading them.
@@ -86,7 +83,6 @@ pub enum TableError {
     /// No version of it is published yet.
     #[error("its first build has not finished")]
     Unpublished,
-    /// Another build is running.
     #[error("another `index` is working on it")]
     Busy,
     /// Its folder holds something that is neither a file nor a folder. Opening it could wait
@@ -99,7 +95,6 @@ pub enum TableError {
     /// A file could not be created, read or removed.
     #[error("{action} {}: {source}", .path.display())]
     Io {
-        /// What was attempted.
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,

@@ -105,7 +105,6 @@ pub enum Error {
     },
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The vector table of a large scope can no longer be searched.
     #[error("the vector table of scope `{scope}` cannot be searched: {source}")]
     Table { scope: String, source: RemoteError },
     /// A defect in this program: a request ended in a panic.

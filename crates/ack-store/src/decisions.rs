@@ -85,13 +85,11 @@ pub struct Decisions {
 /// Why nothing in a log can be relied on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogProblem {
-    /// Lines that it had when it was last written are missing.
     #[error("{}", lines_are_gone(*.0))]
     Lost(usize),
     /// The file is missing, and there is a seal.
     #[error("it is gone")]
     Gone,
-    /// A line cannot be read and does not say which memory it is about.
     #[error("line {0} cannot be read and does not say which memory it is about")]
     Nameless(usize),
     /// It cannot be told whether it lost lines.

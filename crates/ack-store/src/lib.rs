@@ -19,11 +19,6 @@
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it. Whatever
 //!   returns one fails if the store cannot be read.
 
-#![expect(
-    missing_docs,
-    reason = "a name that says what a thing is needs no comment"
-)]
-
 pub mod copies;
 mod curated;
 mod database;

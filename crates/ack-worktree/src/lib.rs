@@ -4,11 +4,6 @@
 //! not ignore ([`untracked`]), what references point to ([`references`]), and which files of a
 //! folder are committed there ([`committed`]). It starts no process and writes nothing.
 
-#![expect(
-    missing_docs,
-    reason = "a name that says what a thing is needs no comment"
-)]
-
 pub mod changes;
 pub mod committed;
 pub mod history;

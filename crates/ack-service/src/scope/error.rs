@@ -24,7 +24,6 @@ pub enum ScopeError {
     /// because the client may not know of any.
     #[error("there is no scope `{name}` ({by})")]
     PinNotFound { name: String, by: String },
-    /// A scope other than the one this server is pinned to.
     #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
     Refused { name: String, pinned: String },
     /// A scope with a broken manifest, which may say who is allowed to read it, or with one that
