@@ -45,11 +45,6 @@ const ARITHMETIC: u64 = 1;
 /// A thread encodes texts together until they have this many tokens.
 const BATCH_TOKENS: usize = 256;
 
-/// The artifact is damaged: the binary was built from a broken file.
-#[derive(Debug, thiserror::Error)]
-#[error("the transformer inside this binary is damaged: {0}")]
-pub struct Damaged(String);
-
 /// A text could not be encoded.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -70,7 +65,7 @@ impl Contextual {
     /// not).
     pub fn embedded() -> Option<&'static Self> {
         static CONTEXTUAL: OnceLock<Option<Contextual>> = OnceLock::new();
-        let read = || Self::read(ARTIFACT, Encoder::embedded()?).ok();
+        let read = || Self::read(ARTIFACT, Encoder::embedded()?);
         CONTEXTUAL.get_or_init(read).as_ref()
     }
 
@@ -83,14 +78,10 @@ impl Contextual {
         })
     }
 
-    /// Reads an artifact for the tokens and the space of `encoder`.
-    ///
-    /// # Errors
-    /// If a part of it is missing or does not fit the others.
-    pub fn read(artifact: &'static [u8], encoder: &'static Encoder) -> Result<Self, Damaged> {
-        let tensors =
-            SafeTensors::deserialize(artifact).map_err(|error| Damaged(error.to_string()))?;
-        let artifact = Artifact(tensors);
+    /// Reads an artifact for the tokens and the space of `encoder`; `None` if a part of it is missing
+    /// or does not fit the others.
+    fn read(artifact: &'static [u8], encoder: &'static Encoder) -> Option<Self> {
+        let artifact = Artifact(SafeTensors::deserialize(artifact).ok()?);
         let count = (0..)
             .take_while(|number| artifact.has_layer(*number))
             .count();
@@ -99,13 +90,11 @@ impl Contextual {
             tokens: artifact.token_table(encoder.vocabulary().size())?,
             positions: artifact.positions()?,
             norm: artifact.norm("n0")?,
-            layers: layers.collect::<Result<_, _>>()?,
+            layers: layers.collect::<Option<_>>()?,
             head: artifact.linear("head", WIDTH)?,
         };
-        if network.layers.is_empty() || network.head.outputs() != encoder.dimension() {
-            return Err(Damaged("it has no layers, or another space".to_owned()));
-        }
-        Ok(Self { network, encoder })
+        let fits = !network.layers.is_empty() && network.head.outputs() == encoder.dimension();
+        fits.then_some(Self { network, encoder })
     }
 
     /// The vector of a question, with norm 1, in the static encoder's space. It is computed by one
@@ -202,49 +191,47 @@ fn weighted_sum(windows: &[Vec<f32>]) -> Vec<f32> {
 struct Artifact(SafeTensors<'static>);
 
 impl Artifact {
-    fn tensor(&self, name: &str) -> Result<TensorView<'static>, Damaged> {
-        let tensor = self.0.tensor(name);
-        tensor.map_err(|error| Damaged(format!("`{name}`: {error}")))
+    fn tensor(&self, name: &str) -> Option<TensorView<'static>> {
+        self.0.tensor(name).ok()
     }
 
-    fn floats(&self, name: &str, count: usize) -> Result<Vec<f32>, Damaged> {
+    /// Finite floats; `None` if there are not so many.
+    fn floats(&self, name: &str, count: usize) -> Option<Vec<f32>> {
         let tensor = self.tensor(name)?;
         let (fours, _) = tensor.data().as_chunks::<4>();
         let is_float = tensor.dtype() == Dtype::F32 && fours.len() == count;
         let is_finite = |four: &[u8; 4]| f32::from_le_bytes(*four).is_finite();
-        match is_float && fours.iter().all(is_finite) {
-            true => Ok(fours.iter().map(|four| f32::from_le_bytes(*four)).collect()),
-            false => Err(Damaged(format!("`{name}` is not {count} finite floats"))),
-        }
+        (is_float && fours.iter().all(is_finite))
+            .then(|| fours.iter().map(|four| f32::from_le_bytes(*four)).collect())
     }
 
-    fn norm(&self, name: &str) -> Result<Norm, Damaged> {
-        Ok(Norm {
+    fn norm(&self, name: &str) -> Option<Norm> {
+        Some(Norm {
             weight: self.floats(&format!("{name}.weight"), WIDTH)?,
             bias: self.floats(&format!("{name}.bias"), WIDTH)?,
         })
     }
 
     /// A matrix with rows of `inputs` components.
-    fn linear(&self, name: &str, inputs: usize) -> Result<Linear, Damaged> {
+    fn linear(&self, name: &str, inputs: usize) -> Option<Linear> {
         let rows = self.tensor(&format!("{name}.weight"))?;
         let [outputs, columns] = *rows.shape() else {
-            return Err(Damaged(format!("`{name}` is not a matrix")));
+            return None;
         };
         let is_whole = rows.dtype() == Dtype::I8 && columns == inputs && outputs > 0;
         if !is_whole || inputs > MAX_INPUTS {
-            return Err(Damaged(format!("`{name}` has rows of another size")));
+            return None;
         }
         let scales = self.floats(&format!("{name}.weight.scale"), outputs)?;
         let bias = self.floats(&format!("{name}.bias"), outputs)?;
-        Ok(Linear::new(rows.data(), scales, bias))
+        Some(Linear::new(rows.data(), scales, bias))
     }
 
     /// Bytes with a factor for each row of `size`, as floats.
-    fn scaled(&self, name: &str, size: usize) -> Result<Vec<f32>, Damaged> {
+    fn scaled(&self, name: &str, size: usize) -> Option<Vec<f32>> {
         let bytes = self.tensor(name)?;
         if bytes.dtype() != Dtype::I8 || !bytes.data().len().is_multiple_of(size) {
-            return Err(Damaged(format!("`{name}` has rows of another size")));
+            return None;
         }
         let rows = bytes.data().chunks_exact(size);
         let scales = self.floats(&format!("{name}.scale"), rows.len())?;
@@ -252,16 +239,15 @@ impl Artifact {
             let values = row.iter();
             values.map(move |byte| f32::from(byte.cast_signed()) * scale)
         });
-        Ok(values.collect())
+        Some(values.collect())
     }
 
     fn has_layer(&self, number: usize) -> bool {
-        self.0
-            .tensor(&format!("layers.{number}.qkv.weight"))
-            .is_ok()
+        let name = format!("layers.{number}.qkv.weight");
+        self.tensor(&name).is_some()
     }
 
-    fn layer(&self, number: usize) -> Result<Layer, Damaged> {
+    fn layer(&self, number: usize) -> Option<Layer> {
         let name = |part: &str| format!("layers.{number}.{part}");
         let up = self.linear(&name("up"), WIDTH)?;
         let layer = Layer {
@@ -273,37 +259,27 @@ impl Artifact {
             last_norm: self.norm(&name("n2"))?,
         };
         let outputs = [&layer.qkv, &layer.out, &layer.down].map(Linear::outputs);
-        match outputs == [3 * WIDTH, WIDTH, WIDTH] {
-            true => Ok(layer),
-            false => Err(Damaged(format!("layer {number} has another shape"))),
-        }
+        (outputs == [3 * WIDTH, WIDTH, WIDTH]).then_some(layer)
     }
 
-    fn positions(&self) -> Result<Vec<f32>, Damaged> {
+    fn positions(&self) -> Option<Vec<f32>> {
         let positions = self.scaled("pos", WIDTH)?;
-        match positions.len() >= MAX_WINDOW_TOKENS * WIDTH {
-            true => Ok(positions),
-            false => Err(Damaged(format!("`pos` has {} numbers", positions.len()))),
-        }
+        (positions.len() >= MAX_WINDOW_TOKENS * WIDTH).then_some(positions)
     }
 
-    fn token_table(&self, tokens: usize) -> Result<TokenTable, Damaged> {
+    fn token_table(&self, tokens: usize) -> Option<TokenTable> {
         let codes = self.tensor("token_codes")?;
         let [count, pieces] = *codes.shape() else {
-            return Err(Damaged("`token_codes` is not a matrix".to_owned()));
+            return None;
         };
-        if count != tokens || codes.dtype() != Dtype::U8 {
-            return Err(Damaged(format!("it has {count} tokens, not {tokens}")));
-        }
-        if pieces == 0 || !WIDTH.is_multiple_of(pieces) {
-            return Err(Damaged(format!("tokens have {pieces} pieces")));
+        let has_pieces = pieces > 0 && WIDTH.is_multiple_of(pieces);
+        if count != tokens || codes.dtype() != Dtype::U8 || !has_pieces {
+            return None;
         }
         let books = self.scaled("token_books", 256 * WIDTH / pieces)?;
         let turn = self.linear("token_turn", WIDTH)?;
-        if books.len() != 256 * WIDTH || turn.outputs() != WIDTH {
-            return Err(Damaged("its token vectors have another size".to_owned()));
-        }
-        Ok(TokenTable {
+        let is_whole = books.len() == 256 * WIDTH && turn.outputs() == WIDTH;
+        is_whole.then_some(TokenTable {
             codes: codes.data(),
             books,
             pieces,
@@ -399,9 +375,8 @@ mod tests {
     fn damaged_artifacts_are_refused() {
         let encoder = Encoder::embedded().unwrap();
         let cut: &'static [u8] = &ARTIFACT[..ARTIFACT.len() / 2];
-        assert!(Contextual::read(cut, encoder).is_err());
+        assert!(Contextual::read(cut, encoder).is_none());
         let stored_static = include_bytes!("../../../encoder/static.safetensors");
-        let error = Contextual::read(stored_static, encoder).unwrap_err();
-        assert!(error.to_string().contains("token_codes"), "{error}");
+        assert!(Contextual::read(stored_static, encoder).is_none());
     }
 }

@@ -16,8 +16,8 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use multiversion::multiversion;
+use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
-use safetensors::{SafeTensorError, SafeTensors};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
@@ -56,17 +56,6 @@ const TITLE_WEIGHT: f32 = 0.3;
 /// texts; with this norm, memories with and without such vectors can be ranked together.
 pub const CONTEXTUAL_NORM: f32 = 0.93;
 
-/// The artifact is damaged: the binary was built from a broken file.
-#[derive(Debug, thiserror::Error)]
-#[error("the encoder inside this binary is damaged: {0}")]
-pub struct DamagedEncoder(String);
-
-impl From<SafeTensorError> for DamagedEncoder {
-    fn from(error: SafeTensorError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 #[derive(Debug)]
 pub struct Encoder {
     vocabulary: Vocabulary,
@@ -100,28 +89,26 @@ impl Encoder {
     /// The encoder inside the binary, or `None` if it is damaged (a test ensures that it is not).
     pub fn embedded() -> Option<&'static Self> {
         static ENCODER: OnceLock<Option<Encoder>> = OnceLock::new();
-        ENCODER.get_or_init(|| Self::read(ARTIFACT).ok()).as_ref()
+        ENCODER.get_or_init(|| Self::read(ARTIFACT)).as_ref()
     }
 
-    /// Reads an artifact.
-    ///
-    /// # Errors
-    /// If a part of it is missing or does not fit the others.
-    fn read(artifact: &'static [u8]) -> Result<Self, DamagedEncoder> {
-        let (_, header) = SafeTensors::read_metadata(artifact)?;
-        let tensors = SafeTensors::deserialize(artifact)?;
-        let rows = tensors.tensor("rows")?;
+    /// Reads an artifact; `None` if a part of it is missing or does not fit the others.
+    fn read(artifact: &'static [u8]) -> Option<Self> {
+        let (_, header) = SafeTensors::read_metadata(artifact).ok()?;
+        let tensors = SafeTensors::deserialize(artifact).ok()?;
+        let tensor = |name: &str| tensors.tensor(name).ok();
+        let rows = tensor("rows")?;
         let [count, dimension] = *rows.shape() else {
-            return Err(damaged("`rows` is not a matrix"));
+            return None;
         };
-        let lines = text(&tensors.tensor("all_vocab")?)?;
-        let (tokens_with_rows, _) = tensors.tensor("kept")?.data().as_chunks::<2>();
-        let row_scales = floats(&tensors.tensor("scales")?);
+        let lines = std::str::from_utf8(tensor("all_vocab")?.data()).ok()?;
+        let (tokens_with_rows, _) = tensor("kept")?.data().as_chunks::<2>();
+        let row_scales = floats(&tensor("scales")?);
         if tokens_with_rows.len() != count
             || row_scales.len() != count
             || rows.data().len() != count * dimension
         {
-            return Err(damaged("rows, scales and tokens differ in number"));
+            return None;
         }
         let vocabulary = Vocabulary::parse(lines);
         let mut scales = vec![0.0; vocabulary.size()];
@@ -146,15 +133,15 @@ impl Encoder {
         }
         let metadata = header.metadata().as_ref();
         let name = metadata.and_then(|metadata| metadata.get("name"));
-        let attention = floats(&tensors.tensor("attention")?);
-        Ok(Self {
+        let attention = floats(&tensor("attention")?);
+        Some(Self {
             word_starts,
             vocabulary,
             dimension,
             rows: rows.data(),
             scales,
             token_rows,
-            attention: Attention::new(&attention, dimension).map_err(damaged)?,
+            attention: Attention::new(&attention, dimension)?,
             multilingual: Multilingual::embedded(dimension)?,
             name: name.cloned().unwrap_or_default(),
             weights_hash: weights_hash(artifact),
@@ -436,10 +423,6 @@ impl Encoder {
     }
 }
 
-fn damaged(what: &str) -> DamagedEncoder {
-    DamagedEncoder(what.to_owned())
-}
-
 /// XXH3 hash of the English artifact and of what identifies the other one.
 fn weights_hash(english: &[u8]) -> String {
     let hash = xxh3_64_with_seed(english, ENCODER_VERSION);
@@ -534,10 +517,6 @@ fn add_scaled(sum: &mut [f32], rows: &[(&[u8], f32)]) {
             *sum += value(byte, *factor);
         }
     }
-}
-
-fn text(tensor: &TensorView<'static>) -> Result<&'static str, DamagedEncoder> {
-    std::str::from_utf8(tensor.data()).map_err(|error| DamagedEncoder(error.to_string()))
 }
 
 fn floats(tensor: &TensorView<'_>) -> Vec<f32> {

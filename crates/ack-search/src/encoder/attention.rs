@@ -65,9 +65,10 @@ fn quantize(exact: &[f32], quantized: &mut [i16]) -> f32 {
 
 impl Attention {
     #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
-    pub(super) fn new(matrix: &[f32], dimension: usize) -> Result<Self, &'static str> {
+    /// `None` if `matrix` does not have this dimension.
+    pub(super) fn new(matrix: &[f32], dimension: usize) -> Option<Self> {
         if matrix.len() != dimension * dimension || dimension == 0 {
-            return Err("`attention` does not fit the rows");
+            return None;
         }
         let mut rows = vec![0; matrix.len()];
         let mut scales = Vec::with_capacity(dimension);
@@ -80,7 +81,7 @@ impl Attention {
             }
             scales.push(column.scale);
         }
-        Ok(Self { rows, scales })
+        Some(Self { rows, scales })
     }
 
     /// The subject of a text, from the plain sum of its tokens; `None` if it has no direction.

@@ -11,8 +11,6 @@ use std::borrow::Cow;
 use safetensors::SafeTensors;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::{DamagedEncoder, damaged};
-
 /// The artifact that `encoder/multilingual.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../../encoder/multilingual.safetensors");
 
@@ -103,10 +101,10 @@ pub(super) fn composed(text: &str) -> Cow<'_, str> {
 }
 
 impl Multilingual {
-    /// Reads the table inside the binary.
-    pub(super) fn embedded(dimension: usize) -> Result<Self, DamagedEncoder> {
-        let tensors = SafeTensors::deserialize(ARTIFACT)?;
-        let bytes = |name: &str| tensors.tensor(name).map(|tensor| tensor.data());
+    /// Reads the table inside the binary; `None` if its parts do not fit.
+    pub(super) fn embedded(dimension: usize) -> Option<Self> {
+        let tensors = SafeTensors::deserialize(ARTIFACT).ok()?;
+        let bytes = |name: &str| tensors.tensor(name).ok().map(|tensor| tensor.data());
         let fours = |name: &str| bytes(name).map(|bytes| bytes.as_chunks::<4>().0);
         let table = Self {
             starts: fours("starts")?,
@@ -121,10 +119,7 @@ impl Multilingual {
             && table.odds.len() == count
             && table.rows.len() == count * dimension / 2
             && table.starts.len() == (1 << 16) + 1;
-        match are_alike {
-            true => Ok(table),
-            false => Err(damaged("the parts of the multilingual table do not fit")),
-        }
+        are_alike.then_some(table)
     }
 
     /// What identifies the table: the artifact's header, which has a hash of the rest. So the rest
