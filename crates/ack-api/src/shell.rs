@@ -69,6 +69,17 @@ pub fn flag(argument: &str) -> Option<&'static str> {
         .map(|(_, flag)| *flag)
 }
 
+/// Quotes a word for the system's shell, if necessary.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c);
+    // The shell expands a tilde at the start of a word.
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// A flag with its value, without backticks.
 fn with_value(given: &Given) -> Option<String> {
     let flag = flag(given.argument)?;

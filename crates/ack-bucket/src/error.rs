@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ack_api::number::count;
 use ack_api::remote::SettingProblem;
+use ack_api::shell::quoted;
 use ack_api::{Diagnostic, ErrorCode, Hint, text};
 use ack_lance::TableError;
 use ack_lance::build::BuildError;
@@ -245,7 +246,7 @@ impl BucketError {
             Self::OtherScope { published, .. } => vec![Hint::advice(format!(
                 "publish to another address; to remove those memories for all readers and publish \
                  these instead, add `--replace {}`",
-                word(&text::line(published, 100))
+                quoted(&text::line(published, 100))
             ))],
             Self::PrunedVersion { oldest, .. } => vec![Hint::advice(format!(
                 "the oldest that is left is v-{oldest}; `--list` shows all of them"
@@ -322,15 +323,6 @@ fn size(bytes: u64) -> String {
         0x10_0000..0x4000_0000 => format!("{} MiB", bytes.div_ceil(1 << 20)),
         _ => format!("{} GiB", bytes.div_ceil(1 << 30)),
     }
-}
-
-/// A name, quoted for the shell if necessary.
-fn word(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 impl Diagnostic for BucketError {

@@ -26,6 +26,7 @@ pub mod unreviewed;
 mod yaml;
 
 pub use self::error::ConnectError;
+pub use ack_api::shell::quoted;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -284,17 +285,6 @@ impl Launch {
             .map(|word| quoted(&word))
             .collect::<Vec<_>>()
             .join(" ")
-    }
-}
-
-/// Quotes a word for the system's shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c);
-    // The shell expands a tilde at the start of a word.
-    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use ack_api::hint::OwnNames;
+use ack_api::shell::quoted;
 use ack_api::text::list;
 use ack_api::{ErrorCode, Hint, Message};
 
@@ -346,16 +347,6 @@ fn set_store(scope: &str, outcome: &'static str) -> Hint {
 /// What to do if nothing more specific is known.
 fn unreadable() -> Vec<Hint> {
     vec![Hint::advice("check the file's permissions"), how_opened()]
-}
-
-/// A scope's name, quoted for the shell if necessary.
-fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    if name.chars().all(plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
-    }
 }
 
 /// The hint for a single database that cannot be read.
