@@ -2,7 +2,8 @@
 //! `cargo bench --bench desk [--no-default-features]`.
 //!
 //! Starts the real binary and asks as the page does, over HTTP. The start is measured up to the
-//! first card; a decision up to the card of the next memory, which was not prefetched.
+//! first card; a decision up to the card of the next memory, which was not prefetched; every other
+//! key up to what it shows. A light development build does: `cargo bench --profile dev`.
 //! `ACK_BENCH_BINARY` names another binary to measure.
 #![allow(
     clippy::unwrap_used,
@@ -136,9 +137,62 @@ fn main() {
     }
     report("a decision and the next card", &mut cards);
     report("its nearest approved memories, with word diff", &mut near);
+    while desk.ask("summary", &json!({}))["approved"] != APPROVED {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let approved = json!({ "queue": "approved" });
+    let decided = json!({ "queue": "approved", "last_decided": true });
+    let found = json!({ "queue": "approved", "filter": "type:gotcha err_00" });
+    let words = json!({ "filter": "-type:gotcha err_00" });
+    let keep = json!({ "numbers": [WAITING + 7], "choice": { "do": "approve" }, "view": approved });
+    let name = desk.ask("plan", &json!({}))["heaps"][0]["name"].clone();
+    for (what, path, body) in [
+        ("the plan", "plan", json!({})),
+        (
+            "a heap",
+            "heap",
+            json!({ "name": name, "choice": { "do": "approve" } }),
+        ),
+        ("undo", "back", json!({})),
+        ("a filter", "queue", json!({ "view": words, "count": 60 })),
+        ("all that match", "matching", words),
+        (
+            "approved: the list",
+            "queue",
+            json!({ "view": approved, "count": 60 }),
+        ),
+        (
+            "approved: the other order",
+            "queue",
+            json!({ "view": decided, "count": 60 }),
+        ),
+        (
+            "approved: a search",
+            "queue",
+            json!({ "view": found, "count": 60 }),
+        ),
+        (
+            "approved: a card",
+            "card",
+            json!({ "number": WAITING + 50, "view": approved }),
+        ),
+        ("approved: kept", "choose", keep),
+    ] {
+        let mut times: Vec<Duration> = Vec::new();
+        for _ in 0..40 {
+            let began = Instant::now();
+            desk.ask(path, &body);
+            times.push(began.elapsed());
+            if path == "heap" {
+                desk.ask("back", &json!({}));
+            }
+        }
+        report(what, &mut times);
+    }
     let began = Instant::now();
     let written = desk.ask("write", &json!({}));
-    assert_eq!(written["written"], DECISIONS);
+    // 40 were undone, and 1 approved memory was kept.
+    assert_eq!(written["written"], DECISIONS - 39);
     report("writing 500 decisions", &mut [began.elapsed()]);
 }
 

@@ -28,7 +28,7 @@ use crate::cli::error::CliError;
 use ack_desk::Desk;
 use ack_desk::card::Card;
 use ack_desk::curate::find::{Filter, short_ids};
-use ack_desk::curate::stale::{StaleMemory, stale};
+use ack_desk::curate::stale::{ApprovedMemory, stale};
 use ack_desk::nearest::neighbours;
 use ack_desk::queue::QueueKind;
 use ack_service::Service;
@@ -88,12 +88,12 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return list(caller, &mut desk, is_filtered);
     }
     if args.stale {
-        let found = progress::while_reading(|| desk.stale_search().run())?;
+        let found = progress::while_reading(|| desk.approved_search().stale())?;
         if found.is_empty() {
             return write_plain(NOTHING_STALE);
         }
-        desk.set_first_queue(QueueKind::Stale);
-        desk.add_stale(found);
+        desk.set_first_queue(QueueKind::Approved);
+        desk.add_approved(found);
     } else if desk.items().is_empty() {
         let put_off = put_off_text(&desk, is_filtered);
         return write_plain(&format!("no memories wait for review{put_off}\n"));
@@ -168,10 +168,10 @@ fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
 }
 
 /// Prints the approved memories that may be out of date.
-fn list_stale(caller: Caller<'_>, found: &[StaleMemory]) -> Result<(), CliError> {
+fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliError> {
     let cards = found.iter().map(|stale| {
         let mut card = Card::of(&stale.candidate, caller.now);
-        card.marks.insert(0, stale.reason.clone());
+        card.marks.splice(0..0, stale.stale.clone());
         card
     });
     if caller.json {

@@ -281,7 +281,7 @@ attempt() {
   limited "$2" env -i HOME="$home" PATH="$PATH" TMPDIR="$home" LANG=C.UTF-8 TERM=dumb NO_COLOR=1 CI=1 \
     HTTP_PROXY="$nowhere" HTTPS_PROXY="$nowhere" http_proxy="$nowhere" https_proxy="$nowhere" \
     NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost \
-    BINARY="$binary" ROOT="$root" INTO="$into" NEWER_NODE="$newer_node" FAULT="$fault" \
+    BINARY="$binary" ROOT="$root" INTO="$into" ACK_TEST_REAL_STORES="${ACK_TEST_REAL_STORES:-}" NEWER_NODE="$newer_node" FAULT="$fault" \
     CHROMIUM="$chromium" GUARDED="$guarded" OPEN="$open" ACK_MEM_TOKEN="$token" SERVERS="${servers[*]}" BEFORE="$work/before" \
     "$here/checks.sh" "$3" > "$log" 2>&1 < /dev/null || outcome=$?
 }
@@ -441,8 +441,8 @@ every_check() {
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
-  for page in keys plan undo together beside group stale changed two killed hostile many look; do
-    check "desk-$page" 120 browser
+  for page in keys plan select undo together beside group stale approved changed two killed hostile many look sample; do
+    check "desk-$page" 240 browser
   done
   check conformance-2025-06-18 120 conformance
   check conformance-2025-11-25 120 conformance

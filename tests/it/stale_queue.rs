@@ -50,10 +50,10 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
     let session = desk.enter();
     let summary = desk.ask(&session, "/summary", json!({})).json();
-    assert_eq!(summary["queue"], "stale", "{summary}");
+    assert_eq!(summary["queue"], "approved", "{summary}");
     assert_eq!(summary["head"]["stale"], 2, "{summary}");
     assert_eq!(summary["head"]["waiting"], 0, "{summary}");
-    let view = json!({ "queue": "stale" });
+    let view = json!({ "queue": "approved" });
     let queue = json!({ "view": view, "count": 9 });
     let queue = desk.ask(&session, "/queue", queue).json();
     assert_eq!(queue["total"], 2, "{queue}");

@@ -147,10 +147,10 @@ impl Choice {
         }
     }
 
-    /// The choice as a participle. `is_stale`: the memory is approved and may be out of date.
-    pub const fn done(&self, is_stale: bool) -> &'static str {
+    /// The choice as a participle. `is_approved`: the memory was approved already.
+    pub const fn done(&self, is_approved: bool) -> &'static str {
         match self {
-            Self::Approve if is_stale => "kept",
+            Self::Approve if is_approved => "kept",
             Self::Approve => "approved",
             Self::Promote => "promoted",
             Self::Reject => "rejected",
@@ -175,7 +175,9 @@ pub struct ChoiceOnMemory<'a> {
     /// How many other memories agents stop seeing once they see this one, not counting the one that
     /// the choice names.
     pub hidden_count: usize,
-    /// Why the memory may be out of date, if it is approved already.
+    /// Whether it is approved already, so that to approve it means to keep it.
+    pub is_approved: bool,
+    /// Why it may be out of date, then.
     pub stale: Option<&'a str>,
     /// How its preview names memories.
     pub short: &'a ShortIds,
@@ -187,7 +189,7 @@ impl ChoiceOnMemory<'_> {
         let candidate = self.candidate;
         let own = || session.decision(candidate, self.choice.verdict());
         let Some(other) = self.other else {
-            return Ok(vec![match (self.choice, self.stale) {
+            return Ok(vec![match (self.choice, self.is_approved) {
                 (Choice::PutOff { until }, _) => Decision {
                     until: Some(until.clone()),
                     ..own()
@@ -196,7 +198,7 @@ impl ChoiceOnMemory<'_> {
                     edit: Some(candidate.with_previous_edit(edit.as_ref().clone())),
                     ..own()
                 },
-                (Choice::Approve | Choice::Promote, Some(reason)) => self.keep(reason, session),
+                (Choice::Approve | Choice::Promote, true) => self.keep(session),
                 _ => own(),
             }]);
         };
@@ -212,14 +214,16 @@ impl ChoiceOnMemory<'_> {
     }
 
     /// The decision to keep a memory, despite the reason against it. A promoted one stays promoted.
-    fn keep(&self, reason: &str, session: &ReviewSession) -> Decision {
+    fn keep(&self, session: &ReviewSession) -> Decision {
         let memory = self.candidate.memory();
         let verdict = match memory.status {
             Status::Promoted => Verdict::Promote,
             _ => self.choice.verdict(),
         };
         Decision {
-            despite: Some(stale::marks_kept_despite(memory, reason)),
+            despite: self
+                .stale
+                .map(|reason| stale::marks_kept_despite(memory, reason)),
             ..session.decision(self.candidate, verdict)
         }
     }
@@ -241,7 +245,7 @@ impl ChoiceOnMemory<'_> {
             self.hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
         let adds = added.summary();
         let mut label = match self.choice {
-            Choice::Approve if self.stale.is_some() => "Keep".to_owned(),
+            Choice::Approve if self.is_approved => "Keep".to_owned(),
             Choice::Approve => "Approve".to_owned(),
             Choice::Promote => "Promote".to_owned(),
             Choice::Reject => "Reject".to_owned(),
@@ -309,18 +313,18 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The preview of one choice for several memories. `are_stale`: all of them are approved and
-    /// may be out of date.
+    /// The preview of one choice for several memories. `are_approved`: all of them were
+    /// approved already.
     pub fn of_many(
         choice: &Choice,
         memories: &[&Candidate],
         hides: usize,
-        are_stale: bool,
+        are_approved: bool,
         short: &ShortIds,
     ) -> Self {
         let about = count_text(memories.len(), "memory", "memories");
         let mut label = match choice {
-            Choice::Approve if are_stale => format!("Keep {about}"),
+            Choice::Approve if are_approved => format!("Keep {about}"),
             Choice::Approve | Choice::Edit { .. } => format!("Approve {about}"),
             Choice::Promote => format!("Promote {about}"),
             Choice::Reject => format!("Reject {about}"),

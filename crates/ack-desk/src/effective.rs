@@ -67,12 +67,15 @@ impl Desk {
         }
     }
 
-    /// What was chosen for a memory and is not written yet, as a participle.
+    /// What was chosen for a memory, saved or not, as a participle.
     pub fn done(&self, number: usize) -> Option<&'static str> {
         let item = self.items.get(number)?;
+        if let Some(saved) = &item.saved {
+            return Some(saved.done(item.is_approved));
+        }
         match self.last_choice(key(&item.candidate)) {
             LastChoice::None => None,
-            LastChoice::Own(choice) => Some(choice.done(item.stale.is_some())),
+            LastChoice::Own(choice) => Some(choice.done(item.is_approved)),
             LastChoice::Replaced => Some("replaced"),
         }
     }

@@ -5,6 +5,7 @@
 //! that fits it. What is flagged has a heap of its own and is decided one by one: a decision about
 //! another heap never includes it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::memory::{Memory, fold_name};
@@ -16,7 +17,8 @@ use super::Desk;
 use super::card::age_in_days;
 use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE};
 use super::held_back::HeldBack;
-use super::queue::{ItemState, QueueItem, QueueKind};
+use super::need::Missed;
+use super::queue::{ItemState, QueueItem, QueueKind, by_queue};
 use crate::curate::CurateError;
 
 /// A memory that was written more than this many days ago is old.
@@ -26,7 +28,7 @@ const SAMPLE: usize = 5;
 /// How many types of a heap are named.
 const MAX_TYPES: usize = 4;
 /// The type of a session's summary in the stores that have them.
-const SUMMARY: &str = "session_summary";
+pub(crate) const SUMMARY: &str = "session_summary";
 
 /// What the memories of a heap have in common. The order is that of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,13 +95,20 @@ pub struct Heap {
     pub total: usize,
     /// How many flagged memories would belong to it.
     pub held_back: usize,
+    /// How often the person's past prompts would have found one of those that are left; `None` if
+    /// there are no prompts.
+    pub missed: Option<usize>,
     /// What was chosen for its memories, if none waits.
     pub done: Option<&'static str>,
+    /// Whether all of it is saved, so that it cannot be taken back here.
+    pub is_saved: bool,
     /// The key of what is most likely right; `None` if each has to be looked at.
     pub suggested: Option<char>,
     /// The reason to reject all of them, if there is a usual one.
     pub reason: Option<&'static str>,
     pub sample: Vec<Sample>,
+    /// Which of them the sample is, in one line.
+    pub sampled: String,
 }
 
 /// A memory of a heap's sample.
@@ -146,16 +155,13 @@ impl Desk {
             .collect()
     }
 
-    /// The heaps, in the order of the plan: projects with many memories first. `turn` moves their
-    /// samples on.
+    /// The heaps, in the order of the plan: projects by need, then those with many memories first.
+    /// Those that are decided keep their place. `turn` moves their samples on.
     pub fn heaps(&self, turn: usize) -> Vec<Heap> {
         let groups = group_of_each(&self.groups);
         let mut numbers: BTreeMap<&HeapKind, Vec<usize>> = BTreeMap::new();
         let mut held_back: HashMap<HeapKind, usize> = HashMap::new();
-        let on_desk = self.items.iter().enumerate().filter(|(_, item)| {
-            item.queue() == QueueKind::Waiting && item.state != ItemState::Written
-        });
-        for (number, item) in on_desk {
+        for (number, item) in by_queue(&self.items).0.iter().enumerate() {
             numbers.entry(&item.heap).or_default().push(number);
             if item.is_flagged() {
                 let fitting = HeapKind::of(item, groups.contains_key(&number), self.now);
@@ -163,12 +169,11 @@ impl Desk {
             }
         }
         let mut sorted: Vec<(&HeapKind, Vec<usize>)> = numbers.into_iter().collect();
-        let place = |kind: &HeapKind, count: usize| match kind {
-            HeapKind::Project(_) => (1, usize::MAX - count),
-            HeapKind::Elsewhere => (2, 0),
-            _ => (0, 0),
-        };
-        sorted.sort_by_key(|(kind, numbers)| place(kind, numbers.len()));
+        sorted.sort_by_key(|(kind, numbers)| match kind {
+            HeapKind::Project(_) => (1, Reverse((self.need_of(numbers), numbers.len()))),
+            HeapKind::Elsewhere => (2, Reverse((0, 0))),
+            _ => (0, Reverse((0, 0))),
+        });
         sorted
             .into_iter()
             .map(|(kind, numbers)| {
@@ -176,6 +181,11 @@ impl Desk {
                 self.heap(kind, &numbers, held_back, &groups, turn)
             })
             .collect()
+    }
+
+    fn need_of(&self, numbers: &[usize]) -> u32 {
+        let items = numbers.iter().filter_map(|number| self.items.get(*number));
+        items.map(|item| item.need).sum()
     }
 
     fn heap(
@@ -193,10 +203,18 @@ impl Desk {
         } else {
             &waiting
         };
+        let missed = self.missed_of(shown).filter(|_| *kind != HeapKind::Flagged);
+        let (sample, sampled) = self.sample(shown, groups, turn);
+        let is_saved = |number: &usize| {
+            let item = self.items.get(*number);
+            item.is_some_and(|item| item.state == ItemState::Written)
+        };
         Heap {
             name: kind.name(),
             title: self.heap_title(kind, numbers),
             about: self.about_heap(kind, shown, groups),
+            missed,
+            is_saved: numbers.iter().all(is_saved),
             waiting: waiting.len(),
             total: numbers.len(),
             held_back: if *kind == HeapKind::Flagged {
@@ -209,6 +227,8 @@ impl Desk {
                 HeapKind::Flagged | HeapKind::Old => None,
                 HeapKind::Summaries | HeapKind::Replaced => Some('R'),
                 HeapKind::Alike => Some('g'),
+                // What nobody ever missed may wait for ever.
+                HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => Some('h'),
                 HeapKind::Project(_) | HeapKind::Elsewhere => Some('A'),
             },
             reason: match kind {
@@ -216,7 +236,8 @@ impl Desk {
                 HeapKind::Replaced => Some(NO_LONGER_TRUE),
                 _ => None,
             },
-            sample: self.sample(shown, groups, turn),
+            sample,
+            sampled,
         }
     }
 
@@ -310,13 +331,14 @@ impl Desk {
         parts.join(" · ")
     }
 
-    /// Five memories from the newest to the oldest; the next five with each `turn`.
+    /// Five memories of a heap, the next five with each `turn`, and which they are: where past
+    /// prompts tell, the most missed, the newest and the oldest; else from the newest to the oldest.
     fn sample(
         &self,
         numbers: &[usize],
         groups: &HashMap<usize, usize>,
         turn: usize,
-    ) -> Vec<Sample> {
+    ) -> (Vec<Sample>, String) {
         // Of a group, one is enough.
         let mut seen = HashSet::new();
         let mut one_each: Vec<usize> = Vec::new();
@@ -329,17 +351,48 @@ impl Desk {
         }
         let last = one_each.len().saturating_sub(1);
         let steps = SAMPLE.min(one_each.len());
-        let mut shown: Vec<usize> = (0..steps)
-            .map(|step| (step * last / steps.saturating_sub(1).max(1) + turn) % (last + 1))
-            .collect();
+        let is_missed = self.missed_of(&one_each).is_some_and(|missed| missed > 0);
+        let (order, which) = match (is_missed, turn) {
+            (false, _) => {
+                let spread = |step| step * last / steps.saturating_sub(1).max(1) + turn;
+                (
+                    (0..steps).map(spread).collect(),
+                    "from the newest to the oldest",
+                )
+            }
+            (true, 0) => {
+                let (newest, oldest) = (one_each.first().copied(), one_each.last().copied());
+                one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
+                let place = |wanted| one_each.iter().position(|number| Some(*number) == wanted);
+                let ends = [newest, oldest].into_iter().filter_map(place);
+                let mut order: Vec<usize> = (0..SAMPLE - 2).chain(ends).chain(0..SAMPLE).collect();
+                let mut seen = HashSet::new();
+                order.retain(|place| seen.insert(*place));
+                (order, "the most missed, the newest and the oldest")
+            }
+            (true, _) => {
+                one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
+                (
+                    (turn * SAMPLE..).take(steps).collect(),
+                    "the next ones by need",
+                )
+            }
+        };
+        let mut shown: Vec<usize> = order.iter().map(|place| place % (last + 1)).collect();
+        shown.truncate(steps);
         shown.dedup();
-        let numbers = shown.iter().filter_map(|place| one_each.get(*place));
-        numbers
-            .filter_map(|number| {
-                let item = self.items.get(*number)?;
-                Some(self.sample_of(*number, item, groups))
-            })
-            .collect()
+        let sample = shown.iter().filter_map(|place| {
+            let number = one_each.get(*place)?;
+            Some(self.sample_of(*number, self.items.get(*number)?, groups))
+        });
+        let sampled = match one_each.len() == numbers.len() {
+            true => format!("{} of {}: {which}", shown.len(), numbers.len()),
+            false => {
+                let groups = count(one_each.len() as u64, "group");
+                format!("{} of {groups}: {which}", shown.len())
+            }
+        };
+        (sample.collect(), sampled)
     }
 
     fn sample_of(&self, number: usize, item: &QueueItem, groups: &HashMap<usize, usize>) -> Sample {
@@ -357,6 +410,11 @@ impl Desk {
             .into_iter()
             .chain([text::line(place, 60)])
             .chain(age)
+            .chain(
+                self.missed(number)
+                    .filter(|missed| missed.count > 0)
+                    .map(times),
+            )
             .collect();
         let said = memory.facts.first().or(memory.subtitle.as_ref());
         Sample {
@@ -442,12 +500,21 @@ impl Desk {
             }
         }
         let key = self.next_key;
+        self.note_decision(true);
         self.choose_as(key, &kept, Choice::Approve, None)?;
         for (of, group) in duplicates {
             self.choose_as(key, &group, Choice::Duplicate { of }, None)?;
         }
         self.next_key += 1;
         Ok(())
+    }
+}
+
+/// How often a memory was missed.
+fn times(missed: Missed) -> String {
+    match missed.count {
+        1 => "missed once".to_owned(),
+        count => format!("missed {count} times"),
     }
 }
 

@@ -16,6 +16,8 @@ pub mod evidence;
 pub mod heaps;
 pub mod held_back;
 pub mod nearest;
+pub mod need;
+pub mod progress;
 pub mod publish;
 pub mod queue;
 mod similar_memories;
@@ -34,11 +36,13 @@ use serde::Serialize;
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
 use self::held_back::HeldBack;
+use self::need::Need;
+use self::progress::Pace;
 use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
 pub use self::write::ReviewOutcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
-use crate::curate::stale::{StaleMemory, stale};
+use crate::curate::stale::{ApprovedMemory, approved, stale};
 use crate::curate::{Candidate, CurateError, ReviewSession, log};
 use ack_service::Service;
 use ack_service::scope::Scope;
@@ -72,22 +76,30 @@ pub struct Desk {
     short: ShortIds,
     /// Whether a choice for many memories is also for flagged ones.
     includes_flagged: bool,
+    need: Need,
+    pace: Pace,
 }
 
-/// What is needed to find approved memories that may be out of date.
+/// What is needed to read the approved memories, and to find those that may be out of date.
 #[derive(Debug)]
-pub struct StaleSearch {
+pub struct ApprovedSearch {
     service: &'static Service,
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
     now: jiff::Timestamp,
 }
 
-impl StaleSearch {
-    /// Runs the search.
-    pub fn run(&self) -> Result<Vec<StaleMemory>, CurateError> {
+impl ApprovedSearch {
+    /// Reads those that may be out of date.
+    pub fn stale(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
         let staleness = self.service.staleness(self.now);
         stale(&self.scopes, &self.filter, &staleness)
+    }
+
+    /// Reads them all, those that may be out of date first.
+    pub fn run(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
+        let staleness = self.service.staleness(self.now);
+        approved(&self.scopes, &self.filter, &staleness)
     }
 }
 
@@ -177,6 +189,8 @@ impl Desk {
             filter: Filter::default(),
             short: ShortIds::default(),
             includes_flagged: false,
+            need: Need::default(),
+            pace: Pace::default(),
         };
         desk.sort_into_heaps();
         desk
@@ -203,7 +217,7 @@ impl Desk {
         let mut numbers = numbers.to_vec();
         numbers.retain(|number| {
             let item = self.items.get(*number);
-            let item = item.filter(|item| holds_back && item.stale.is_none());
+            let item = item.filter(|item| holds_back && !item.is_approved);
             !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
         });
         (numbers, held_back)
@@ -219,9 +233,9 @@ impl Desk {
         &self.short
     }
 
-    /// The search for approved memories that may be out of date, in the same scopes.
-    pub fn stale_search(&self) -> StaleSearch {
-        StaleSearch {
+    /// The search for the approved memories of the same scopes.
+    pub fn approved_search(&self) -> ApprovedSearch {
+        ApprovedSearch {
             service: self.service,
             scopes: self.scopes.clone(),
             filter: self.filter.clone(),
@@ -229,16 +243,16 @@ impl Desk {
         }
     }
 
-    /// Adds approved memories that may be out of date, after the waiting ones.
-    pub fn add_stale(&mut self, found: Vec<StaleMemory>) {
-        let items = found.into_iter();
+    /// Adds approved memories after the waiting ones.
+    pub fn add_approved(&mut self, found: Vec<ApprovedMemory>) {
         self.items
-            .extend(items.map(|stale| QueueItem::stale(stale.candidate, stale.reason)));
+            .extend(found.into_iter().map(QueueItem::approved));
     }
 
     /// Sets the reason why an approved memory may be out of date.
     pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
         if let Some(item) = self.items.get_mut(number) {
+            item.is_approved = reason.is_some();
             item.stale = reason;
         }
     }
@@ -348,8 +362,8 @@ impl Desk {
         let items: Vec<&QueueItem> = items.collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
-        let are_stale = items.iter().all(|item| item.stale.is_some());
-        let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
+        let are_approved = items.iter().all(|item| item.is_approved);
+        let mut preview = Preview::of_many(choice, &memories, hides, are_approved, &self.short);
         // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
@@ -372,6 +386,7 @@ impl Desk {
     ) -> Result<(), CurateError> {
         self.choose_as(self.next_key, numbers, choice, reason)?;
         self.next_key += 1;
+        self.note_decision(numbers.len() > 1);
         Ok(())
     }
 
@@ -470,7 +485,7 @@ impl Desk {
         Some(Recent {
             key: first.key,
             done: match made.len() {
-                1 => first.choice.done(self.are_stale(first)),
+                1 => first.choice.done(self.are_approved(first)),
                 _ => "kept one of each group",
             },
             reason: first.reason.clone(),
@@ -514,12 +529,12 @@ impl Desk {
         })
     }
 
-    fn are_stale(&self, made: &MadeChoice) -> bool {
+    fn are_approved(&self, made: &MadeChoice) -> bool {
         let mut items = made
             .picks
             .iter()
             .filter_map(|pick| self.items.get(pick.number));
-        items.all(|item| item.stale.is_some())
+        items.all(|item| item.is_approved)
     }
 
     fn choice_on<'a>(
@@ -533,6 +548,7 @@ impl Desk {
             candidate: &item.candidate,
             other,
             hidden_count: self.replaced_count(item),
+            is_approved: item.is_approved,
             stale: item.stale.as_deref(),
             short: &self.short,
         }
@@ -541,7 +557,7 @@ impl Desk {
     /// How many served memories this one would replace, according to the store or a decision. Of
     /// several rows with an id, only the one that owns it counts.
     fn replaced_count(&self, item: &QueueItem) -> usize {
-        if item.stale.is_some() {
+        if item.is_approved {
             return 0;
         }
         let Candidate { scope, .. } = &item.candidate;

@@ -1,12 +1,16 @@
 //! The memories on the desk: their order, the filter, and the header of the queue.
 
+use std::cmp::Reverse;
+
 use ack_api::Warning;
 use ack_api::memory::nearest;
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
+use super::choice::Choice;
 use super::heaps::HeapKind;
 use crate::curate::Candidate;
+use crate::curate::stale::ApprovedMemory;
 
 /// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +28,14 @@ pub struct QueueItem {
     /// The memory as it was read.
     pub candidate: Candidate,
     pub state: ItemState,
-    /// For an approved memory, why it may be out of date; a waiting one has none.
+    /// Whether it was approved when it was read.
+    pub is_approved: bool,
+    /// For an approved memory, why it may be out of date.
     pub stale: Option<String>,
+    /// What was chosen for it and is saved.
+    pub saved: Option<Choice>,
+    /// How much it is needed: what orders the memories that wait, see [`crate::need`].
+    pub need: u32,
     /// Whether a decision about it was not written because the memory had changed.
     pub was_put_back: bool,
     /// What a person should look at first.
@@ -56,16 +66,20 @@ impl QueueItem {
             state: ItemState::Waiting,
             heap: HeapKind::default(),
             was_put_back: false,
+            is_approved: false,
             stale: None,
+            saved: None,
+            need: 0,
             candidate,
         }
     }
 
-    /// An approved memory that may be out of date.
-    pub fn stale(candidate: Candidate, reason: String) -> Self {
+    /// An approved memory.
+    pub fn approved(memory: ApprovedMemory) -> Self {
         Self {
-            stale: Some(reason),
-            ..Self::new(candidate)
+            is_approved: true,
+            stale: memory.stale,
+            ..Self::new(memory.candidate)
         }
     }
 
@@ -84,15 +98,17 @@ impl QueueItem {
             Some(("heap", name)) => self.heap.name() == name,
             Some(("is", "flagged")) => self.is_flagged(),
             Some(("is", "duplicate")) => self.heap == HeapKind::Alike,
+            Some(("is", "stale")) => self.stale.is_some(),
             Some(("id", id)) => self.candidate.memory().id.to_lowercase().contains(id),
             _ => self.words.contains(word),
         }
     }
 
     pub const fn queue(&self) -> QueueKind {
-        match self.stale {
-            None => QueueKind::Waiting,
-            Some(_) => QueueKind::Stale,
+        if self.is_approved {
+            QueueKind::Approved
+        } else {
+            QueueKind::Waiting
         }
     }
 }
@@ -103,14 +119,14 @@ pub enum QueueKind {
     /// Memories that wait for review.
     #[default]
     Waiting,
-    /// Approved memories that may be out of date.
-    Stale,
+    /// Approved memories, those that may be out of date first.
+    Approved,
 }
 
 /// What a word of a filter can begin with.
 pub const PREFIXES: [&str; 7] = ["heap", "id", "is", "project", "scope", "tag", "type"];
 
-/// Which memories to show, the oldest first.
+/// Which memories to show. Those that wait come by need, then the oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueView {
@@ -118,6 +134,9 @@ pub struct QueueView {
     /// if it must not occur.
     pub filter: String,
     pub queue: QueueKind,
+    /// Whether approved memories come by their last decision alone, rather than first those that
+    /// may be out of date.
+    pub last_decided: bool,
 }
 
 impl QueueView {
@@ -143,17 +162,37 @@ impl QueueView {
     pub fn with(&self, items: &[QueueItem], one_more: Option<usize>) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
-        items
-            .iter()
-            .enumerate()
+        let (waiting, approved) = by_queue(items);
+        let (first, items) = match self.queue {
+            QueueKind::Waiting => (0, waiting),
+            QueueKind::Approved => (waiting.len(), approved),
+        };
+        let mut found: Vec<(usize, &QueueItem)> = (first..)
+            .zip(items)
             .filter(|(number, item)| {
-                let is_waiting = item.state == ItemState::Waiting && item.queue() == self.queue;
-                let fits = is_waiting && words.iter().all(|word| item.fits(word));
+                let is_open = item.state == ItemState::Waiting;
+                let fits = is_open && words.iter().all(|word| item.fits(word));
                 fits || one_more == Some(*number)
             })
-            .map(|(number, _)| number)
-            .collect()
+            .collect();
+        match self.queue {
+            QueueKind::Waiting => found.sort_by_key(|(_, item)| Reverse(item.need)),
+            QueueKind::Approved if self.last_decided => {
+                found.sort_by_cached_key(|(_, item)| Reverse(item.candidate.memory().reviewed_at));
+            }
+            QueueKind::Approved => {}
+        }
+        let is_missing = |number: &usize| !found.iter().any(|(known, _)| known == number);
+        let elsewhere = one_more.filter(is_missing);
+        let numbers = found.iter().map(|(number, _)| *number);
+        numbers.chain(elsewhere).collect()
     }
+}
+
+/// The memories that wait, and the approved ones, which come after them.
+pub(crate) fn by_queue(items: &[QueueItem]) -> (&[QueueItem], &[QueueItem]) {
+    let first = items.partition_point(|item| !item.is_approved);
+    items.split_at(first)
 }
 
 impl QueueItem {
@@ -182,12 +221,11 @@ pub struct Head {
 impl Head {
     pub fn of(items: &[QueueItem], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
-        let open = |queue| {
-            let open =
-                move |item: &&QueueItem| item.state == ItemState::Waiting && item.queue() == queue;
-            items.iter().filter(open)
-        };
-        let waiting = || open(QueueKind::Waiting);
+        let (waiting, approved) = by_queue(items);
+        let is_open = |item: &&QueueItem| item.state == ItemState::Waiting;
+        let waiting = || waiting.iter().filter(is_open);
+        // They come first.
+        let stale = approved.iter().take_while(|item| item.stale.is_some());
         let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
@@ -207,7 +245,7 @@ impl Head {
         };
         Self {
             waiting,
-            stale: open(QueueKind::Stale).count(),
+            stale: stale.filter(is_open).count(),
             chosen: count(ItemState::Chosen),
             written: count(ItemState::Written),
             median_age_days,

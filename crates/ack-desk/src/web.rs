@@ -121,7 +121,8 @@ impl Listener {
         std::thread::spawn(move || {
             site.wait_for_near(FIRST_CARD_TIMEOUT);
             site.find_groups();
-            site.find_stale();
+            site.find_need();
+            site.find_approved();
         });
         let ended = runtime.block_on(self.accept(interrupt));
         runtime.shutdown_timeout(SHUTDOWN_GRACE);

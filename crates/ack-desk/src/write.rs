@@ -44,6 +44,7 @@ struct PlannedChoice {
     reason: Option<String>,
     candidate: Candidate,
     other: Option<Candidate>,
+    is_approved: bool,
     /// Why the memory may be out of date, if it is approved.
     stale: Option<String>,
 }
@@ -146,6 +147,7 @@ impl Desk {
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
                     other: pick.other.clone(),
+                    is_approved: item.is_approved,
                     stale: item.stale.clone(),
                     candidate,
                 });
@@ -167,6 +169,7 @@ impl Desk {
         };
         item.state = ItemState::Written;
         if !is_broken {
+            item.saved = Some(planned.choice.clone());
             return;
         }
         let id = planned.candidate.memory().id.clone();
@@ -179,6 +182,7 @@ impl Desk {
             && curated.memory.status == planned.candidate.memory().status
         {
             *item = QueueItem::new(Candidate { scope, curated });
+            item.is_approved = planned.is_approved;
             item.stale.clone_from(&planned.stale);
             item.was_put_back = true;
         }
@@ -250,6 +254,7 @@ fn decisions(
             candidate: &planned.candidate,
             other: other.as_ref(),
             hidden_count: 0,
+            is_approved: planned.is_approved,
             stale: planned.stale.as_deref(),
             short: &ShortIds::default(),
         };

@@ -17,6 +17,7 @@ pub mod listed;
 mod manifests;
 pub(super) mod outlines;
 mod signals;
+mod waiting;
 pub(super) mod words;
 
 pub use self::choose::RECENT_REASON;

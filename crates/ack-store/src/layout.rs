@@ -346,6 +346,14 @@ pub struct SessionSource {
     pub started: Option<String>,
 }
 
+/// The table of the prompts that a person typed. They are no memories: only the review desk reads
+/// them, to see what that person's agents would have needed.
+#[derive(Debug, Clone)]
+pub struct PromptSource {
+    /// SQL for the text, the session as memories name it, and the time of the newest `?1` prompts.
+    pub newest: String,
+}
+
 /// A table of session overviews. The table and its columns are quoted.
 #[derive(Debug, Clone)]
 pub struct OverviewSource {
@@ -388,6 +396,7 @@ pub struct Layout {
     pub sources: Vec<MemorySource>,
     pub sessions: Vec<SessionSource>,
     pub overviews: Vec<OverviewSource>,
+    pub prompts: Option<PromptSource>,
     pub links: Option<LinkSource>,
     pub log: Option<LogSource>,
     /// SQL for the number of rows that are left out, because their program marked them as deleted.
@@ -402,6 +411,7 @@ impl Layout {
             sources,
             sessions: Vec::new(),
             overviews: Vec::new(),
+            prompts: None,
             links: None,
             log: None,
             deleted: None,

@@ -88,7 +88,7 @@ pub fn run_terminal_desk(
     write_err(&format!("{}\n", desk.head().text));
     write_err(match desk.queue() {
         QueueKind::Waiting => BEGIN,
-        QueueKind::Stale => BEGIN_STALE,
+        QueueKind::Approved => BEGIN_STALE,
     });
     let desk = Arc::new(Mutex::new(desk));
     unwritten::save_at_exit(caller, &desk, session, || {});
@@ -139,7 +139,7 @@ impl<'a> QueueWalk<'a> {
             }
             let keys = match self.queue {
                 QueueKind::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
-                QueueKind::Stale => "a (keep) r m d o e s j k n z q ? > ",
+                QueueKind::Approved => "a (keep) r m d o e s j k n z q ? > ",
             };
             shows_card = true;
             let line = match self.input.ask(keys) {
@@ -193,7 +193,7 @@ impl<'a> QueueWalk<'a> {
     fn handle_line(&mut self, line: &str) -> Result<Step, CliError> {
         let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();
-        let is_stale = self.queue == QueueKind::Stale;
+        let is_stale = self.queue == QueueKind::Approved;
         if is_stale && matches!(key, "p" | "h" | "u" | "g" | "A" | "R") {
             return Ok(report_invalid(&format!(
                 "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"

@@ -1,9 +1,10 @@
-//! The second list of the queue: approved memories that may be out of date, each with the reason
-//! that answers show.
+//! The second list of the queue: approved memories, those that may be out of date first, each with
+//! the reason that answers show.
 //!
 //! A reviewer can wait longer than an agent, so this also checks whether the files that a memory
 //! cites changed a lot.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
 use ack_api::text;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
+use jiff::Timestamp;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
@@ -25,20 +27,32 @@ const HISTORY_TIME: Duration = Duration::from_secs(2);
 /// The maximum length of the kept list of marks.
 const MAX_DISMISSED_MARKS_CHARS: usize = 400;
 
-/// An approved memory that may be out of date.
+/// An approved memory.
 #[derive(Debug, Clone)]
-pub struct StaleMemory {
+pub struct ApprovedMemory {
     pub candidate: Candidate,
-    /// The reason, which answers show as `stale`.
-    pub reason: String,
+    /// Why it may be out of date, which answers show as `stale`.
+    pub stale: Option<String>,
 }
 
-/// The approved memories that match a filter and may be out of date, oldest first.
+/// Those of the approved memories that may be out of date.
 pub fn stale(
     scopes: &[Arc<Scope>],
     filter: &Filter,
     staleness: &Staleness,
-) -> Result<Vec<StaleMemory>, CurateError> {
+) -> Result<Vec<ApprovedMemory>, CurateError> {
+    let mut found = approved(scopes, filter, staleness)?;
+    found.retain(|memory| memory.stale.is_some());
+    Ok(found)
+}
+
+/// The approved memories that match a filter and that agents see: first those that may be out of
+/// date, the oldest first, then the others, the last decided first.
+pub fn approved(
+    scopes: &[Arc<Scope>],
+    filter: &Filter,
+    staleness: &Staleness,
+) -> Result<Vec<ApprovedMemory>, CurateError> {
     let mut all = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
@@ -57,9 +71,7 @@ pub fn stale(
                 let others = snapshot.contradictions(id, StatusFilter::Approved)?;
                 let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
                 let reason = staleness.of(&curated.memory, scope, &others);
-                if reason.is_some() || staleness.is_of_project(&curated.memory, scope) {
-                    marked.push((curated, reason));
-                }
+                marked.push((curated, reason));
             }
             Ok(marked)
         })?;
@@ -69,11 +81,18 @@ pub fn stale(
         }));
     }
     let mut found = check_history(all, staleness);
-    found.sort_by_key(|stale| {
-        let created = stale.candidate.memory().created_at;
-        (created.is_none(), created)
+    found.sort_by_key(|memory| match &memory.stale {
+        Some(_) => {
+            let created = memory.candidate.memory().created_at;
+            (false, created.is_none(), created, None)
+        }
+        None => (true, false, None, Some(Reverse(decided_at(memory)))),
     });
     Ok(found)
+}
+
+fn decided_at(memory: &ApprovedMemory) -> Option<Timestamp> {
+    memory.candidate.memory().reviewed_at
 }
 
 /// The ids of approved memories that agents do not see because a newer one replaces them.
@@ -116,7 +135,7 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
     let reason = staleness.of(memory, &candidate.scope, &others);
     let found = check_history(vec![(candidate.clone(), reason)], staleness);
-    Ok(found.into_iter().next().map(|stale| stale.reason))
+    Ok(found.into_iter().find_map(|memory| memory.stale))
 }
 
 /// What a decision to keep a memory records: this mark, and the earlier marks it was kept despite.
@@ -139,7 +158,7 @@ pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
 fn check_history(
     memories: Vec<(Candidate, Option<String>)>,
     staleness: &Staleness,
-) -> Vec<StaleMemory> {
+) -> Vec<ApprovedMemory> {
     let open: Vec<&Memory> = memories
         .iter()
         .filter(|(candidate, reason)| is_open(candidate, reason.as_ref(), staleness))
@@ -154,7 +173,10 @@ fn check_history(
         } else {
             reason
         };
-        found.extend(reason.map(|reason| StaleMemory { candidate, reason }));
+        found.push(ApprovedMemory {
+            candidate,
+            stale: reason,
+        });
     }
     found
 }

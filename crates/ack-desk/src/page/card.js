@@ -2,20 +2,44 @@
 
 const FOLDED_LINES = 12;
 const FOLDED_CHARACTERS = 1200;
+// A list of more memories is folded.
+const UNFOLDED_MEMBERS = 5;
 // Characters of what both memories say, on each side of a difference.
 const AROUND = 60;
 
 function showHead() {
   const { head } = state.summary;
   by("head").textContent = head.text;
+  showProgress();
   const write = by("write");
-  const written =
-    head.chosen === 0
-      ? "Nothing to write"
-      : `Write ${counted(head.chosen, "decision", "decisions")}`;
-  write.replaceChildren(written, element("kbd", { "aria-hidden": "true" }, "c"));
+  const saved = state.summary.progress.saved > 0 ? "✓ Saved" : "Nothing to save";
+  write.replaceChildren(head.chosen === 0 ? saved : `Save ${head.chosen}`, element("kbd", { "aria-hidden": "true" }, "c"));
   write.disabled = head.chosen === 0;
   document.title = `(${head.waiting}) Review`;
+}
+
+/** How far the review is, and which part of the desk is shown. */
+function showProgress() {
+  const { progress, approved, head } = state.summary;
+  by("progress").textContent = progress.text;
+  const share = (count) => `${(100 * count) / Math.max(1, progress.total)}%`;
+  by("bar-saved").style.width = share(progress.saved);
+  by("bar-held").style.width = share(progress.decided - progress.saved);
+  by("waiting-count").textContent = head.waiting;
+  by("approved-count").textContent = approved || "";
+  const isCard = !plan.isOpen && !closing.isOpen;
+  for (const [tab, isShown] of [
+    ["plan", plan.isOpen],
+    ["waiting", isCard && state.view.queue === "waiting"],
+    ["approved", isCard && state.view.queue === "approved"],
+  ]) {
+    const button_ = by(`tab-${tab}`);
+    if (isShown) {
+      button_.setAttribute("aria-current", "page");
+    } else {
+      button_.removeAttribute("aria-current");
+    }
+  }
 }
 
 function showQueue() {
@@ -26,8 +50,10 @@ function showQueue() {
   const selected = state.selected.size > 0 ? `, ${state.selected.size} selected` : "";
   by("place").textContent = `${range}${total}${filtered}${selected}`;
   const rows = entries.map((entry) => {
-    const about = [entry.place, entry.type, days(entry.age_days)].filter(Boolean).join(" · ");
-    const mark = entry.marked ? element("span", { class: "marked" }, " · look twice") : null;
+    const when = entry.decided ? [entry.decided] : [entry.type, days(entry.age_days)];
+    const about = [entry.place, ...when].filter(Boolean).join(" · ");
+    const stale = entry.stale ? element("span", { class: "marked" }, ` · stale: ${entry.stale}`) : null;
+    const mark = entry.marked ? element("span", { class: "marked" }, " · look twice") : stale;
     return element(
       "li",
       {},
@@ -44,6 +70,9 @@ function showQueue() {
       ),
     );
   });
+  const order = by("order");
+  order.hidden = state.view.queue !== "approved";
+  order.textContent = state.view.last_decided ? "last decided first" : "stale first";
   const list = by("queue");
   const held = list.contains(document.activeElement);
   list.replaceChildren(...rows);
@@ -88,6 +117,24 @@ function narrative(text) {
     parts.push(button(label, "n", () => inTurn(unfold), attributes));
   }
   return parts;
+}
+
+/** How often the person's past prompts would have found it. */
+function missedBy() {
+  const { missed } = state.shown;
+  if (!missed) {
+    return "";
+  }
+  const prompts = counted(missed.prompts, "prompt", "prompts");
+  const times = missed.count === 1 ? "once" : counted(missed.count, "time", "times");
+  const said =
+    missed.count > 0
+      ? `Your last ${prompts} would have found this one ${times}.`
+      : `Your last ${prompts} would not have found this one: it may wait.`;
+  const examples = missed.examples.map(({ text, day }) =>
+    element("li", {}, `“${text}”`, day ? ` · ${day}` : null),
+  );
+  return element("div", { class: "missed-by" }, element("p", {}, said), element("ul", {}, ...examples));
 }
 
 function showCard() {
@@ -135,7 +182,7 @@ function showCard() {
       ["served", card.served],
     ]),
   );
-  parts.push(element("dl", { id: "evidence", hidden: true }));
+  parts.push(missedBy(), element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
   showEvidence(state.evidence);
   showOthers();
@@ -289,7 +336,7 @@ const change = (number, title) =>
 /** The memories of one decision about several. */
 function members(made) {
   const more = made.numbers.length - made.members.length;
-  return element(
+  const list = element(
     "ul",
     { class: "members" },
     ...made.members.map(({ number, title }) =>
@@ -297,6 +344,8 @@ function members(made) {
     ),
     more > 0 ? element("li", {}, `and ${more} more`) : null,
   );
+  const open = made.numbers.length <= UNFOLDED_MEMBERS;
+  return element("details", { open }, element("summary", {}, "one by one"), list);
 }
 
 function showRecent() {
@@ -324,12 +373,12 @@ function showRecent() {
     element("h2", { id: "recent-name" }, "Last decisions"),
     entries.length > 0
       ? element("ol", {}, ...entries)
-      : element("p", { class: "small" }, "None yet. They are written when you say so."),
+      : element("p", { class: "small" }, "None yet. They are saved when you say so."),
   );
 }
 
 function showActions() {
-  const { actions, stale } = state.shown;
+  const { actions, approved } = state.shown;
   const find = (key) => actions.find((action) => action.key === key);
   const approve = find("a");
   const promote = find("p");
@@ -347,7 +396,7 @@ function showActions() {
       act(find("r"), { class: "bad" }),
       button("Edit and approve", "e", () => inTurn(askEdit)),
       promote ? act(promote, {}) : null,
-      stale ? null : button("Snooze", "h", () => inTurn(askDay)),
+      approved ? null : button("Snooze", "h", () => inTurn(askDay)),
       button("Skip", "s", () => inTurn(() => move(1))),
       button("Undo", "z", () => inTurn(() => takeBack())),
       button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
@@ -371,13 +420,15 @@ function showEnd() {
   const left =
     state.view.filter && head.waiting > 0
       ? "Nothing that waits fits the filter."
-      : state.view.queue === "stale"
-        ? "Nothing more is known to be out of date."
+      : state.view.queue === "approved"
+        ? state.view.filter
+          ? "No matches."
+          : "There is nothing more that is approved."
         : "Nothing waits any more.";
   const write =
     head.chosen > 0
       ? button(
-          `Write ${counted(head.chosen, "decision", "decisions")}`,
+          `Save ${head.chosen}`,
           "c",
           () => inTurn(write_),
           { class: "main" },

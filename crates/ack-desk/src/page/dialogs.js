@@ -228,7 +228,7 @@ function askFinish() {
       "div",
       { class: "buttons" },
       button(
-        "Write and finish",
+        "Save and finish",
         "Enter",
         act(async () => {
           if (await write_()) {
@@ -238,7 +238,7 @@ function askFinish() {
         { class: "main", autofocus: true },
       ),
       button(
-        "Finish without writing",
+        "Finish without saving",
         null,
         act(() => finish(true)),
       ),
@@ -258,10 +258,10 @@ const KEYS = [
   ["u", "approve in place of the approved memory that is marked"],
   ["o", "mark the other approved memory"],
   ["h", "snooze until a day"],
-  ["l", "what waits, or approved memories that may be out of date (a keeps one)"],
+  ["l", "approved memories (a keeps one), or back to what waits"],
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
-  ["x", "select"],
+  ["x, X", "select; select all that the filter shows, less the flagged"],
   ["A, R", "approve or reject all that are selected, or else all that are much alike; on the plan, the heap"],
   ["g", "approve this one; those that are much alike are its duplicates"],
   ["n", "show all of the text, or less"],

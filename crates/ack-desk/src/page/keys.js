@@ -131,6 +131,23 @@ function select() {
   showQueue();
 }
 
+/** Selects all that the view shows. What is flagged is decided one by one. */
+async function selectAll() {
+  const { numbers, held_back: held } = await ask("matching", state.view);
+  state.selected = new Set(numbers);
+  const without = held > 0 ? `, ${held} flagged held back` : "";
+  say(`${numbers.length + held} selected${without}. A and R decide about ${numbers.length}, Esc clears.`);
+  showActions();
+  showQueue();
+}
+
+function clearSelection() {
+  state.selected.clear();
+  say("Nothing is selected.");
+  showActions();
+  showQueue();
+}
+
 function unfold() {
   state.expanded = !state.expanded;
   showCard();
@@ -164,17 +181,23 @@ async function write_() {
   complain("");
   const answer = await ask("write");
   setSummary(answer.summary);
+  closing.wasSeen = false;
   const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
   const changed =
     answer.changed.length > 0
       ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
       : "";
   const back = answer.side_effects.map((line) => ` ${capitalised(line)}.`).join("");
-  say(`Wrote ${counted(answer.written, "decision", "decisions")}.${back}${undo}${changed}`);
+  say(`Saved ${counted(answer.written, "decision", "decisions")}.${back}${undo}${changed}`);
   if (changed) {
-    complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);
+    complain(`Not saved, because it changed since you read it: ${answer.changed.join(", ")}.`);
   }
   prefetched.clear();
+  const isEnd = plan.isOpen || answer.summary.head.waiting === 0;
+  if (isEnd && !changed && answer.written > 0) {
+    await openClosing();
+    return true;
+  }
   if (plan.isOpen) {
     await openPlan({ keepMessage: true });
     return !changed;
@@ -196,6 +219,8 @@ async function finish(discard) {
   const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
   document.title = "Review: done";
   document.querySelector(".head").hidden = true;
+  delete document.body.dataset.screen;
+  by("closing").hidden = true;
   document.querySelector(".queue").hidden = true;
   document.querySelector(".beside").hidden = true;
   by("actions").hidden = true;
@@ -204,6 +229,10 @@ async function finish(discard) {
 }
 
 async function changeView(view) {
+  closing.isOpen = false;
+  if (view.queue !== undefined && view.queue !== state.view.queue) {
+    state.selected.clear();
+  }
   state.view = { ...state.view, ...view };
   prefetched.clear();
   const queue = await ask("queue", { view: state.view, count: WINDOW });
@@ -219,11 +248,15 @@ function act(key) {
   return action ? choose(action.choice) : say("It is approved already.");
 }
 
-/** The other queue: what waits, or what may be out of date. */
+/** The other queue: what waits, or what is approved. */
 function changeQueue() {
-  const which = by("which-queue");
-  which.value = state.view.queue === "stale" ? "waiting" : "stale";
-  return changeView({ queue: which.value });
+  const isApproved = !plan.isOpen && !closing.isOpen && state.view.queue === "approved";
+  return closePlan("", isApproved ? "waiting" : "approved");
+}
+
+/** The other order of what is approved. */
+function changeOrder() {
+  return changeView({ last_decided: !state.view.last_decided });
 }
 
 const ACTIONS = {
@@ -231,7 +264,7 @@ const ACTIONS = {
   r: () => askReason(),
   p: () => act("p"),
   e: () => askEdit(),
-  h: () => (state.shown.stale ? say("It is approved already.") : askDay()),
+  h: () => (state.shown.approved ? say("It is approved already.") : askDay()),
   m: () => nearAction("m"),
   d: () => nearAction("d"),
   o: () => markNext(),
@@ -239,6 +272,7 @@ const ACTIONS = {
   j: () => move(1),
   k: () => move(-1),
   x: () => select(),
+  X: () => selectAll(),
   g: () => keepOne(),
   n: () => unfold(),
   A: () => askMany("approve"),
@@ -247,13 +281,38 @@ const ACTIONS = {
 /** Those that need no memory. */
 const ALWAYS = {
   z: () => takeBack(),
-  c: () => (state.summary.head.chosen > 0 ? write_() : say("There is nothing to write.")),
-  q: () => askFinish(),
+  c: () => (state.summary.head.chosen > 0 ? write_() : say("There is nothing to save.")),
+  q: () => leave(),
   "?": () => showKeys(),
   l: () => changeQueue(),
   "/": () => by("filter").focus(),
   u: () => (plan.isOpen ? takeBack() : nearAction("u")),
 };
+
+/** Leaves the desk; before that, once, what was saved is shown. */
+function leave() {
+  const { progress, head } = state.summary;
+  return progress.saved > 0 && head.chosen === 0 && !closing.wasSeen ? openClosing() : askFinish();
+}
+
+/** One step back: from a selection, from what was filtered to all, from the cards to the plan. */
+function goBack() {
+  if (closing.isOpen) {
+    return leaveClosing();
+  }
+  if (plan.isOpen) {
+    return undefined;
+  }
+  if (state.selected.size > 0) {
+    return clearSelection();
+  }
+  return state.view.filter ? clearFilter() : openPlan();
+}
+
+/** The keys of the screen that is shown. */
+function screenKeys() {
+  return closing.isOpen ? CLOSING_KEYS : plan.isOpen ? PLAN_KEYS : {};
+}
 
 /** Empties the filter and its box together. The memory that is shown stays. */
 function clearFilter() {
@@ -293,8 +352,7 @@ function pressed(event) {
     return;
   }
   if (event.key === "Escape") {
-    // One step back: from what was filtered to all, from the cards to the plan.
-    inTurn(() => (state.view.filter && !plan.isOpen ? clearFilter() : openPlan()));
+    inTurn(goBack);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !state.singleKeys) {
@@ -307,7 +365,7 @@ function pressed(event) {
   }
   const reason = state.reasons[Number(event.key) - 1];
   const onCard = reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key];
-  const act = (plan.isOpen ? PLAN_KEYS[event.key] : null) ?? ALWAYS[event.key] ?? onCard;
+  const act = screenKeys()[event.key] ?? ALWAYS[event.key] ?? onCard;
   if (!act || (event.key === "Enter" && event.target.closest("button"))) {
     return;
   }
@@ -319,8 +377,8 @@ function pressed(event) {
   }
   // A key acts on the screen that stands there when its turn comes.
   inTurn(() => {
-    const onPlan = plan.isOpen ? PLAN_KEYS[event.key] : null;
-    const now = onPlan ?? ALWAYS[event.key] ?? (plan.isOpen ? null : onCard);
-    return now && (state.shown || onPlan || ALWAYS[event.key]) ? now() : undefined;
+    const isCard = !plan.isOpen && !closing.isOpen;
+    const now = screenKeys()[event.key] ?? ALWAYS[event.key];
+    return now ? now() : isCard && state.shown ? onCard?.() : undefined;
   });
 }

@@ -4,18 +4,22 @@
 const MIN_PLANNED = 12;
 const WEEK = 7;
 
-const plan = { heaps: [], at: 0, turn: 0, isOpen: false };
+const plan = { heaps: [], left: null, prompts: 0, at: 0, turn: 0, isOpen: false };
 
 const heapAt = () => plan.heaps[plan.at];
 
 /** Shows the plan in place of a card. */
 async function openPlan({ keepMessage = false } = {}) {
-  plan.heaps = await ask("plan", { turn: plan.turn });
+  await loadPlan();
   if (plan.heaps.length === 0) {
     return closePlan();
   }
-  plan.at = Math.min(plan.at, plan.heaps.length - 1);
+  if (!plan.isOpen && heapAt().done) {
+    toNextHeap();
+  }
   plan.isOpen = true;
+  state.view.queue = "waiting";
+  state.selected.clear();
   state.view.filter = by("filter").value = "";
   document.body.dataset.screen = "plan";
   if (!keepMessage) {
@@ -29,24 +33,39 @@ async function openPlan({ keepMessage = false } = {}) {
   return undefined;
 }
 
+/** Fetches the heaps. The chosen one stays chosen, wherever it stands now. */
+async function loadPlan() {
+  const chosen = heapAt()?.name;
+  const { heaps, left, prompts, summary } = await ask("plan", { turn: plan.turn });
+  Object.assign(plan, { heaps, left, prompts });
+  setSummary(summary);
+  const place = heaps.findIndex(({ name }) => name === chosen);
+  plan.at = place >= 0 ? place : Math.max(0, Math.min(plan.at, heaps.length - 1));
+}
+
 /** Leaves the plan for the cards of a filter. */
-async function closePlan(filter = "") {
+async function closePlan(filter = "", queue = "waiting") {
   plan.isOpen = false;
   delete document.body.dataset.screen;
-  by("filter").value = filter;
-  return changeView({ filter, queue: "waiting" });
+  by("closing").hidden = true;
+  if (by("filter").value !== filter) {
+    by("filter").value = filter;
+  }
+  return changeView({ filter, queue });
 }
 
 function heapRow(heap, position) {
   const held =
     heap.held_back > 0 ? ` · ${counted(heap.held_back, "flagged one", "flagged ones")} held back` : "";
   const about = heap.done ? `${capitalised(heap.done)}${held}` : `${heap.about}${held}`;
-  const key = heap.done ? "z" : heap.suggested;
+  const key = heap.is_saved ? "✓" : heap.done ? "u" : heap.suggested;
   const suggestion = {
     A: "approve",
     R: "reject",
     g: "keep one each",
-    z: "undo",
+    h: "snooze",
+    u: "undo",
+    "✓": "saved",
   }[key];
   return element(
     "li",
@@ -66,6 +85,7 @@ function heapRow(heap, position) {
         element("span", { class: "title" }, heap.title),
         element("span", { class: "of" }, about),
       ),
+      plan.prompts > 0 ? missedCell(heap) : null,
       element(
         "span",
         { class: "suggested" },
@@ -76,17 +96,46 @@ function heapRow(heap, position) {
   );
 }
 
+/** How often past prompts would have found one of a heap. */
+function missedCell({ missed, done }) {
+  if (missed === null || done) {
+    return element("span", { class: "missed" });
+  }
+  const most = Math.max(...plan.heaps.map((heap) => heap.missed ?? 0), 1);
+  const bar = element("span", { class: "of-most" });
+  bar.style.width = `${(100 * missed) / most}%`;
+  const said = missed === 0 ? "not once: may wait" : counted(missed, "time", "times");
+  const track = element("span", { class: "track", "aria-hidden": "true" }, bar);
+  const label = element("span", { class: "unseen" }, "missed by agents: ");
+  return element("span", { class: "missed" }, label, missed === 0 ? null : track, said);
+}
+
+/** What is left, and the order of the heaps, in two sentences. */
+function aboutPlan() {
+  const { keys, cards, minutes } = plan.left;
+  const parts = [
+    keys > 0 ? counted(keys, "key", "keys") : null,
+    cards > 0 ? counted(cards, "card", "cards") : null,
+  ].filter(Boolean);
+  const left =
+    parts.length > 0
+      ? `${parts.join(" and ")} left, about ${Math.max(1, minutes)} min.`
+      : state.summary.head.chosen > 0
+        ? "Every heap is decided: c saves the decisions."
+        : "Nothing is unreviewed any more.";
+  const order =
+    plan.prompts > 0
+      ? ` Projects are in order of need: how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again, would have found one of these.`
+      : "";
+  return left + order;
+}
+
 function showPlan() {
   const heap = heapAt();
   const total = plan.heaps.reduce((sum, heap) => sum + heap.total, 0);
-  const decided = total - plan.heaps.reduce((sum, heap) => sum + heap.waiting, 0);
-  const left = plan.heaps.filter((heap) => !heap.done).length;
   by("plan-title").textContent =
-    `${counted(total, "memory waits", "memories wait")}, in ${counted(plan.heaps.length, "heap", "heaps")}`;
-  by("plan-about").textContent =
-    left === 0
-      ? "Every heap is decided: c writes the decisions."
-      : `${decided} of ${total} decided, ${counted(left, "heap", "heaps")} left.`;
+    `${counted(total, "unreviewed memory", "unreviewed memories")}, in ${counted(plan.heaps.length, "heap", "heaps")}`;
+  by("plan-about").textContent = aboutPlan();
   const list = by("heaps");
   const held = list.contains(document.activeElement);
   list.replaceChildren(...plan.heaps.map(heapRow));
@@ -110,7 +159,7 @@ function showPlan() {
     element(
       "p",
       { class: "small" },
-      `${lines.length} of ${heap.done ? heap.total : heap.waiting}, from the newest to the oldest`,
+      heap.sampled,
     ),
     element("ol", {}, ...lines),
     more ? button("Others", "n", () => inTurn(othersOfHeap)) : "",
@@ -119,8 +168,11 @@ function showPlan() {
 }
 
 function heapButtons(heap) {
+  if (heap.is_saved) {
+    return [];
+  }
   if (heap.done) {
-    return [button("Undo", "z", () => inTurn(() => takeBack()))];
+    return [button("Undo", "u", () => inTurn(() => takeBack()))];
   }
   const count = heap.waiting;
   const why = heap.reason ? `: ${heap.reason}` : "";
@@ -152,7 +204,7 @@ function moveTo(position) {
 async function decideHeap(choice) {
   const heap = heapAt();
   if (heap.done) {
-    say("It is decided already; z takes it back.");
+    say(heap.is_saved ? "It is saved already." : "It is decided already; u undoes it.");
     return undefined;
   }
   if (heap.name === "flagged") {
@@ -167,9 +219,16 @@ async function decideHeap(choice) {
   const left = answer.summary.head.waiting;
   say(`${capitalised(answer.done)}: ${answer.count} of ${heap.title}. ${left} left.`);
   await openPlan({ keepMessage: true });
-  const next = plan.heaps.findIndex((heap, position) => position > plan.at && !heap.done);
-  moveTo(next < 0 ? plan.heaps.findIndex((heap) => !heap.done) : next);
+  toNextHeap();
+  showPlan();
   return undefined;
+}
+
+/** Chooses the next heap that is not decided, if there is one. */
+function toNextHeap() {
+  const isOpen = (heap) => !heap.done;
+  const next = plan.heaps.findIndex((heap, position) => position > plan.at && isOpen(heap));
+  plan.at = Math.max(next < 0 ? plan.heaps.findIndex(isOpen) : next, 0);
 }
 
 /** Shows the heap whose decision was undone. */
@@ -204,4 +263,5 @@ const PLAN_KEYS = {
   h: () => putOffHeap(),
   n: () => othersOfHeap(),
   o: () => closePlan(),
+  X: () => openHeap().then(selectAll),
 };

@@ -4,7 +4,7 @@ const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
 const state = {
-  view: { filter: "", queue: "waiting" },
+  view: { filter: "", queue: "waiting", last_decided: false },
   shown: null,
   summary: null,
   queue: null,
@@ -62,10 +62,10 @@ function showServerGone() {
   state.over = true;
   const left = counted(chosen, "decision was", "decisions were");
   complain(
-    `The desk has ended.${chosen > 0 ? ` ${left} not written.` : ""} ` +
+    `The desk has ended.${chosen > 0 ? ` ${left} not saved.` : ""} ` +
       "Run `ack-memory review` to go on.",
   );
-  for (const control of document.querySelectorAll("button, input, select")) {
+  for (const control of document.querySelectorAll("button, input")) {
     control.disabled = true;
   }
 }

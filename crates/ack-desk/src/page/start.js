@@ -1,6 +1,8 @@
 // The beginning, and what happens by itself.
 
 const ALIVE = 20000;
+// While something is still looked for.
+const SOON = 500;
 const PAUSE = 200;
 
 /** Uses the word of the address, if there is one, and takes it out of the address bar. */
@@ -27,35 +29,63 @@ async function begin() {
   const summary = await ask("summary");
   state.reasons = summary.reasons;
   state.view.queue = summary.queue;
-  by("which-queue").value = summary.queue;
   setSummary(summary);
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
-  const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "stale";
+  const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "approved";
   await (isFew ? show(queue.entries[0]?.number ?? null) : openPlan());
   if (summary.notice) {
     say(summary.notice);
   }
   setInterval(alive, ALIVE);
+  setTimeout(watch, SOON);
+}
+
+/** Sees what is found in the background, until all of it is. */
+async function watch() {
+  const { searching } = (await alive()) ?? {};
+  if (searching) {
+    setTimeout(watch, SOON);
+  }
 }
 
 /** Tells the server that the page is open, and sees what another page did. */
 async function alive() {
   if (state.over) {
+    return {};
+  }
+  const found = await ask("alive").catch(() => ({}));
+  if (found.revision !== undefined && found.revision !== state.summary.revision) {
+    await inTurn(renew);
+  }
+  return found;
+}
+
+/** Shows what changed elsewhere. Where the person is stays. */
+async function renew() {
+  setSummary(await ask("summary"));
+  showHead();
+  if (closing.isOpen) {
     return;
   }
-  const { revision } = await ask("alive").catch(() => ({}));
-  if (revision !== undefined && revision !== state.summary.revision) {
-    await inTurn(async () => {
-      setSummary(await ask("summary"));
-      if (plan.isOpen) {
-        await openPlan({ keepMessage: true });
-        return;
-      }
-      const number = state.shown?.number;
-      await (number === undefined ? changeView({}) : show(number));
-    });
+  if (plan.isOpen) {
+    await loadPlan();
+    showPlan();
+    showRecent();
+    return;
   }
+  if (!state.shown) {
+    await changeView({});
+    return;
+  }
+  const isRead = document.activeElement === by("title");
+  state.shown = await card(state.shown.number);
+  showCard();
+  showActions();
+  if (isRead) {
+    by("title").focus({ preventScroll: true });
+  }
+  refresh();
 }
 
 document.addEventListener("keydown", pressed);
@@ -68,14 +98,17 @@ window.addEventListener("beforeunload", (event) => {
 by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
-by("open-plan").addEventListener("click", () => inTurn(openPlan));
-by("which-queue").addEventListener("change", () =>
-  inTurn(() => changeView({ queue: by("which-queue").value })),
-);
+by("tab-plan").addEventListener("click", () => inTurn(() => openPlan()));
+by("tab-waiting").addEventListener("click", () => inTurn(() => closePlan()));
+by("tab-approved").addEventListener("click", () => inTurn(() => closePlan("", "approved")));
+by("order").addEventListener("click", () => inTurn(changeOrder));
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
-  wait = setTimeout(() => inTurn(() => closePlan(by("filter").value)), PAUSE);
+  wait = setTimeout(() => {
+    const queue = plan.isOpen || closing.isOpen ? "waiting" : state.view.queue;
+    inTurn(() => closePlan(by("filter").value, queue));
+  }, PAUSE);
 });
 
 inTurn(start);

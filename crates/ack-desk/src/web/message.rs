@@ -1,11 +1,14 @@
 //! The requests of the page and the answers.
 
-use ack_api::text;
+use ack_api::memory::Memory;
+use ack_api::{text, time};
 use serde::{Deserialize, Serialize};
 
 use crate::card::{self, Card};
 use crate::choice::{Choice, Preview};
 use crate::nearest::Near;
+use crate::need::Missed;
+use crate::progress::Progress;
 use crate::queue::{Head, QueueItem, QueueKind, QueueView};
 use crate::{Desk, Recent};
 
@@ -94,6 +97,10 @@ pub struct ListEntry {
     pub age_days: Option<i64>,
     /// Whether a person should look at it twice.
     pub marked: bool,
+    /// Of an approved one, who decided about it and when.
+    pub decided: Option<String>,
+    /// Why it may be out of date.
+    pub stale: Option<String>,
 }
 
 impl ListEntry {
@@ -108,6 +115,43 @@ impl ListEntry {
             kind: memory.kind.clone(),
             age_days: card::age_in_days(memory, desk.now()),
             marked: item.is_risky(),
+            decided: item.is_approved.then(|| decided(memory)),
+            stale: item.stale.clone(),
+        }
+    }
+}
+
+/// Who decided about an approved memory, and when.
+fn decided(memory: &Memory) -> String {
+    let by = memory.reviewed_by.as_deref().map(|by| {
+        let name = by.rsplit_once(':').map_or(by, |(_, name)| name);
+        format!("by {}", text::line(name, 40))
+    });
+    let on = memory
+        .reviewed_at
+        .map(|at| format!("on {}", time::to_date(at)));
+    let known: Vec<String> = by.into_iter().chain(on).collect();
+    match known.is_empty() {
+        true => "not reviewed by anyone".to_owned(),
+        false => format!("decided {}", known.join(" ")),
+    }
+}
+
+/// All memories of a view, for one choice: flagged ones that wait are decided one by one.
+#[derive(Debug, Serialize)]
+pub struct Matching {
+    pub numbers: Vec<usize>,
+    /// How many flagged ones are left out.
+    pub held_back: usize,
+}
+
+impl Matching {
+    pub fn of(desk: &Desk, view: &QueueView) -> Self {
+        let all = view.of(desk.items());
+        let (numbers, _) = desk.without_flagged(&all, &Choice::Approve);
+        Self {
+            held_back: all.len() - numbers.len(),
+            numbers,
         }
     }
 }
@@ -177,8 +221,10 @@ pub struct Shown {
     /// The number of the next memory.
     pub next: Option<usize>,
     pub chosen: Option<&'static str>,
-    /// Whether it is an approved memory that may be out of date.
-    pub stale: bool,
+    /// Whether it was approved before.
+    pub approved: bool,
+    /// How often past prompts would have found it.
+    pub missed: Option<Missed>,
     pub card: Card,
     /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
@@ -195,6 +241,9 @@ pub struct Summary {
     pub reasons: [&'static str; 9],
     pub queue: QueueKind,
     pub head: Head,
+    pub progress: Progress,
+    /// How many approved memories were read.
+    pub approved: usize,
     /// The last choices.
     pub recent: Vec<Recent>,
     /// What the curator should know first.

@@ -9,11 +9,12 @@ use sha2::{Digest, Sha256};
 const HTML: &str = include_str!("../page/page.html");
 const STYLE: &str = include_str!("../page/page.css");
 /// The parts of the script, in order.
-const SCRIPT: [&str; 6] = [
+const SCRIPT: [&str; 7] = [
     include_str!("../page/server.js"),
     include_str!("../page/card.js"),
     include_str!("../page/dialogs.js"),
     include_str!("../page/plan.js"),
+    include_str!("../page/closing.js"),
     include_str!("../page/keys.js"),
     include_str!("../page/start.js"),
 ];

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::message::{
     Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry,
-    PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
+    Matching, PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -33,12 +33,17 @@ use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::evidence;
 use crate::nearest::neighbours;
+use crate::need::Answered;
 use crate::queue::{ItemState, QueueKind};
 use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
 const MAX_SESSION: usize = 8;
+/// What the page asks because of a key.
+const KEYS: [&str; 7] = [
+    "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
+];
 
 type Answer = Response<Full<Bytes>>;
 
@@ -78,6 +83,8 @@ pub struct ReviewSite {
     /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
     groups_found: Mutex<bool>,
+    /// Whether it is not known yet what the person's agents missed.
+    is_searching: AtomicBool,
     finished: Notify,
 }
 
@@ -122,6 +129,7 @@ impl ReviewSite {
             revision: AtomicU64::new(1),
             has_sent_neighbours: AtomicBool::new(false),
             groups_found: Mutex::new(false),
+            is_searching: AtomicBool::new(true),
             finished: Notify::new(),
         })
     }
@@ -256,17 +264,31 @@ impl ReviewSite {
 
     /// Handles a request, on a thread that may wait for a store.
     fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
+        if KEYS.contains(&path) {
+            self.desk.lock().note_key((self.curator.clock)());
+        }
         match path {
             "/enter" => self.enter(&parse(body)?),
-            "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
+            "/alive" => Ok(json!({
+                "revision": self.revision.load(Ordering::Relaxed),
+                "searching": self.is_searching.load(Ordering::Relaxed),
+            })),
             "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
             "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
             "/plan" => {
                 let request: PlanRequest = parse(body)?;
                 // One of the heaps is made of them.
                 self.find_groups();
-                Ok(to_json(&self.desk.lock().heaps(request.turn)))
+                let desk = self.desk.lock();
+                let heaps = desk.heaps(request.turn);
+                Ok(json!({
+                    "left": desk.left(&heaps), "prompts": desk.past_prompts().len(),
+                    "heaps": heaps, "summary": self.summary(&desk),
+                }))
             }
+            "/matching" => Ok(to_json(&Matching::of(&self.desk.lock(), &parse(body)?))),
+            "/closing" => Ok(to_json(&self.desk.lock().closing())),
+            "/answered" => Ok(to_json(&self.answered())),
             "/heap" => self.heap(parse(body)?),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
@@ -307,6 +329,16 @@ impl ReviewSite {
         }
     }
 
+    /// How many past prompts find an approved memory now. It takes a while; keys do not wait.
+    fn answered(&self) -> Option<Answered> {
+        let (search, prompts) = {
+            let desk = self.desk.lock();
+            (desk.need_search(), desk.past_prompts().to_vec())
+        };
+        let after = search.answered(&prompts);
+        self.desk.lock().answered(after)
+    }
+
     fn enter(&self, request: &EnterRequest) -> Result<Value, Failure> {
         let session = self.access.enter(&request.word).ok_or_else(|| {
             let message = "this link is invalid or was already used; press Enter in the terminal of \
@@ -325,6 +357,8 @@ impl ReviewSite {
             reasons: REASONS,
             queue: desk.queue(),
             head: desk.head(),
+            progress: desk.progress(),
+            approved: desk.approved(),
             recent: desk.recent(),
             notice: self.curator.notice.clone(),
             revision: self.revision.load(Ordering::Relaxed),
@@ -371,14 +405,17 @@ impl ReviewSite {
             previous: neighbour_at(index.and_then(|index| index.checked_sub(1))),
             next: neighbour_at(index.map(|index| index + 1)),
             chosen: desk.done(request.number),
-            stale: queue == QueueKind::Stale,
+            approved: queue == QueueKind::Approved,
+            missed: desk
+                .missed(request.number)
+                .filter(|_| queue == QueueKind::Waiting),
             actions: match queue {
                 QueueKind::Waiting => vec![
                     action('a', Choice::Approve)?,
                     action('r', Choice::Reject)?,
                     action('p', Choice::Promote)?,
                 ],
-                QueueKind::Stale => {
+                QueueKind::Approved => {
                     vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?]
                 }
             },
@@ -426,16 +463,35 @@ impl ReviewSite {
         self.changed();
     }
 
-    /// Finds approved memories that may be out of date, while the page is already in use.
-    pub fn find_stale(&self) {
-        if self.desk.lock().queue() == QueueKind::Stale {
-            // They are on the desk already.
+    /// Finds out what the person's agents missed, while the page is already in use.
+    pub fn find_need(&self) {
+        let search = self.desk.lock().need_search();
+        let need = search.run();
+        let prompts = {
+            let mut desk = self.desk.lock();
+            desk.set_need(need);
+            desk.past_prompts().to_vec()
+        };
+        self.is_searching.store(false, Ordering::Relaxed);
+        self.changed();
+        let answered = search.answered(&prompts);
+        let mut desk = self.desk.lock();
+        // Afterwards, it would count what was saved meanwhile.
+        if desk.progress().saved == 0 {
+            desk.set_answered(answered);
+        }
+    }
+
+    /// Reads the approved memories, while the page is already in use.
+    pub fn find_approved(&self) {
+        if self.desk.lock().queue() == QueueKind::Approved {
+            // Those that the person asked for are on the desk already.
             return;
         }
-        let search = self.desk.lock().stale_search();
+        let search = self.desk.lock().approved_search();
         // If a store cannot be read, its memories cannot be decided about anyway.
         if let Ok(found) = search.run() {
-            self.desk.lock().add_stale(found);
+            self.desk.lock().add_approved(found);
             self.changed();
         }
     }
@@ -454,7 +510,7 @@ impl ReviewSite {
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let item = desk.items().get(request.number);
-        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Stale);
+        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Approved);
         let entries = near.into_iter().map(|near| {
             let id = || near.id.clone();
             let choices = [

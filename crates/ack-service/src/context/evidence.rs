@@ -175,12 +175,20 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
         let served = read.iter().flat_map(|read| &read.outlines().served);
-        let counts = Frequencies::count(served, &terms.words);
+        Self::over(terms, served, read.iter().any(ScopeOutline::has_own))
+    }
+
+    /// The same for some memories. `has_own`: some of them were learned in the project.
+    pub fn over<'o>(
+        terms: &'a Terms,
+        memories: impl Iterator<Item = &'o Outline>,
+        has_own: bool,
+    ) -> Self {
+        let counts = Frequencies::count(memories, &terms.words);
         let distinctive = counts.distinctive();
         let tag = terms.words.set(terms.project.as_deref()) & distinctive;
-        let is_name = terms.project.as_deref().is_some_and(|name| {
-            !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
-        });
+        let project = terms.project.as_deref();
+        let is_name = project.is_some_and(|name| !text::is_common_word(name) || has_own);
         Self {
             terms,
             weights: counts.weights(),

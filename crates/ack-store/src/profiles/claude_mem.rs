@@ -1,11 +1,12 @@
 //! The stores of claude-mem: `observations` and `session_summaries` (4 and later), `memories` (3).
 //!
-//! Tables that hold raw prompts, tool input and tool output are never read.
+//! Tables that hold tool input and tool output are never read, and that of raw prompts only by the
+//! review desk ([`crate::prompts`]).
 
 use super::ack;
 use crate::layout::{
-    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, exact,
-    find,
+    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, PromptSource, SessionSource,
+    Table, exact, find,
 };
 
 /// The parts of a session summary, in the order of an answer.
@@ -36,6 +37,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     Some(Layout {
         sessions: sessions.into_iter().collect(),
         overviews,
+        prompts: prompts(tables),
         ..Layout::new(Profile::ClaudeMem, sources)
     })
 }
@@ -105,6 +107,29 @@ fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
         memories: None,
     };
     Some((source, overview))
+}
+
+/// Prompts name their session as the client does, which the table of sessions translates.
+fn prompts(tables: &[Table]) -> Option<PromptSource> {
+    const OF_CLIENT: &[&str] = &["content_session_id", "claude_session_id"];
+    let (table, sessions) = (find(tables, "user_prompts")?, find(tables, "sdk_sessions")?);
+    let text = table.column(&["prompt_text"])?;
+    let asked = table.column(&["created_at_epoch"])?;
+    let session = format!(
+        "SELECT s.{} FROM {} s WHERE {} = p.{} LIMIT 1",
+        sessions.column(SESSION)?,
+        sessions.quoted(),
+        exact(&format!("s.{}", sessions.column(OF_CLIENT)?)),
+        table.column(OF_CLIENT)?
+    );
+    Some(PromptSource {
+        newest: format!(
+            "SELECT substr(p.{text}, 1, {}), ({session}), p.{asked} FROM {} p ORDER BY {} DESC LIMIT ?1",
+            crate::prompts::MAX_CHARS,
+            table.quoted(),
+            exact(&format!("p.{asked}"))
+        ),
+    })
 }
 
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {

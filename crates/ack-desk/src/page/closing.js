@@ -1,0 +1,113 @@
+// The last screen: what agents know since this review, or since a part of it.
+
+const closing = { isOpen: false, wasSeen: false };
+
+async function openClosing() {
+  const found = await ask("closing");
+  plan.isOpen = false;
+  closing.isOpen = closing.wasSeen = true;
+  document.body.dataset.screen = "closing";
+  showHead();
+  by("closing").hidden = false;
+  by("closing").replaceChildren(
+    element("h2", { id: "closing-title", tabindex: "-1" }, "What your agents know since today"),
+    element("p", { class: "lead" }, learnedText(found)),
+    element("div", { class: "columns" }, closingKnowledge(found), closingTotals(found)),
+  );
+  by("closing-title").focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+  // It takes longer than a key may.
+  ask("answered").then(showAnswered).catch(() => undefined);
+}
+
+function learnedText({ learned, decided, left }) {
+  const more =
+    learned > 0
+      ? `${counted(learned, "memory", "memories")} more than before. They see them from their next request on.`
+      : "Nothing new.";
+  return left > 0 ? `${decided} decided, ${left} left. ${more}` : more;
+}
+
+function closingKnowledge({ projects }) {
+  const rows = projects.map(({ project, count, lessons }) =>
+    element(
+      "li",
+      {},
+      element("p", { class: "of" }, element("strong", {}, project), ` +${count}`),
+      element("ul", {}, ...lessons.map((title) => element("li", {}, title))),
+    ),
+  );
+  return element(
+    "section",
+    { "aria-label": "What they learned" },
+    element("div", { id: "answered", hidden: true }),
+    rows.length > 0 ? element("ol", { class: "learned" }, ...rows) : "No memory was approved.",
+  );
+}
+
+/** How many past prompts find an approved memory, now and before. */
+function showAnswered(answered) {
+  const place = by("answered");
+  if (!answered || !place) {
+    return;
+  }
+  const { prompts, before, after } = answered;
+  const bars = [
+    ["before", before ?? 0],
+    ["after", Math.max(0, after - (before ?? 0))],
+  ].map(([name, count]) => {
+    const bar = element("span", { class: name });
+    bar.style.width = `${(100 * count) / prompts}%`;
+    return bar;
+  });
+  const then = before === null ? "" : `; before this review: ${before}`;
+  place.replaceChildren(
+    element("h3", {}, `Your last ${counted(prompts, "prompt", "prompts")}, asked again`),
+    element("p", {}, element("strong", {}, String(after)), ` find an approved memory${then}`),
+    element("span", { class: "track", "aria-hidden": "true" }, ...bars),
+  );
+  place.hidden = false;
+}
+
+const COMMANDS = [
+  ["What a session gets", "ack-memory context"],
+  ["Ask by hand", "ack-memory query"],
+  ["Undo the last save", "ack-memory undo"],
+];
+
+function closingTotals({ saved, left, unchanged }) {
+  const totals = saved.map(({ done, count }) =>
+    element("li", {}, element("strong", {}, String(count)), ` ${done}`),
+  );
+  const next = COMMANDS.map(([what, command]) =>
+    element("li", {}, `${what}: `, element("code", {}, command)),
+  );
+  return element(
+    "section",
+    { "aria-label": "Totals and what comes next" },
+    element("h3", {}, "Today"),
+    element("ul", { class: "totals" }, ...totals),
+    element("h3", {}, "Next"),
+    element("ul", {}, ...next),
+    element("p", { class: "small" }, unchanged),
+    element(
+      "div",
+      { class: "buttons" },
+      left > 0 ? button("Go on", "Enter", () => inTurn(leaveClosing), { class: "main" }) : null,
+      button("Close", "q", askFinish, left > 0 ? {} : { class: "main" }),
+      button("Browse approved", "l", () => inTurn(changeQueue)),
+    ),
+  );
+}
+
+/** Back to what is left. */
+function leaveClosing() {
+  closing.isOpen = false;
+  by("closing").hidden = true;
+  return openPlan();
+}
+
+const CLOSING_KEYS = {
+  Enter: () => leaveClosing(),
+  k: () => leaveClosing(),
+};

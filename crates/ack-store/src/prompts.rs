@@ -1,0 +1,44 @@
+//! The prompts that a person typed, for that person alone.
+//!
+//! Some programs keep them beside their memories. The review desk asks them again, to see which
+//! memories their agents missed. Nothing that answers an agent reads them.
+
+use jiff::Timestamp;
+
+use crate::{Snapshot, StoreError, values};
+use ack_api::text;
+
+/// How much of a prompt is read. What follows is usually pasted.
+pub(crate) const MAX_CHARS: usize = 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    pub text: String,
+    /// Its session, as memories name it.
+    pub session: Option<String>,
+    pub asked: Option<Timestamp>,
+}
+
+impl Snapshot<'_> {
+    /// The newest prompts; `None` if the store keeps none. Commands of the client, and what a
+    /// program put among them in markup, are left out.
+    pub fn prompts(&self, max: u32) -> Result<Option<Vec<Prompt>>, StoreError> {
+        let Some(source) = &self.layout.prompts else {
+            return Ok(None);
+        };
+        let mut prompts = self.read_rows(&source.newest, [max], |row| {
+            let (said, _) = values::text_value(row.get_ref(0)?);
+            let (session, _) = values::text_value(row.get_ref(1)?);
+            Ok(Prompt {
+                text: text::line(&said.unwrap_or_default(), MAX_CHARS),
+                session: session.map(|session| text::line(&session, 200)),
+                asked: values::time_value(row.get_ref(2)?),
+            })
+        })?;
+        let is_command = |text: &str| text.starts_with('/') && !text.contains(' ');
+        prompts.retain(|Prompt { text, .. }| {
+            !text.is_empty() && !text.starts_with('<') && !is_command(text)
+        });
+        Ok(Some(prompts))
+    }
+}
