@@ -2,10 +2,11 @@
 //
 //     BINARY=target/debug/ack-memory CHROMIUM=/usr/bin/chromium INTO=FOLDER node desk-pictures.mjs
 //
-// FOLDER is the one in which run.sh has installed playwright-core (`run.sh --only desk`).
+// FOLDER is the one in which run.sh has installed playwright-core (`run.sh --only desk`). The plan, the
+// approved memories and the last screen are of the sample store that ACK_TEST_REAL_STORES names.
 
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -40,12 +41,13 @@ root.import([
     confidence: 0.8,
   }),
 ]);
-const { address } = await root.review();
-const page = await open(address, { width: 1200, height: 760, colorScheme: "light" });
+let page;
 const picture = async (name) => {
   await page.waitForTimeout(800);
   writeFileSync(join(ASSETS, `review-${name}.png`), shrink(await page.screenshot()));
 };
+const { address } = await root.review();
+page = await open(address, { width: 1200, height: 760, colorScheme: "light" });
 await press(page, "a", "2");
 await settled(page);
 await press(page, "j", "k");
@@ -56,4 +58,22 @@ await press(page, "Escape");
 await page.emulateMedia({ colorScheme: "dark" });
 await page.setViewportSize({ width: 400, height: 860 });
 await picture("narrow");
+
+const samples = process.env.ACK_TEST_REAL_STORES;
+if (samples) {
+  const mem = new Root([]);
+  const folder = join(mem.path, "scopes", "claude-mem");
+  mkdirSync(folder, { recursive: true });
+  copyFileSync(join(samples, "claude-mem", "claude-mem.db"), join(folder, "claude-mem.db"));
+  writeFileSync(join(folder, "scope.toml"), 'store = "claude-mem.db"\n');
+  mem.run("scopes");
+  const { address: plan } = await mem.review();
+  page = await open(plan, { width: 1280, height: 800, plan: true, colorScheme: "light" });
+  await page.waitForSelector(".missed .track", { timeout: 120_000 });
+  await press(page, "j", "R");
+  await picture("plan");
+  await press(page, "g", "A", "A", "A", "A", "c");
+  await page.waitForSelector("#answered:not([hidden])", { timeout: 120_000 });
+  await picture("closing");
+}
 await end();

@@ -245,8 +245,11 @@ impl Desk {
 
     /// Adds approved memories after the waiting ones.
     pub fn add_approved(&mut self, found: Vec<ApprovedMemory>) {
-        self.items
-            .extend(found.into_iter().map(QueueItem::approved));
+        self.add_items(found.into_iter().map(QueueItem::approved).collect());
+    }
+
+    pub(crate) fn add_items(&mut self, items: Vec<QueueItem>) {
+        self.items.extend(items);
     }
 
     /// Sets the reason why an approved memory may be out of date.

@@ -118,12 +118,7 @@ impl Listener {
             .build()?;
         let desk = self.site.desk();
         let site = Arc::clone(&self.site);
-        std::thread::spawn(move || {
-            site.wait_for_near(FIRST_CARD_TIMEOUT);
-            site.find_groups();
-            site.find_need();
-            site.find_approved();
-        });
+        std::thread::spawn(move || site.search());
         let ended = runtime.block_on(self.accept(interrupt));
         runtime.shutdown_timeout(SHUTDOWN_GRACE);
         Ok((desk, ended?))

@@ -28,18 +28,20 @@ use super::message::{
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
-use super::{Curator, PageLimits};
+use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::evidence;
 use crate::nearest::neighbours;
 use crate::need::Answered;
-use crate::queue::{ItemState, QueueKind};
+use crate::queue::{ItemState, QueueItem, QueueKind};
 use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
 const MAX_SESSION: usize = 8;
+/// How many approved memories are put on the desk at once. Keys do not wait for all of them.
+const MAX_ADDED: usize = 2_000;
 /// What the page asks because of a key.
 const KEYS: [&str; 7] = [
     "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
@@ -83,7 +85,7 @@ pub struct ReviewSite {
     /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
     groups_found: Mutex<bool>,
-    /// Whether it is not known yet what the person's agents missed.
+    /// Whether something is looked for while the page is already in use.
     is_searching: AtomicBool,
     finished: Notify,
 }
@@ -440,7 +442,7 @@ impl ReviewSite {
     }
 
     /// Waits until the nearest memories of a card have been sent, but no longer than this.
-    pub fn wait_for_near(&self, timeout: Duration) {
+    fn wait_for_near(&self, timeout: Duration) {
         let began = Instant::now();
         while !self.has_sent_neighbours.load(Ordering::Relaxed) && began.elapsed() < timeout {
             std::thread::sleep(Duration::from_millis(20));
@@ -448,7 +450,7 @@ impl ReviewSite {
     }
 
     /// Finds groups of similar memories while the page is already in use.
-    pub fn find_groups(&self) {
+    fn find_groups(&self) {
         let mut found = self.groups_found.lock();
         if *found {
             return;
@@ -463,8 +465,17 @@ impl ReviewSite {
         self.changed();
     }
 
-    /// Finds out what the person's agents missed, while the page is already in use.
-    pub fn find_need(&self) {
+    /// Finds what the first screen does not wait for, while the page is already in use.
+    pub fn search(&self) {
+        self.wait_for_near(FIRST_CARD_TIMEOUT);
+        self.find_groups();
+        self.find_need();
+        self.find_approved();
+        self.is_searching.store(false, Ordering::Relaxed);
+    }
+
+    /// Finds out what the person's agents missed.
+    fn find_need(&self) {
         let search = self.desk.lock().need_search();
         let need = search.run();
         let prompts = {
@@ -472,7 +483,6 @@ impl ReviewSite {
             desk.set_need(need);
             desk.past_prompts().to_vec()
         };
-        self.is_searching.store(false, Ordering::Relaxed);
         self.changed();
         let answered = search.answered(&prompts);
         let mut desk = self.desk.lock();
@@ -482,18 +492,24 @@ impl ReviewSite {
         }
     }
 
-    /// Reads the approved memories, while the page is already in use.
-    pub fn find_approved(&self) {
+    /// Reads the approved memories.
+    fn find_approved(&self) {
         if self.desk.lock().queue() == QueueKind::Approved {
             // Those that the person asked for are on the desk already.
             return;
         }
         let search = self.desk.lock().approved_search();
         // If a store cannot be read, its memories cannot be decided about anyway.
-        if let Ok(found) = search.run() {
-            self.desk.lock().add_approved(found);
-            self.changed();
+        let found = search.run().unwrap_or_default();
+        let mut items = found.into_iter().map(QueueItem::approved);
+        loop {
+            let some: Vec<QueueItem> = items.by_ref().take(MAX_ADDED).collect();
+            if some.is_empty() {
+                break;
+            }
+            self.desk.lock().add_items(some);
         }
+        self.changed();
     }
 
     /// The nearest approved memories, each with the possible actions for the pair.
