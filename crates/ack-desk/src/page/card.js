@@ -417,14 +417,13 @@ function showEnd() {
   state.shown = null;
   state.near = [];
   const { head } = state.summary;
-  const left =
-    state.view.filter && head.waiting > 0
-      ? "Nothing that waits fits the filter."
-      : state.view.queue === "approved"
-        ? state.view.filter
-          ? "No matches."
-          : "There is nothing more that is approved."
-        : "Nothing waits any more.";
+  const left = {
+    waiting:
+      state.view.filter && head.waiting > 0
+        ? "Nothing that waits fits the filter."
+        : "Nothing waits any more.",
+    approved: state.view.filter ? "No matches." : "Nothing more is approved.",
+  }[state.view.queue];
   const write =
     head.chosen > 0
       ? button(

@@ -42,6 +42,8 @@ use ack_http::peers::{Peer, read_body};
 const MAX_SESSION: usize = 8;
 /// How many approved memories are put on the desk at once. Keys do not wait for all of them.
 const MAX_ADDED: usize = 2_000;
+/// The first screen waits for the groups of this many memories.
+const MAX_GROUPED_FIRST: usize = 2_000;
 /// What the page asks because of a key.
 const KEYS: [&str; 7] = [
     "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
@@ -279,8 +281,10 @@ impl ReviewSite {
             "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
             "/plan" => {
                 let request: PlanRequest = parse(body)?;
-                // One of the heaps is made of them.
-                self.find_groups();
+                // One of the heaps is made of groups. Those of many memories come later.
+                if self.desk.lock().items().len() <= MAX_GROUPED_FIRST {
+                    self.find_groups();
+                }
                 let desk = self.desk.lock();
                 let heaps = desk.heaps(request.turn);
                 Ok(json!({
