@@ -17,7 +17,6 @@ use super::Desk;
 use super::card::age_in_days;
 use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE};
 use super::held_back::HeldBack;
-use super::need::Missed;
 use super::queue::{ItemState, QueueItem, QueueKind, by_queue};
 use crate::curate::CurateError;
 
@@ -406,15 +405,12 @@ impl Desk {
             .as_ref()
             .unwrap_or(&item.candidate.scope.name);
         let age = age_in_days(memory, self.now).map(super::card::days);
+        let missed = self.missed_of(&[number]).filter(|missed| *missed > 0);
         let about: Vec<String> = like
             .into_iter()
             .chain([text::line(place, 60)])
             .chain(age)
-            .chain(
-                self.missed(number)
-                    .filter(|missed| missed.count > 0)
-                    .map(times),
-            )
+            .chain(missed.map(times))
             .collect();
         let said = memory.facts.first().or(memory.subtitle.as_ref());
         Sample {
@@ -511,8 +507,8 @@ impl Desk {
 }
 
 /// How often a memory was missed.
-fn times(missed: Missed) -> String {
-    match missed.count {
+fn times(missed: usize) -> String {
+    match missed {
         1 => "missed once".to_owned(),
         count => format!("missed {count} times"),
     }

@@ -71,6 +71,10 @@ impl Desk {
                 .map(|(_, choices)| choices.as_slice());
             self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
         })?;
+        if !outcome.changed.is_empty() {
+            // What was put back may belong to another heap now.
+            self.sort_into_heaps();
+        }
         Ok(outcome)
     }
 
@@ -181,7 +185,9 @@ impl Desk {
         if let Some(curated) = now.ok().flatten()
             && curated.memory.status == planned.candidate.memory().status
         {
+            let need = item.need;
             *item = QueueItem::new(Candidate { scope, curated });
+            item.need = need;
             item.is_approved = planned.is_approved;
             item.stale.clone_from(&planned.stale);
             item.was_put_back = true;
