@@ -13,6 +13,7 @@ mod tokens;
 pub mod vocabulary;
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 pub use self::sentence::{ends_sentence, first_sentence};
 pub use self::tags::{is_invisible, neutralize_host_tags, untag, untagged};
@@ -120,6 +121,34 @@ pub fn block(raw: &str) -> String {
 /// Makes a message that quotes other text safe: like [`block()`], but not trimmed.
 pub fn safe(raw: &str) -> Cow<'_, str> {
     clean(raw)
+}
+
+/// How the name of a character in [`named()`] begins.
+pub const NAMED: &str = "[U+";
+
+/// A text with the names of the characters in it that [`safe`] removes, as `[U+202E]`. Of several
+/// in a row, the first is named and the others are counted.
+pub fn named(raw: &str) -> Cow<'_, str> {
+    if raw.chars().all(|c| keep_char(c).is_some()) {
+        return Cow::Borrowed(raw);
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        if let Some(kept) = keep_char(c) {
+            out.push(kept);
+            continue;
+        }
+        let mut more = 0;
+        while chars.next_if(|c| keep_char(*c).is_none()).is_some() {
+            more += 1;
+        }
+        let _ = match more {
+            0 => write!(out, "{NAMED}{:04X}]", u32::from(c)),
+            more => write!(out, "{NAMED}{:04X} and {more} more hidden]", u32::from(c)),
+        };
+    }
+    Cow::Owned(out)
 }
 
 /// Makes every string of a JSON value safe to print. Member names are unchanged.

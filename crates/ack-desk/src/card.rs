@@ -7,8 +7,10 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::curate::Candidate;
+use crate::markdown::{self, Block, Folded, Span};
 use ack_api::Warning;
 use ack_service::short_id::ShortIds;
+use ack_store::read::CuratedMemory;
 
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
@@ -96,6 +98,54 @@ impl Card {
         parts.extend(self.kind.clone());
         parts.extend(self.age_days.map(|age| format!("{} old", days(age))));
         parts.join("  ")
+    }
+}
+
+/// The text of a memory as blocks.
+#[derive(Debug, Clone, Serialize)]
+pub struct CardText {
+    pub title: Vec<Span>,
+    pub subtitle: Vec<Span>,
+    /// The facts, as a list.
+    pub facts: Vec<Block>,
+    pub narrative: Vec<Block>,
+    /// How many more lines the facts and the narrative have.
+    pub more_lines: usize,
+}
+
+impl CardText {
+    pub fn of(curated: &CuratedMemory) -> Self {
+        let memory = &curated.memory;
+        let optional = |text: &Option<String>| curated.named(text.as_deref().unwrap_or_default());
+        let facts = memory.facts.iter().map(|fact| {
+            let spans = markdown::line(&curated.named(fact));
+            vec![Block::Paragraph { spans }]
+        });
+        let facts: Vec<Vec<Block>> = facts.collect();
+        let first = None;
+        let list = (!facts.is_empty()).then_some(Block::List {
+            first,
+            items: facts,
+        });
+        Self {
+            title: markdown::plain(&curated.named(&memory.title)),
+            subtitle: markdown::plain(&optional(&memory.subtitle)),
+            facts: list.into_iter().collect(),
+            narrative: markdown::blocks(&optional(&memory.narrative)),
+            more_lines: 0,
+        }
+    }
+
+    /// The same with so many lines of the facts and of the narrative, each of a width.
+    pub fn folded(self, lines: usize, width: usize) -> Self {
+        let facts = Folded::new(self.facts, lines, width);
+        let narrative = Folded::new(self.narrative, lines, width);
+        Self {
+            facts: facts.blocks,
+            narrative: narrative.blocks,
+            more_lines: facts.more_lines + narrative.more_lines,
+            ..self
+        }
     }
 }
 

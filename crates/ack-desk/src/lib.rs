@@ -15,6 +15,7 @@ mod effective;
 pub mod evidence;
 pub mod heaps;
 pub mod held_back;
+pub mod markdown;
 pub mod nearest;
 pub mod need;
 pub mod progress;

@@ -4,6 +4,7 @@
 //! The rules know the usual forms: a text without a warning is not necessarily safe.
 
 pub mod agent_text;
+pub mod passages;
 mod plain;
 pub mod secrets;
 pub mod sharing;

@@ -32,9 +32,9 @@ pub struct CuratedMemory {
     pub decided_as: Option<String>,
     /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
-    /// Whether its stored text contains characters that are not shown: control characters, or
+    /// Its stored texts that contain characters that are not shown: control characters, or
     /// characters that hide text from a reader.
-    pub hides_text: bool,
+    pub hiding_texts: Vec<String>,
     /// An approved memory that it is known to contradict: a link says so.
     pub contradicts: Option<String>,
     /// Whether another row has the same id. A decision cannot tell the two apart.
@@ -52,7 +52,7 @@ impl CuratedMemory {
             is_outdated: row.joined.is_outdated,
             decided_as: row.joined.exclusion.map(|it| it.id.to_owned()),
             put_off_until: row.joined.put_off_until(),
-            hides_text: row.hides_text()?,
+            hiding_texts: row.hiding_texts()?,
             contradicts: None,
             has_duplicate_id: false,
         })
@@ -69,7 +69,21 @@ impl CuratedMemory {
 
     /// What a person should look at first.
     pub fn warnings(&self) -> Vec<Warning> {
-        ack_flags::of(&self.memory, self.hides_text)
+        ack_flags::of(&self.memory, !self.hiding_texts.is_empty())
+    }
+
+    /// A text of the memory with the names of the hidden characters in it.
+    pub fn named(&self, shown: &str) -> String {
+        let hiding = self.hiding_texts.iter();
+        hiding.fold(shown.to_owned(), |shown, hiding| {
+            let named = text::named(hiding);
+            let safe = text::block(hiding);
+            match text::line(hiding, usize::MAX) {
+                line if line == shown => text::line(&named, usize::MAX),
+                _ if safe.is_empty() => shown,
+                _ => shown.replacen(&safe, named.trim(), 1),
+            }
+        })
     }
 
     /// Whether a person has to look at it before it is approved.

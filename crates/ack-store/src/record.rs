@@ -221,22 +221,29 @@ impl StoredRow<'_> {
 
     /// Whether a text contains characters that [`text`] removes.
     pub fn hides_text(&self) -> rusqlite::Result<bool> {
+        Ok(!self.hiding_texts()?.is_empty())
+    }
+
+    /// The stored texts and entries of lists that contain such characters.
+    pub fn hiding_texts(&self) -> rusqlite::Result<Vec<String>> {
+        let mut hiding = Vec::new();
         for column in 0..self.row.as_ref().column_count() {
             let ValueRef::Text(value) = self.row.get_ref(column)? else {
                 continue;
             };
             let value = String::from_utf8_lossy(value);
             // In a list, JSON may escape them.
-            let is_list = value.starts_with('[') && value.contains("\\u");
-            let entries: Vec<String> = is_list
-                .then(|| serde_json::from_str(&value).ok())
-                .flatten()
+            let entries: Vec<String> = Some(&value)
+                .filter(|value| value.starts_with('['))
+                .filter(|value| value.contains("\\u") || hides(value))
+                .and_then(|value| serde_json::from_str(value).ok())
                 .unwrap_or_default();
-            if hides(&value) || entries.iter().any(|entry| hides(entry)) {
-                return Ok(true);
+            hiding.extend(entries.into_iter().filter(|entry| hides(entry)));
+            if hides(&value) {
+                hiding.push(value.into_owned());
             }
         }
-        Ok(false)
+        Ok(hiding)
     }
 
     fn first_instant(&self, fields: &[Field]) -> rusqlite::Result<Option<Timestamp>> {

@@ -1,9 +1,13 @@
 // What is shown: the head, the queue, the card and what lies beside it.
 
-const FOLDED_LINES = 12;
 const FOLDED_CHARACTERS = 1200;
 // A list of more memories is folded.
 const UNFOLDED_MEMBERS = 5;
+const FLAGS = {
+  secret: "looks like a password, a key or a token",
+  addresses_agent: "addresses an agent",
+  hidden: "a hidden character",
+};
 // Characters of what both memories say, on each side of a difference.
 const AROUND = 60;
 
@@ -86,12 +90,42 @@ function showQueue() {
   }
 }
 
-function folded(text) {
-  if (state.expanded) {
-    return text;
+/** A text in one style, marked if it flags the memory. Never markup of the memory. */
+function spanNode({ text, bold, emphasis, code, host, flag }) {
+  const shown = host ? [text, element("span", { class: "host" }, ` (${host})`)] : [text];
+  let node = shown;
+  for (const [name, is] of [
+    ["code", code],
+    ["em", emphasis],
+    ["strong", bold],
+  ]) {
+    node = is ? [element(name, {}, ...node)] : node;
   }
-  return text.split("\n").slice(0, FOLDED_LINES).join("\n").slice(0, FOLDED_CHARACTERS);
+  return flag ? [element("mark", { title: FLAGS[flag] }, ...node)] : node;
 }
+
+const spanNodes = (spans) => spans.flatMap(spanNode);
+
+const BLOCKS = {
+  paragraph: ({ spans }) => element("p", {}, ...spanNodes(spans)),
+  heading: ({ spans }) => element("p", { class: "heading" }, ...spanNodes(spans)),
+  quote: ({ blocks }) => element("blockquote", {}, ...blockNodes(blocks)),
+  list: ({ first, items }) =>
+    element(
+      first === undefined ? "ul" : "ol",
+      { start: first },
+      ...items.map((item) => element("li", {}, ...blockNodes(item))),
+    ),
+  code: ({ language, spans }) =>
+    element(
+      "pre",
+      {},
+      language ? element("span", { class: "language" }, language) : null,
+      element("code", {}, ...spanNodes(spans)),
+    ),
+};
+
+const blockNodes = (blocks) => blocks.map((block) => BLOCKS[block.block](block));
 
 function rows(pairs) {
   const list = element("dl");
@@ -106,17 +140,25 @@ function rows(pairs) {
   return list;
 }
 
-function narrative(text) {
-  const start = folded(text);
-  const parts = [element("p", { class: "narrative", id: "narrative" }, start)];
-  if (start.length < text.length || state.expanded) {
-    const rest = (text.length - start.length).toLocaleString("en");
-    const more = `Show all of it (${rest} more characters)`;
-    const label = state.expanded ? "Show less" : more;
-    const attributes = { "aria-expanded": String(state.expanded) };
-    parts.push(button(label, "n", () => inTurn(unfold), attributes));
+/** Facts and narrative: the first lines, or all of them in a box that scrolls. */
+function textNodes() {
+  const { text } = state.shown;
+  const { facts, narrative } = state.whole ?? text;
+  const parts = [
+    facts.length > 0 ? element("div", { class: "facts" }, ...blockNodes(facts)) : null,
+    narrative.length > 0
+      ? element("div", { class: "narrative", id: "narrative" }, ...blockNodes(narrative))
+      : null,
+  ];
+  if (text.more_lines === 0) {
+    return parts.filter(Boolean);
   }
-  return parts;
+  const label = state.whole ? "Show less" : counted(text.more_lines, "more line", "more lines");
+  const box = { class: "text", tabindex: "0", role: "region", "aria-label": "The whole text" };
+  return [
+    element("div", state.whole ? box : { class: "text" }, ...parts),
+    button(label, "n", () => inTurn(unfold), { "aria-expanded": String(Boolean(state.whole)) }),
+  ];
 }
 
 /** How often the person's past prompts would have found it. */
@@ -138,7 +180,7 @@ function missedBy() {
 }
 
 function showCard() {
-  const { card, position, total, chosen } = state.shown;
+  const { card, text, position, total, chosen } = state.shown;
   const place = position ? `${position} of ${total}` : "decided";
   const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
   const confidence =
@@ -150,7 +192,7 @@ function showCard() {
       element("span", { id: "position" }, place),
       ...meta.filter(Boolean).map((part) => ` · ${part}`),
     ),
-    element("h2", { id: "title", tabindex: "-1" }, card.title),
+    element("h2", { id: "title", tabindex: "-1" }, ...spanNodes(text.title)),
   ];
   if (chosen) {
     parts.push(element("p", { class: "choice" }, `You ${chosen} it; not saved yet.`));
@@ -160,17 +202,10 @@ function showCard() {
       element("ul", { class: "marks" }, ...card.marks.map((mark) => element("li", {}, mark))),
     );
   }
-  if (card.subtitle) {
-    parts.push(element("p", { class: "subtitle" }, card.subtitle));
+  if (text.subtitle.length > 0) {
+    parts.push(element("p", { class: "subtitle" }, ...spanNodes(text.subtitle)));
   }
-  if (card.facts.length > 0) {
-    parts.push(
-      element("ul", { class: "facts" }, ...card.facts.map((fact) => element("li", {}, fact))),
-    );
-  }
-  if (card.narrative) {
-    parts.push(...narrative(card.narrative));
-  }
+  parts.push(...textNodes());
   parts.push(
     rows([
       ["tags", card.concepts],

@@ -12,7 +12,7 @@ async function show(number, { keepMessage = false } = {}) {
   state.near = null;
   state.evidence = null;
   state.current = 0;
-  state.expanded = false;
+  state.whole = null;
   showCard();
   showNear();
   showActions();
@@ -148,8 +148,12 @@ function clearSelection() {
   showQueue();
 }
 
-function unfold() {
-  state.expanded = !state.expanded;
+async function unfold() {
+  const { number, text } = state.shown;
+  if (text.more_lines === 0) {
+    return;
+  }
+  state.whole = state.whole ? null : await ask("text", { number });
   showCard();
   by("title").focus({ preventScroll: true });
 }

@@ -13,7 +13,8 @@ const state = {
   current: 0,
   selected: new Set(),
   reasons: [],
-  expanded: false,
+  // The text of the memory that is shown, if it is unfolded.
+  whole: null,
   over: false,
   singleKeys: true,
 };

@@ -4,7 +4,7 @@ use ack_api::memory::Memory;
 use ack_api::{text, time};
 use serde::{Deserialize, Serialize};
 
-use crate::card::{self, Card};
+use crate::card::{self, Card, CardText};
 use crate::choice::{Choice, Preview};
 use crate::nearest::Near;
 use crate::need::Missed;
@@ -32,7 +32,7 @@ pub struct QueueRequest {
     pub count: usize,
 }
 
-/// `card`, `near` and `group`.
+/// `card`, `text`, `near` and `evidence`.
 #[derive(Debug, Deserialize)]
 pub struct CardRequest {
     /// The memory's number.
@@ -226,6 +226,8 @@ pub struct Shown {
     /// How often past prompts would have found it.
     pub missed: Option<Missed>,
     pub card: Card,
+    /// Its text, folded.
+    pub text: CardText,
     /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
     /// Other waiting memories of the same session.

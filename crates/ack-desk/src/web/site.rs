@@ -29,6 +29,7 @@ use super::message::{
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
+use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::evidence;
@@ -48,6 +49,9 @@ const MAX_GROUPED_FIRST: usize = 2_000;
 const KEYS: [&str; 7] = [
     "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
 ];
+/// Lines of a text that are shown first, and about how wide they are on the page.
+const FOLDED_LINES: usize = 12;
+const LINE_WIDTH: usize = 72;
 
 type Answer = Response<Full<Bytes>>;
 
@@ -297,6 +301,12 @@ impl ReviewSite {
             "/answered" => Ok(to_json(&self.answered())),
             "/heap" => self.heap(parse(body)?),
             "/card" => self.card(&parse(body)?),
+            "/text" => {
+                let request: CardRequest = parse(body)?;
+                let desk = self.desk.lock();
+                let item = desk.items().get(request.number).ok_or_else(not_found)?;
+                Ok(to_json(&CardText::of(&item.candidate.curated)))
+            }
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
             "/preview" => {
@@ -429,6 +439,7 @@ impl ReviewSite {
             session: others
                 .map(|(number, item)| ListEntry::of(number, item, &desk))
                 .collect(),
+            text: CardText::of(&item.candidate.curated).folded(FOLDED_LINES, LINE_WIDTH),
             card,
         }))
     }
