@@ -23,7 +23,7 @@ use ack_api::{MemoryHit, Note, NoteKind, QueryRequest, SessionEntry};
 use ack_service::Error;
 use ack_service::Service;
 use ack_service::context::RECENT_REASON;
-use ack_service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START};
+use ack_service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START, OTHERS_AT_START};
 use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.
@@ -58,7 +58,7 @@ pub fn session_start(
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
         own: if short { 3 } else { MEMORIES_AT_START },
-        others: if short { 0 } else { 3 },
+        others: if short { 0 } else { OTHERS_AT_START },
         sessions: !short,
     })?;
     let max_chars = if short {
@@ -179,6 +179,18 @@ fn is_near(hit: &MemoryHit) -> bool {
     let explanation = hit.explanation.iter();
     let mut legs = explanation.flat_map(|explanation| &explanation.legs);
     legs.any(|leg| leg.leg == "semantic" && leg.score >= MIN_PROMPT_COSINE)
+}
+
+/// The text of a session that starts, without a host's format.
+pub fn session_text(brief: &Brief) -> String {
+    let context = &brief.context;
+    let counts = (
+        context.recent_memories.len(),
+        context.cross_project_learnings.len(),
+    );
+    let mut texts = (0..3).map(|level| compose(brief, None, counts, level));
+    let fits = texts.find(|text| text.chars().count() < MAX_OUTPUT_CHARS);
+    fits.unwrap_or_else(|| compose(brief, None, counts, 2))
 }
 
 /// The most detailed text whose output is shorter than `max_chars` characters. `first_level` is the

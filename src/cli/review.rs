@@ -158,7 +158,7 @@ fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
         .items()
         .get(number)
         .filter(|_| number < MAX_WITH_NEAREST);
-    let neighbours = item.map(|item| neighbours(desk.service(), &item.candidate, desk.now()));
+    let neighbours = item.map(|item| neighbours(desk.service(), &item.candidate, &[], desk.now()));
     let neighbours = neighbours.into_iter().flatten().map(|neighbours| Nearest {
         id: neighbours.id,
         title: neighbours.title,

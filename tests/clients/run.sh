@@ -441,7 +441,7 @@ every_check() {
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
-  for page in keys plan select undo together beside group stale approved changed two killed hostile many look sample; do
+  for page in keys plan select undo card together beside group stale approved changed two killed hostile many look sample; do
     check "desk-$page" 240 browser
   done
   check conformance-2025-06-18 120 conformance

@@ -51,6 +51,28 @@ fn the_table_of_crates_says_what_each_depends_on() {
     }
 }
 
+/// What is not approved enters the choice of a session's memories only for a preview.
+#[test]
+fn only_the_desk_asks_what_a_session_would_start_with() {
+    let mut users = Vec::new();
+    for folder in ["src", "crates"] {
+        for file in walkdir::WalkDir::new(root().join(folder)) {
+            let file = file.unwrap();
+            let is_rust = file.path().extension().is_some_and(|end| end == "rs");
+            if is_rust && read(file.path()).contains("session_preview(") {
+                let path = file.path().strip_prefix(root()).unwrap();
+                users.push(path.display().to_string());
+            }
+        }
+    }
+    users.sort();
+    let expected = [
+        "crates/ack-desk/src/evidence.rs",
+        "crates/ack-service/src/context/preview.rs",
+    ];
+    assert_eq!(users, expected);
+}
+
 #[test]
 fn the_product_does_not_depend_on_the_test_bucket() {
     let mut manifests = vec![root().join("Cargo.toml")];

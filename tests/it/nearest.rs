@@ -41,7 +41,9 @@ fn noted(id: &str, title: &str, fact: &str, status: &str) -> Value {
 /// The approved memories near a waiting one: their ids, and how it relates to them.
 fn nearest(root: &Root, id: &str) -> Vec<(String, Relation)> {
     let service = root.service().leak();
-    let near = service.nearest_approved(&read(root, id), "alpha").unwrap();
+    let near = service
+        .nearest_approved(&read(root, id), "alpha", &[])
+        .unwrap();
     let near = near.into_iter().map(|near| (near.memory.id, near.relation));
     near.collect()
 }
@@ -109,7 +111,7 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
     let scopes = service.registry.discover().scopes;
     let scope = scopes.iter().find(|scope| scope.name == "alpha").unwrap();
     let nearest = || {
-        let near = service.nearest_approved(&read(&root, "other-value"), "alpha");
+        let near = service.nearest_approved(&read(&root, "other-value"), "alpha", &[]);
         near.unwrap().into_iter().next().map(|near| near.memory.id)
     };
     assert_eq!(service.index_bytes(scope), 0);

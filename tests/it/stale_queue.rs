@@ -275,6 +275,97 @@ fn project(approved: usize) -> (Root, PathBuf) {
     (root, folder)
 }
 
+/// The ids of the memories that the next session starts with or without, by what changes about them.
+fn next_session(desk: &Desk, session: &str, changes: &[&str]) -> Vec<String> {
+    let answer = desk.ask(session, "/session", json!({ "number": 0 })).json();
+    let lines = answer["lines"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let wanted = lines
+        .iter()
+        .filter(|line| changes.contains(&line["change"].as_str().unwrap()));
+    wanted
+        .map(|line| line["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_next_session_of_another_project_counts_what_is_not_saved_yet() {
+    let root = Root::new();
+    let lessons = (0..9).map(|n| {
+        let (title, word) = (
+            format!("Lesson {n}"),
+            ["tin", "oak", "wax"][n % 3].repeat(n + 1),
+        );
+        let status = if n < 7 { "approved" } else { "staging" };
+        let created = format!("2026-01-0{}T00:00:00Z", n + 1);
+        let more = json!({
+            "project": "elsewhere", "status": status, "facts": [word], "created_at": created,
+        });
+        memory(&format!("a{n}"), &title, more)
+    });
+    root.store("alpha", &lessons.collect::<Vec<_>>());
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    assert_eq!(next_session(&desk, &session, &["leaves"]), ["a1"]);
+    let answer = desk
+        .ask(&session, "/session", json!({ "number": 0 }))
+        .json();
+    assert_eq!(answer["project"], "elsewhere");
+    assert_contains!(
+        answer["says"].as_str().unwrap(),
+        "Still found by search. Session start: "
+    );
+    // The other one that waits is approved, and not saved.
+    let choice = json!({ "numbers": [1], "choice": { "do": "approve" } });
+    desk.ask(&session, "/choose", choice).json();
+    assert_eq!(next_session(&desk, &session, &["leaves"]), ["a2"]);
+    assert_eq!(next_session(&desk, &session, &["enters"]), ["a7"]);
+    // Nothing of it reaches an agent.
+    let started = root.service().session_brief(&BriefRequest {
+        own: MEMORIES_AT_START,
+        ..BriefRequest::default()
+    });
+    assert_lacks!(format!("{started:?}"), "a7");
+}
+
+#[test]
+fn a_memory_that_is_approved_and_not_saved_is_a_neighbour_like_a_saved_one() {
+    let root = Root::new();
+    let staging = |fact: &str| json!({ "status": "staging", "facts": [fact] });
+    let memories = [
+        memory("w0", "Retries need jitter", staging("Jitter spreads load")),
+        memory("w1", "Retries need jitter", staging("Jitter spreads load")),
+    ];
+    root.store("alpha", &memories);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let near = || desk.ask(&session, "/near", json!({ "number": 1 })).json();
+    assert_eq!(near(), json!([]));
+    let approve = json!({ "numbers": [0], "choice": { "do": "approve" } });
+    desk.ask(&session, "/choose", approve).json();
+    let found = near();
+    assert_eq!(
+        (&found[0]["id"], &found[0]["held"]),
+        (&json!("w0"), &json!(true)),
+        "{found}"
+    );
+    assert_eq!(found[0]["label"], "duplicate");
+    let keys: Vec<&str> = found[0]["actions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|action| action["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["m", "d", "="]);
+    desk.ask(&session, "/back", json!({})).json();
+    assert_eq!(
+        near(),
+        json!([]),
+        "a decision that was undone is no neighbour"
+    );
+}
+
 #[test]
 fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
     for (approved, pushed_out) in [(8, true), (3, false)] {
@@ -287,11 +378,8 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
             "{card}"
         );
         assert_eq!(card["card"]["session_title"], "The night of the shelves");
-        let answer = desk
-            .ask(&session, "/evidence", json!({ "number": 0 }))
-            .json();
-        let line = "a session starts with it in place of a2: ";
-        assert_eq!(answer.to_string().contains(line), pushed_out, "{answer}");
+        let leaves = next_session(&desk, &session, &["leaves"]);
+        assert_eq!(leaves == ["a2"], pushed_out, "{leaves:?}");
     }
 }
 
@@ -358,10 +446,8 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         };
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
-        let answer = desk
-            .ask(&session, "/evidence", json!({ "number": 0 }))
-            .json()
-            .to_string();
+        let predicted_after = next_session(&desk, &session, &["stays", "enters"]);
+        let leaves = next_session(&desk, &session, &["leaves"]);
         let before = started();
         store.sql("UPDATE memories SET status = 'approved' WHERE id = 'new'");
         let after = started();
@@ -370,11 +456,8 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
             gone.len() <= 1 && before.len() == MEMORIES_AT_START,
             "{before:?} {after:?}"
         );
-        let line = "a session starts with it in place of ";
-        match gone.first() {
-            Some(gone) => assert_contains!(answer, &format!("{line}{gone}: "); "{gone}"),
-            None => assert_lacks!(answer, line),
-        }
+        assert_eq!(leaves.iter().collect::<Vec<_>>(), gone, "{title}");
+        assert_eq!(predicted_after, after, "{title}");
         predicted.push(gone.first().map(|gone| (*gone).clone()));
     }
     let predicted: Vec<Option<&str>> = predicted.iter().map(Option::as_deref).collect();
@@ -391,11 +474,10 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
         let ask = |root: &Root| {
             let desk = Desk::open_with(root, &["-C", folder.to_str().unwrap()]);
             let session = desk.enter();
-            let response = desk.ask(&session, "/evidence", json!({ "number": 0 }));
-            response.json().to_string()
+            let changes = ["leaves", "replaced"];
+            changes.map(|change| next_session(&desk, &session, &[change]))
         };
-        let line = "a session starts with it in place of ";
-        assert!(ask(&root).contains(&format!("{line}a2: ")), "{place}");
+        assert_eq!(ask(&root), [vec!["a2".to_owned()], Vec::new()], "{place}");
         // One that a session starts with now, and that the new one would hide.
         match place {
             "store" => store.sql("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'"),
@@ -403,7 +485,7 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
                 decide(root.path(), &["supersede", "a5", "--by", "new"]).ok();
             }
         }
-        assert_lacks!(ask(&root), line; "{place}");
+        assert_eq!(ask(&root), [Vec::new(), vec!["a5".to_owned()]], "{place}");
     }
 }
 

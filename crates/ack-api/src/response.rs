@@ -405,8 +405,8 @@ impl RelationKind {
     /// The relation in words.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Same => "same",
-            Self::SaysMore => "says more",
+            Self::Same => "duplicate",
+            Self::SaysMore => "adds to it",
             Self::Differs => "differs",
             Self::Contradicts => "contradicts",
             Self::Unrelated => "unrelated",

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::curate::Candidate;
-use crate::markdown::{self, Block, Folded, Span};
+use crate::markdown::{self, Block, Span, beginning};
 use ack_api::Warning;
 use ack_service::short_id::ShortIds;
 use ack_store::read::CuratedMemory;
@@ -114,37 +114,30 @@ pub struct CardText {
 }
 
 impl CardText {
-    pub fn of(curated: &CuratedMemory) -> Self {
+    /// At most so many lines of the facts and of the narrative, each of a width.
+    pub fn of(curated: &CuratedMemory, lines: usize, width: usize) -> Self {
         let memory = &curated.memory;
         let optional = |text: &Option<String>| curated.named(text.as_deref().unwrap_or_default());
-        let facts = memory.facts.iter().map(|fact| {
-            let spans = markdown::line(&curated.named(fact));
-            vec![Block::Paragraph { spans }]
-        });
-        let facts: Vec<Vec<Block>> = facts.collect();
+        let narrative = optional(&memory.narrative);
+        let (start, all) = beginning(&narrative, lines, width);
+        let mut more_lines = all.saturating_sub(lines);
+        let (mut left, mut items) = (lines, Vec::new());
+        for fact in &memory.facts {
+            let fact = curated.named(fact);
+            let (start, all) = beginning(&fact, left, width);
+            more_lines += all.saturating_sub(left);
+            left = left.saturating_sub(all);
+            let spans = markdown::line(start);
+            items.extend((!spans.is_empty()).then(|| vec![Block::Paragraph { spans }]));
+        }
         let first = None;
-        let list = (!facts.is_empty()).then_some(Block::List {
-            first,
-            items: facts,
-        });
+        let facts = (!items.is_empty()).then_some(Block::List { first, items });
         Self {
             title: markdown::plain(&curated.named(&memory.title)),
             subtitle: markdown::plain(&optional(&memory.subtitle)),
-            facts: list.into_iter().collect(),
-            narrative: markdown::blocks(&optional(&memory.narrative)),
-            more_lines: 0,
-        }
-    }
-
-    /// The same with so many lines of the facts and of the narrative, each of a width.
-    pub fn folded(self, lines: usize, width: usize) -> Self {
-        let facts = Folded::new(self.facts, lines, width);
-        let narrative = Folded::new(self.narrative, lines, width);
-        Self {
-            facts: facts.blocks,
-            narrative: narrative.blocks,
-            more_lines: facts.more_lines + narrative.more_lines,
-            ..self
+            facts: facts.into_iter().collect(),
+            narrative: markdown::blocks(start),
+            more_lines,
         }
     }
 }

@@ -5,13 +5,17 @@
 
 use ack_api::memory::Memory;
 use ack_api::text;
+use serde::Serialize;
 
 use super::choice::count_text;
 use crate::curate::Candidate;
 use ack_service::Service;
+use ack_service::context::brief::{Brief, MEMORIES_AT_START};
+use ack_service::context::preview::{PreviewChange, PreviewLine};
 use ack_service::evidence::{Bounds, FileState, WorkTree};
 
-/// What the working tree says about a memory: a line for each file it cites. `None` if the memory belongs to another project, or cites nothing.
+/// What the working tree says about a memory: a line for each file it cites. `None` if the memory
+/// belongs to another project, or cites nothing.
 pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
     let current = service.select(None, None).ok()?.current;
     let memory = candidate.memory();
@@ -20,33 +24,74 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
     if !rows.contain(&name(&memory.project), &name(&memory.project_alias)) {
         return None;
     }
-    let Some(tree) = WorkTree::of(&current, Bounds::REVIEW) else {
-        return displaced_memories(service, candidate).map(|line| vec![line]);
-    };
-    let lines: Vec<String> = files(&tree, memory)
-        .into_iter()
-        .chain(displaced_memories(service, candidate))
-        .collect();
+    let lines = files(&WorkTree::of(&current, Bounds::REVIEW)?, memory);
     Some(lines).filter(|lines| !lines.is_empty())
 }
 
-/// The memories that a session of the project would no longer start with.
-fn displaced_memories(service: &Service, candidate: &Candidate) -> Option<String> {
-    let memory = candidate.memory();
-    if memory.status.is_served() {
-        return None;
+/// What approving a memory changes about the next session of its project.
+#[derive(Debug, Serialize)]
+pub struct NextSession {
+    pub project: String,
+    pub lines: Vec<PreviewLine>,
+    /// What it means, in a sentence or two.
+    pub says: String,
+}
+
+impl NextSession {
+    /// `held` are memories of its scope that were approved and are not saved yet. `text` makes the
+    /// text of a session. `None` if agents see the memory already, or if its project is not known
+    /// here.
+    pub fn of(
+        service: &Service,
+        candidate: &Candidate,
+        held: &[Memory],
+        text: impl Fn(&Brief) -> String,
+    ) -> Option<Self> {
+        let memory = candidate.memory();
+        if memory.status.is_served() {
+            return None;
+        }
+        let memories: Vec<&Memory> = held.iter().chain([memory]).collect();
+        let preview = service.session_preview(&candidate.scope, &memories);
+        let preview = preview.ok()??;
+        let lines = preview.lines();
+        let [before, after] = preview.tokens(text);
+        Some(Self {
+            says: says(&lines, [before, after]),
+            project: preview.project().to_owned(),
+            lines,
+        })
     }
-    let displaced = service.pushed_out(&candidate.scope.name, memory).ok()??;
-    let displaced: Vec<String> = displaced
-        .iter()
-        .map(|hit| format!("{}: {}", hit.id, text::line(&hit.title, 80)))
-        .collect();
-    (!displaced.is_empty()).then(|| {
-        format!(
-            "a session starts with it in place of {}",
-            displaced.join("; and of ")
-        )
-    })
+
+    /// The memories that leave, in a line; empty if none does.
+    pub fn in_words(&self) -> String {
+        let left = self.lines.iter();
+        let left = left.filter(|line| line.change == PreviewChange::Leaves);
+        let left: Vec<String> = left
+            .map(|line| format!("{}: {}", line.id, text::line(&line.title, 80)))
+            .collect();
+        if left.is_empty() {
+            return String::new();
+        }
+        let left = left.join("; and of ");
+        format!("a session starts with it in place of {left}")
+    }
+}
+
+fn says(lines: &[PreviewLine], [before, after]: [usize; 2]) -> String {
+    let has = |change| lines.iter().any(|line| line.change == change);
+    if !has(PreviewChange::Enters) {
+        return match lines.len() {
+            MEMORIES_AT_START.. => "Nothing: six other memories come first.".to_owned(),
+            _ => "Nothing: those that it starts with say it already.".to_owned(),
+        };
+    }
+    let tokens = format!("Session start: {before} → {after} tokens.");
+    if has(PreviewChange::Leaves) {
+        format!("Still found by search. {tokens}")
+    } else {
+        tokens
+    }
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {

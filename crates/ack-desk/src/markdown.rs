@@ -73,7 +73,7 @@ pub struct Style {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde calls it with a reference"
 )]
-const fn is_false(value: &bool) -> bool {
+pub const fn is_false(value: &bool) -> bool {
     !*value
 }
 
@@ -159,6 +159,12 @@ impl<'t> Builder<'t> {
     fn add(&mut self, event: Event<'_>, range: Range<usize>) {
         if range.end <= self.written_until {
             return;
+        }
+        if !matches!(event, Event::Start(_) | Event::End(_)) {
+            if self.spans.is_empty() {
+                self.add_unseen(range.start);
+            }
+            self.added = self.added.max(range.end);
         }
         match event {
             Event::Start(tag) => self.open(tag, range),
@@ -379,9 +385,10 @@ impl<'t> Builder<'t> {
         let after = self.source.get(end.end..).unwrap_or_default();
         let after = after.trim_start_matches([' ', '>']);
         let word = after.split(char::is_whitespace).next().unwrap_or_default();
-        // Rows of a table stay apart.
+        // Rows of a table stay apart, and a list from its introduction.
+        let is_kept = after.starts_with('|') || before.ends_with(':');
         let length = before.chars().count() + 1 + word.chars().count();
-        self.width >= MIN_WRAPPED && length > self.width && !after.starts_with('|')
+        self.width >= MIN_WRAPPED && length > self.width && !is_kept
     }
 }
 
@@ -400,105 +407,19 @@ fn host(address: &str) -> String {
     named(&text::line(shown, MAX_DESTINATION)).into_owned()
 }
 
-/// The first blocks of a text, and how many lines the others have.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Folded {
-    pub blocks: Vec<Block>,
-    pub more_lines: usize,
-}
-
-impl Folded {
-    /// Folds blocks to so many lines of a width.
-    pub fn new(blocks: Vec<Block>, lines: usize, width: usize) -> Self {
-        let all: usize = blocks.iter().map(|block| lines_of(block, width)).sum();
-        if all <= lines {
-            return Self {
-                blocks,
-                more_lines: 0,
-            };
+/// The beginning of a text, and how many lines it has in all.
+pub fn beginning(source: &str, lines: usize, width: usize) -> (&str, usize) {
+    let (mut all, mut start, mut end) = (0, 0, None);
+    for line in source.split_inclusive('\n') {
+        let count = line.trim().chars().count().div_ceil(width);
+        if end.is_none() && all + count > lines {
+            let mut rest = line.char_indices().skip((lines - all) * width);
+            end = Some(start + rest.next().map_or(line.len(), |(at, _)| at));
         }
-        let mut left = lines;
-        Self {
-            blocks: fold_all(blocks, &mut left, width),
-            more_lines: all - lines,
-        }
+        all += count;
+        start += line.len();
     }
-}
-
-fn lines_of(block: &Block, width: usize) -> usize {
-    let inner = width.saturating_sub(2).max(1);
-    let sum = |blocks: &[Block]| blocks.iter().map(|block| lines_of(block, inner)).sum();
-    match block {
-        Block::Paragraph { spans } | Block::Heading { spans } => lines_of_text(spans, width),
-        Block::Code { spans, .. } => lines_of_text(spans, inner),
-        Block::Quote { blocks } => sum(blocks),
-        Block::List { items, .. } => items.iter().map(|item| sum(item).max(1)).sum(),
-    }
-}
-
-fn lines_of_text(spans: &[Span], width: usize) -> usize {
-    let (mut lines, mut column) = (1, 0);
-    for c in spans.iter().flat_map(|span| span.text.chars()) {
-        if c == '\n' || column == width {
-            lines += 1;
-            column = 0;
-        }
-        column += usize::from(c != '\n');
-    }
-    lines
-}
-
-fn fold_all(blocks: Vec<Block>, left: &mut usize, width: usize) -> Vec<Block> {
-    let mut folded = Vec::new();
-    for block in blocks {
-        if *left == 0 {
-            break;
-        }
-        folded.push(fold(block, left, width));
-    }
-    folded
-}
-
-/// The beginning of a block, which takes from the lines that are left.
-fn fold(mut block: Block, left: &mut usize, width: usize) -> Block {
-    let inner = width.saturating_sub(2).max(1);
-    match &mut block {
-        Block::Paragraph { spans } | Block::Heading { spans } => cut(spans, left, width),
-        Block::Code { spans, .. } => cut(spans, left, inner),
-        Block::Quote { blocks } => *blocks = fold_all(std::mem::take(blocks), left, inner),
-        Block::List { items, .. } => {
-            for item in &mut *items {
-                *item = fold_all(std::mem::take(item), left, inner);
-            }
-            items.retain(|item| !item.is_empty());
-        }
-    }
-    block
-}
-
-fn cut(spans: &mut Vec<Span>, left: &mut usize, width: usize) {
-    let lines = lines_of_text(spans, width);
-    if lines <= *left {
-        *left -= lines;
-        return;
-    }
-    let (mut line, mut column) = (1, 0);
-    for (number, span) in spans.iter_mut().enumerate() {
-        for (position, c) in span.text.char_indices() {
-            if c == '\n' || column == width {
-                line += 1;
-                column = 0;
-            }
-            if line > *left {
-                span.text.truncate(position);
-                span.text.push('…');
-                spans.truncate(number + 1);
-                *left = 0;
-                return;
-            }
-            column += usize::from(c != '\n');
-        }
-    }
+    (source.get(..end.unwrap_or(start)).unwrap_or_default(), all)
 }
 
 #[cfg(test)]
@@ -581,8 +502,8 @@ mod tests {
                 "[a]: https://x.example 'said'\n\ntext",
                 "[a]: https://x.example 'said'|text",
             ),
-            ("text\n\n[a]: b\n[a]: c said", "text|[a]: b\n[a]: c said"),
-            ("> [a]: b said", "> |[a]: b said"),
+            ("text\n\n[a]: b\n[a]: other", "text|[a]: b\n[a]: other"),
+            ("- [a]: b\n  text\n- c", "[[a]: b|text;c]"),
             ("a&#8203;b &lt;i&gt;", "a[U+200B]b <i>"),
             ("```sh said more\nx\n```", "sh said more{x}"),
         ] {
@@ -620,18 +541,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_folded_inside_of_its_blocks() {
-        let source = format!(
-            "{}\n\n- one\n- two\n\n{}",
-            "a ".repeat(20),
-            "word ".repeat(1_000)
+    fn a_long_text_is_folded_inside_of_a_line() {
+        let source = format!("one\n\ntwo {}", "word ".repeat(40));
+        let (start, all) = beginning(&source, 3, 20);
+        assert_eq!((start.len(), all), (5 + 40, 1 + 11), "{start}");
+        assert_eq!(beginning("short", 3, 20), ("short", 1));
+        assert_eq!(beginning(&source, usize::MAX, 20).0, source);
+        assert_eq!(
+            beginning("ä".repeat(9).as_str(), 2, 3).0,
+            "äääääa".replace('a', "ä")
         );
-        let folded = Folded::new(blocks(&source), 6, 20);
-        assert!(draw(&folded.blocks).starts_with("a a"), "{folded:?}");
-        let lines: usize = folded.blocks.iter().map(|block| lines_of(block, 20)).sum();
-        assert!((6..=7).contains(&lines), "{lines}");
-        assert_eq!(folded.more_lines, 2 + 2 + 250 - 6);
-        assert_eq!(Folded::new(blocks("short"), 6, 20).more_lines, 0);
     }
 
     #[test]

@@ -1,17 +1,27 @@
 //! The approved memories near a waiting one, as every user interface shows them.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use ack_api::RelationKind;
 use ack_api::memory::Memory;
 use ack_compare::diff::{DiffPart, DiffSide, words};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
+use super::Desk;
 use super::card::age_in_days;
+use super::choice::Choice;
 use crate::curate::Candidate;
+use crate::markdown::is_false;
 use ack_service::Service;
 
-/// Texts that share at least this part of the shorter one are shown as a word-by-word diff.
+/// Texts that share at least this part of the shorter one, and this part of both together, are
+/// shown as a word-by-word diff.
 const MIN_DIFF_SHARE: f64 = 0.5;
+const MIN_DIFF_OVERLAP: f64 = 0.3;
+/// How many held memories are compared in full.
+const MAX_HELD: usize = 10;
 /// Common text between two changes, at most this many characters long, is shown as part of the
 /// change.
 const MAX_INLINE_CHARS: usize = 3;
@@ -22,6 +32,11 @@ pub struct Near {
     pub title: String,
     pub age_days: Option<i64>,
     pub relation: RelationKind,
+    /// The relation in words.
+    pub label: &'static str,
+    /// Whether its approval is not saved yet.
+    #[serde(skip_serializing_if = "is_false")]
+    pub held: bool,
     /// The contradicting statements, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
@@ -50,26 +65,30 @@ pub struct ShownPart {
 }
 
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
-/// be read. Those that it repeats or contradicts come first.
+/// be read. Those that it repeats or contradicts come first. `held` are memories of the scope whose
+/// approval is not saved yet ([`Desk::held_like`]).
 pub fn neighbours(
     service: &'static Service,
     candidate: &Candidate,
+    held: &[Memory],
     now: jiff::Timestamp,
 ) -> Vec<Near> {
     let memory = candidate.memory();
-    let found = service.nearest_approved(memory, &candidate.scope.name);
+    let found = service.nearest_approved(memory, &candidate.scope.name, held);
     let found = found.unwrap_or_default().into_par_iter();
     let approved = found.map(|found| {
         let (here, there) = (comparison_text(memory), comparison_text(&found.memory));
         let diff = parts(&words(&there, &here));
-        let is_readable = share_of_both(&diff) >= MIN_DIFF_SHARE;
+        let is_readable = is_readable(&diff);
         Near {
             text: (!is_readable).then_some(there),
             diff: is_readable.then_some(diff),
             age_days: age_in_days(&found.memory, now),
+            held: held.iter().any(|held| held.id == found.memory.id),
             id: found.memory.id,
             title: found.memory.title,
             relation: found.relation.kind,
+            label: found.relation.kind.as_str(),
             conflict: found.relation.conflict.map(|conflict| Conflict {
                 newer: conflict.newer,
                 older: conflict.older,
@@ -77,6 +96,45 @@ pub fn neighbours(
         }
     });
     approved.collect()
+}
+
+impl Desk {
+    /// The memories of the same scope that were approved and are not saved yet, as they will be.
+    pub fn held(&self, candidate: &Candidate) -> impl Iterator<Item = &Memory> {
+        let (scope, id) = (&candidate.scope.name, &candidate.memory().id);
+        let replaced = self.choices.iter().filter_map(|made| match &made.choice {
+            Choice::Supersede { older } => Some(older.as_str()),
+            _ => None,
+        });
+        let replaced: HashSet<&str> = replaced.collect();
+        let made = self.choices.iter().filter(|made| made.choice.serves());
+        let picks = made.flat_map(|made| &made.picks);
+        let held = picks.filter_map(|pick| self.items.get(pick.number));
+        let held = held.map(|item| &item.candidate);
+        let held = held.filter(move |held| held.scope.name == *scope && held.memory().id != *id);
+        held.map(Candidate::memory)
+            .filter(move |memory| !replaced.contains(memory.id.as_str()))
+    }
+
+    /// Those that share the most words with a memory.
+    pub fn held_like(&self, candidate: &Candidate) -> Vec<Memory> {
+        let own = words_of(candidate.memory());
+        let shared = self.held(candidate).map(|held| {
+            let words = words_of(held);
+            (own.intersection(&words).count(), held)
+        });
+        let mut like: Vec<(usize, &Memory)> = shared.filter(|(shared, _)| *shared > 1).collect();
+        like.sort_by_key(|(shared, _)| Reverse(*shared));
+        like.truncate(MAX_HELD);
+        like.into_iter().map(|(_, held)| held.clone()).collect()
+    }
+}
+
+/// The longer words of the title and the facts.
+fn words_of(memory: &Memory) -> HashSet<&str> {
+    let texts = std::iter::once(&memory.title).chain(&memory.facts);
+    let words = texts.flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| word.len() > 3).collect()
 }
 
 /// The text of a memory for the comparison: title, subtitle, facts as a list, narrative.
@@ -136,16 +194,18 @@ fn flush(parts: &mut Vec<ShownPart>, older: &mut String, newer: &mut String) {
     }
 }
 
-/// The share of the shorter text that both texts contain.
-fn share_of_both(parts: &[ShownPart]) -> f64 {
+/// Whether two texts have so much in common that their difference can be read.
+fn is_readable(parts: &[ShownPart]) -> bool {
     let length = |side: DiffSide| -> u32 {
         let of_side = parts.iter().filter(|part| part.side == side.as_str());
         let length: usize = of_side.map(|part| part.text.len()).sum();
         u32::try_from(length).unwrap_or(u32::MAX)
     };
-    let both = f64::from(length(DiffSide::Both));
-    let shorter = f64::from(length(DiffSide::Older).min(length(DiffSide::Newer)));
-    both / (both + shorter).max(1.0)
+    let [both, older, newer] =
+        [DiffSide::Both, DiffSide::Older, DiffSide::Newer].map(|side| f64::from(length(side)));
+    let share = both / (both + older.min(newer)).max(1.0);
+    let overlap = 2.0 * both / (2.0 * both + older + newer).max(1.0);
+    share >= MIN_DIFF_SHARE && overlap >= MIN_DIFF_OVERLAP
 }
 
 #[cfg(test)]
@@ -178,13 +238,19 @@ mod tests {
 
     #[test]
     fn texts_without_much_in_common_are_not_compared_word_by_word() {
-        let share = |older: &str, newer: &str| share_of_both(&parts(&words(older, newer)));
-        assert!(share("retries need jitter", "retries need jitter and a limit") > MIN_DIFF_SHARE);
-        assert!(
-            share(
-                "fonts come from the disk of the kiosk",
-                "the lock is held by two"
-            ) < MIN_DIFF_SHARE
-        );
+        let is_compared = |older: &str, newer: &str| is_readable(&parts(&words(older, newer)));
+        assert!(is_compared(
+            "retries need jitter",
+            "retries need jitter and a limit"
+        ));
+        assert!(!is_compared(
+            "fonts come from the disk of the kiosk",
+            "the lock is held by two"
+        ));
+        let long = "and much more that only the longer one of them says, ".repeat(9);
+        assert!(!is_compared(
+            "retries need jitter",
+            &format!("retries need jitter {long}")
+        ));
     }
 }

@@ -23,6 +23,7 @@ pub use self::page_access::PageAccess;
 use self::site::ReviewSite;
 use super::Desk;
 use ack_http::peers::{self, ConnectionLimits, Peer};
+use ack_service::context::brief::Brief;
 
 #[derive(Debug, Clone, Copy)]
 pub struct PageLimits {
@@ -71,6 +72,8 @@ pub struct Curator {
     pub clock: fn() -> jiff::Timestamp,
     /// What they should know first, in a sentence.
     pub notice: Option<String>,
+    /// The text of a session that starts.
+    pub session_text: fn(&Brief) -> String,
 }
 
 /// A server that listens but does not answer yet.
@@ -183,6 +186,7 @@ mod tests {
             actor: "human:ana".to_owned(),
             clock: jiff::Timestamp::now,
             notice: None,
+            session_text: |_| String::new(),
         };
         listen_within(desk, curator, limits).unwrap()
     }

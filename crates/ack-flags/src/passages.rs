@@ -24,17 +24,14 @@ pub fn passages(text: &str) -> Vec<Passage> {
     let secrets = secret_lines(&plain);
     let orders = agent_lines(&plain);
     let mut start = 0;
-    // Most texts have none, and long ones have many lines.
-    let lines = text.split_inclusive('\n');
-    let has_any = !(secrets.is_empty() && orders.is_empty());
-    for (number, line) in (1..).zip(lines.take_while(|_| has_any)) {
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         if secrets.contains(&number) {
             let is_one = |part: &str| !secret_lines(&Plain::of(part)).is_empty();
-            add_parts(&mut passages, (start, line), Warning::Secret, is_one);
+            add(&mut passages, (start, line), Warning::Secret, is_one);
         }
         if orders.contains(&number) {
             let is_one = |part: &str| !agent_lines(&Plain::of(part)).is_empty();
-            add_parts(
+            add(
                 &mut passages,
                 (start, line),
                 Warning::AddressesAgent,
@@ -62,35 +59,24 @@ pub fn passages(text: &str) -> Vec<Passage> {
 }
 
 /// Adds the sentences of a line that flag it, or all of the line if none does alone.
-fn add_parts(
+fn add(
     passages: &mut Vec<Passage>,
     (start, line): (usize, &str),
     warning: Warning,
     is_one: impl Fn(&str) -> bool,
 ) {
-    let before = passages.len();
     let mut at = start;
-    for sentence in line.split_inclusive(['.', '!', '?']) {
-        add(passages, (at, sentence), warning, &is_one);
+    let sentences = line.split_inclusive(['.', '!', '?']).map(|sentence| {
         at += sentence.len();
+        (at - sentence.len(), sentence)
+    });
+    let mut found: Vec<(usize, &str)> = sentences.filter(|(_, text)| is_one(text.trim())).collect();
+    if found.is_empty() {
+        found.push((start, line));
     }
-    if passages.len() == before {
-        add(passages, (start, line), warning, &|_| true);
-    }
-}
-
-fn add(
-    passages: &mut Vec<Passage>,
-    (at, part): (usize, &str),
-    warning: Warning,
-    is_one: &impl Fn(&str) -> bool,
-) {
-    let trimmed = part.trim();
-    let start = at + (part.len() - part.trim_start().len());
-    if !trimmed.is_empty() && is_one(trimmed) {
-        passages.push(Passage {
-            range: start..start + trimmed.len(),
-            warning,
-        });
-    }
+    passages.extend(found.into_iter().map(|(at, text)| {
+        let start = at + (text.len() - text.trim_start().len());
+        let range = start..(at + text.trim_end().len()).max(start);
+        Passage { range, warning }
+    }));
 }

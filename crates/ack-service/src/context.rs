@@ -16,6 +16,7 @@ mod focus;
 pub mod listed;
 mod manifests;
 pub(super) mod outlines;
+pub mod preview;
 mod signals;
 mod waiting;
 pub(super) mod words;

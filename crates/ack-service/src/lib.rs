@@ -77,7 +77,8 @@ impl Service {
 
     /// The approved memories of a scope that are nearest to a memory, at most three, with their
     /// relation to it. Does not wait for the index of a large scope: until that is built, it scans
-    /// the store.
+    /// the store. `more` are compared as well: memories of the scope that a person approved and did
+    /// not save yet.
     ///
     /// # Errors
     /// An unknown scope, or a store that cannot be read.
@@ -85,8 +86,9 @@ impl Service {
         &'static self,
         memory: &Memory,
         scope: &str,
+        more: &[Memory],
     ) -> Result<Vec<NearMemory>, Error> {
-        self.retry_without_table(|| nearest::run(self, memory, scope))
+        self.retry_without_table(|| nearest::run(self, memory, scope, more))
     }
 
     /// The ids that several of the default scopes contain.

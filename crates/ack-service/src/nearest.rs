@@ -34,7 +34,12 @@ pub struct NearMemory {
 }
 
 /// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
-fn search(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
+fn search(
+    service: &Service,
+    memory: &Memory,
+    scope: &str,
+    more: &[Memory],
+) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
     let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
     let profile = Profile::of(memory);
@@ -48,6 +53,7 @@ fn search(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMem
     let page = search.page(None, MAX_PROPOSED)?;
     let hits = page.hits.into_iter();
     let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
+    let proposed = proposed.chain(more.iter().map(|more| (scope.to_owned(), more.clone())));
     Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
@@ -57,19 +63,20 @@ pub fn run(
     service: &'static Service,
     memory: &Memory,
     scope: &str,
+    more: &[Memory],
 ) -> Result<Vec<NearMemory>, Error> {
     let selection = service.select(Some(scope), None)?;
     let found = selection.scopes.iter().find(|found| found.name == scope);
     let Some(found) = found.filter(|found| scan::is_large(found)) else {
-        return search(service, memory, scope);
+        return search(service, memory, scope, more);
     };
     let live = service.indexes.of(found);
     if live.is_ready() {
-        return search(service, memory, scope);
+        return search(service, memory, scope, more);
     }
     let scanned = scan::run(
         found,
-        memory,
+        (memory, more),
         &Profile::of(memory),
         (service.config.clock)(),
     )?;

@@ -45,6 +45,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
         actor: session.actor.clone(),
         clock: jiff::Timestamp::now,
         notice: unreviewed_elsewhere(caller.config),
+        session_text: crate::hook::session_text,
     };
     let listener = listen(desk, curator).map_err(io)?;
     let access = listener.access();

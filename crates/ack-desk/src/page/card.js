@@ -1,6 +1,5 @@
 // What is shown: the head, the queue, the card and what lies beside it.
 
-const FOLDED_CHARACTERS = 1200;
 // A list of more memories is folded.
 const UNFOLDED_MEMBERS = 5;
 const FLAGS = {
@@ -178,6 +177,7 @@ function missedBy() {
   );
   return element("div", { class: "missed-by" }, element("p", {}, said), element("ul", {}, ...examples));
 }
+const isFlagged = (card) => card.warnings.some((warning) => warning in FLAGS);
 
 function showCard() {
   const { card, text, position, total, chosen } = state.shown;
@@ -198,8 +198,17 @@ function showCard() {
     parts.push(element("p", { class: "choice" }, `You ${chosen} it; not saved yet.`));
   }
   if (card.marks.length > 0) {
+    const flagged = isFlagged(card);
+    const meaning = flagged
+      ? "Never decided with a heap. Agents read it once you approve it, without hidden characters."
+      : null;
     parts.push(
-      element("ul", { class: "marks" }, ...card.marks.map((mark) => element("li", {}, mark))),
+      element(
+        "ul",
+        { class: flagged ? "marks flagged" : "marks" },
+        ...card.marks.map((mark) => element("li", {}, mark)),
+        meaning ? element("li", { class: "meaning" }, meaning) : null,
+      ),
     );
   }
   if (text.subtitle.length > 0) {
@@ -245,16 +254,17 @@ function showOthers() {
   const { session, group } = state.shown;
   const alike = by("group");
   alike.hidden = group.length === 0;
+  const others = group.length === 1 ? "the other is its duplicate" : "the others are its duplicates";
   alike.replaceChildren(
-    element("h2", { id: "group-name" }, `Much alike: ${group.length} more`),
-    links(group),
+    element("h2", { id: "group-name" }, `${group.length + 1} alike`),
     element(
       "div",
       { class: "buttons" },
-      button("Approve this, the others are its duplicates", "g", () => inTurn(keepOne)),
+      button(`Keep this one, ${others}`, "g", () => inTurn(keepOne)),
       button("Approve all", "A", () => inTurn(() => askMany("approve"))),
       button("Reject all", "R", () => inTurn(() => askMany("reject"))),
     ),
+    element("details", {}, element("summary", {}, "the others"), links(group)),
   );
   const section = by("others");
   section.hidden = session.length === 0;
@@ -289,7 +299,7 @@ function difference(parts) {
     const [name, said] = side === "newer" ? ["ins", "only here: "] : ["del", "only there: "];
     return element(name, {}, element("span", { class: "unseen" }, said), text);
   });
-  return element("p", { class: "diff" }, ...marked);
+  return element("p", { class: "diff", tabindex: "0" }, ...marked);
 }
 
 /** The ends of what both say that touch a difference. */
@@ -313,53 +323,123 @@ function contradiction({ newer, older }) {
   );
 }
 
-function nearEntry(near, position) {
-  const about = [near.id, near.age_days === null ? null : `${days(near.age_days)} old`];
-  const relation = element(
-    "span",
-    { class: `relation ${near.relation}` },
-    near.relation.replaceAll("_", " "),
+const relation = ({ relation: kind, label }) =>
+  element("span", { class: `relation ${kind}` }, label);
+
+/** A part of the card that is folded in a narrow window. */
+function fold(id, name, about, ...content) {
+  const isWide = matchMedia("(min-width: 50rem)").matches;
+  by(id).replaceChildren(
+    element(
+      "details",
+      { open: isWide, class: "fold" },
+      element("summary", {}, element("h2", { id: `${id}-name` }, name), about),
+      ...content,
+    ),
   );
+}
+
+function nearEntry(near, position) {
+  const isMarked = position === state.current;
+  const age = near.age_days === null ? null : `${days(near.age_days)} old`;
+  const about = [near.held ? "approved, not saved yet" : null, near.id, age];
   const actions = (near.actions ?? []).map((action) =>
     button(
       // Its id stands above.
       action.label.replace(near.id, "it"),
-      position === state.current ? action.key : null,
-      () => inTurn(() => choose(action.choice)),
-      {
-        title: action.effects.join("\n"),
-      },
+      action.key,
+      () => inTurn(() => nearAction(action.key)),
+      { title: action.effects.join("\n") },
     ),
+  );
+  const mark = button("Mark", position === nextNear() ? "o" : null, () =>
+    inTurn(() => markNext(position)),
+  );
+  const details = element(
+    "details",
+    { open: isMarked && state.nearUnfolded },
+    element(
+      "summary",
+      {},
+      element("span", { class: "title" }, near.title),
+      element("span", { class: "small" }, relation(near), ` ${about.filter(Boolean).join(" · ")}`),
+    ),
+    near.diff ? difference(near.diff) : element("p", { class: "diff", tabindex: "0" }, near.text),
   );
   return element(
     "li",
-    { class: "near", "aria-current": position === state.current ? "true" : null },
-    element("h3", {}, near.title),
-    element("p", { class: "small" }, relation, ` · ${about.filter(Boolean).join(" · ")}`),
-    element("div", { class: "buttons" }, ...actions),
+    { class: "near", "aria-current": isMarked ? "true" : null },
+    details,
     near.conflict ? contradiction(near.conflict) : null,
-    element(
-      "details",
-      { open: position === state.current },
-      element("summary", {}, near.diff ? "word by word" : "its text"),
-      near.diff
-        ? difference(near.diff)
-        : element("p", { class: "diff" }, near.text.slice(0, FOLDED_CHARACTERS)),
-    ),
+    element("div", { class: "buttons" }, ...(isMarked ? actions : [mark])),
   );
 }
 
 function showNear() {
   const { near } = state;
-  const parts = [element("h2", { id: "near-name" }, "Nearest approved")];
+  const name = "Nearest approved";
   if (near === null) {
-    parts.push(element("p", { class: "small" }, "…"));
+    fold("near", name, null, element("p", { class: "small" }, "…"));
   } else if (near.length === 0) {
-    parts.push(element("p", { class: "small" }, "Nothing like it is approved."));
+    fold("near", name, null, element("p", { class: "small" }, "Nothing like it is approved."));
   } else {
-    parts.push(element("ol", {}, ...near.map(nearEntry)));
+    const about = element("span", { class: "small" }, relation(near[0]), ` ${near.length}`);
+    fold("near", name, about, element("ol", {}, ...near.map(nearEntry)));
   }
-  by("near").replaceChildren(...parts);
+}
+
+const CHANGES = { enters: "+", leaves: "−", replaced: "−" };
+
+/** What the next session of its project starts with, without and with the memory. */
+function showNext() {
+  const { next, isWithout } = state;
+  by("next").hidden = next === null;
+  if (next === null) {
+    return;
+  }
+  const name = "What changes for agents";
+  if (next === undefined) {
+    fold("next", name, null, element("p", { class: "small" }, "…"));
+    return;
+  }
+  const count = (...kinds) => next.lines.filter(({ change }) => kinds.includes(change)).length;
+  const [entering, leaving] = [count("enters"), count("leaves", "replaced")];
+  const about = entering > 0 ? `+${entering}${leaving > 0 ? ` −${leaving}` : ""}` : "nothing";
+  const lines = next.lines.filter(({ change }) => !isWithout || change !== "enters");
+  const shown = lines.map(({ title, change }) => {
+    const sign = isWithout ? undefined : CHANGES[change];
+    const unseen = { enters: "comes in: ", leaves: "leaves: ", replaced: "is replaced: " }[change];
+    const said = sign ? element("span", { class: "unseen" }, unseen) : null;
+    return element(
+      "li",
+      { class: sign ? change : null },
+      element("span", { class: "sign", "aria-hidden": "true" }, sign ?? ""),
+      element("span", {}, said, title),
+    );
+  });
+  const view = (label, without) =>
+    button(label, null, () => inTurn(() => showWithout(without)), {
+      "aria-pressed": String(isWithout === without),
+    });
+  fold(
+    "next",
+    name,
+    element("span", { class: "small" }, about),
+    element(
+      "div",
+      { class: "views" },
+      element("span", { class: "small" }, `Next session in ${next.project}`),
+      view("without", true),
+      view("with", false),
+    ),
+    element("ol", {}, ...shown),
+    element("p", { class: "small" }, next.says),
+  );
+}
+
+function showWithout(isWithout) {
+  state.isWithout = isWithout;
+  showNext();
 }
 
 const change = (number, title) =>
@@ -413,7 +493,11 @@ function showRecent() {
 }
 
 function showActions() {
-  const { actions, approved } = state.shown;
+  const { actions, card, approved } = state.shown;
+  const why = card.warnings.includes("addresses_agent") ? "8" : "7";
+  const offered = ["addresses_agent", "secret"].some((flag) => card.warnings.includes(flag))
+    ? state.reasons[Number(why) - 1]
+    : null;
   const find = (key) => actions.find((action) => action.key === key);
   const approve = find("a");
   const promote = find("p");
@@ -427,13 +511,14 @@ function showActions() {
   const many = state.selected.size;
   by("actions").replaceChildren(
     ...[
-      act(approve, { class: "good" }),
+      act(approve, { class: isFlagged(card) ? "good" : "main" }),
       act(find("r"), { class: "bad" }),
+      offered ? button(`Reject: ${offered}`, why, () => inTurn(() => reject(offered))) : null,
       button("Edit and approve", "e", () => inTurn(askEdit)),
       promote ? act(promote, {}) : null,
       approved ? null : button("Snooze", "h", () => inTurn(askDay)),
       button("Skip", "s", () => inTurn(() => move(1))),
-      button("Undo", "z", () => inTurn(() => takeBack())),
+      button("Undo", "u", () => inTurn(() => takeBack())),
       button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
         inTurn(select),
       ),
@@ -471,6 +556,8 @@ function showEnd() {
   by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
   by("others").hidden = true;
   by("group").hidden = true;
-  by("near").replaceChildren(element("h2", { id: "near-name" }, "Nearest approved"));
-  by("actions").replaceChildren(button("Undo", "z", () => inTurn(() => takeBack())));
+  state.next = null;
+  showNext();
+  showNear();
+  by("actions").replaceChildren(button("Undo", "u", () => inTurn(() => takeBack())));
 }

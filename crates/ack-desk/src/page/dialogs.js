@@ -71,6 +71,25 @@ function askReason(numbers) {
   );
 }
 
+/** What is replaced by what, before it is done. */
+function askReplace(marked, action) {
+  const done = () => {
+    close();
+    return inTurn(() => choose(action.choice));
+  };
+  open(
+    `${action.label}?`,
+    effects(action.effects),
+    marked.diff ? difference(marked.diff) : element("p", { class: "diff", tabindex: "0" }, marked.text),
+    element(
+      "div",
+      { class: "buttons" },
+      button(action.label, "Enter", done, { class: "main", autofocus: true }),
+      button("Cancel", "Esc", close),
+    ),
+  );
+}
+
 /** Until when it is snoozed. */
 function askDay() {
   const number = state.shown.number;
@@ -255,8 +274,9 @@ const KEYS = [
   ["p", "promote: approve what matters beyond its project"],
   ["m", "merge into the approved memory that is marked"],
   ["d", "duplicate of the approved memory that is marked"],
-  ["u", "approve in place of the approved memory that is marked"],
-  ["o", "mark the other approved memory"],
+  ["=", "replace the approved memory that is marked, after a preview"],
+  ["o", "mark the next approved memory"],
+  [">, Enter", "show the marked one, or fold it"],
   ["h", "snooze until a day"],
   ["l", "approved memories (a keeps one), or back to what waits"],
   ["s", "skip"],
@@ -266,7 +286,7 @@ const KEYS = [
   ["g", "approve this one; those that are much alike are its duplicates"],
   ["n", "show all of the text, or less"],
   ["/", "filter; Enter goes on to what fits, Esc takes the filter away"],
-  ["z", "take the last decision back (u too, on the plan)"],
+  ["u, z", "undo the last decision"],
   ["Esc", "one step back: from a filter to all, from the cards to the plan"],
   ["c", "save the decisions"],
   ["q", "finish"],

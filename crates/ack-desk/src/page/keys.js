@@ -1,5 +1,7 @@
 // What can be done, and the keys that do it.
 
+const UNHURRIED = 150;
+
 /** Shows a memory. */
 async function show(number, { keepMessage = false } = {}) {
   if (number === null || number === undefined) {
@@ -12,9 +14,13 @@ async function show(number, { keepMessage = false } = {}) {
   state.near = null;
   state.evidence = null;
   state.current = 0;
+  state.nearUnfolded = false;
+  state.next = shown.approved ? null : undefined;
+  state.isWithout = false;
   state.whole = null;
   showCard();
   showNear();
+  showNext();
   showActions();
   if (!keepMessage) {
     say("");
@@ -27,6 +33,8 @@ async function show(number, { keepMessage = false } = {}) {
 }
 
 function loadNear(number) {
+  // Nobody who goes through the cards fast looks at it.
+  setTimeout(() => state.shown?.number === number && state.next === undefined && loadNext(number), UNHURRIED);
   ask("evidence", { number })
     .then((lines) => {
       if (state.shown?.number === number) {
@@ -40,6 +48,17 @@ function loadNear(number) {
       if (state.shown?.number === number) {
         state.near = near;
         showNear();
+      }
+    })
+    .catch(() => undefined);
+}
+
+function loadNext(number) {
+  ask("session", { number })
+    .then((next) => {
+      if (state.shown?.number === number) {
+        state.next = next;
+        showNext();
       }
     })
     .catch(() => undefined);
@@ -158,13 +177,26 @@ async function unfold() {
   by("title").focus({ preventScroll: true });
 }
 
-function markNext() {
+const nextNear = () => (state.current + 1) % (state.near?.length || 1);
+
+function markNext(position = nextNear()) {
   if (state.near?.length > 1) {
-    state.current = (state.current + 1) % state.near.length;
+    state.current = position;
+    state.nearUnfolded = false;
     showNear();
     say(`Marked: ${state.near[state.current].title}`);
   }
 }
+
+/** Shows what is different about the marked one, or folds it again. */
+function unfoldNear() {
+  if (state.near?.length > 0) {
+    state.nearUnfolded = !state.nearUnfolded;
+    showNear();
+  }
+}
+
+const reject = (reason) => choose({ do: "reject" }, { reason });
 
 /** Does what a key does to the approved memory that is marked. */
 function nearAction(key) {
@@ -178,7 +210,7 @@ function nearAction(key) {
     say(marked?.refusal ? `${capitalised(marked.refusal)}.` : reason);
     return undefined;
   }
-  return choose(action.choice);
+  return key === "=" ? askReplace(marked, action) : choose(action.choice);
 }
 
 async function write_() {
@@ -271,6 +303,9 @@ const ACTIONS = {
   h: () => (state.shown.approved ? say("It is approved already.") : askDay()),
   m: () => nearAction("m"),
   d: () => nearAction("d"),
+  "=": () => nearAction("="),
+  ">": () => unfoldNear(),
+  Enter: () => unfoldNear(),
   o: () => markNext(),
   s: () => move(1),
   j: () => move(1),
@@ -290,7 +325,7 @@ const ALWAYS = {
   "?": () => showKeys(),
   l: () => changeQueue(),
   "/": () => by("filter").focus(),
-  u: () => (plan.isOpen ? takeBack() : nearAction("u")),
+  u: () => takeBack(),
 };
 
 /** Leaves the desk; before that, once, what was saved is shown. */
@@ -370,7 +405,7 @@ function pressed(event) {
   const reason = state.reasons[Number(event.key) - 1];
   const onCard = reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key];
   const act = screenKeys()[event.key] ?? ALWAYS[event.key] ?? onCard;
-  if (!act || (event.key === "Enter" && event.target.closest("button"))) {
+  if (!act || (event.key === "Enter" && event.target.closest("button, summary"))) {
     return;
   }
   event.preventDefault();

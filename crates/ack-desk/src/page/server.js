@@ -11,6 +11,10 @@ const state = {
   near: [],
   evidence: null,
   current: 0,
+  nearUnfolded: false,
+  // What changes for agents: undefined while it is looked for, null if that is not known.
+  next: undefined,
+  isWithout: false,
   selected: new Set(),
   reasons: [],
   // The text of the memory that is shown, if it is unfolded.

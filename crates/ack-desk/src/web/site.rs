@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ack_api::memory::Memory;
 use ack_api::shell::Shell;
 use ack_api::text;
 use http_body_util::Full;
@@ -32,7 +33,7 @@ use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
 use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
-use crate::evidence::evidence;
+use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
 use crate::need::Answered;
 use crate::queue::{ItemState, QueueItem, QueueKind};
@@ -305,10 +306,12 @@ impl ReviewSite {
                 let request: CardRequest = parse(body)?;
                 let desk = self.desk.lock();
                 let item = desk.items().get(request.number).ok_or_else(not_found)?;
-                Ok(to_json(&CardText::of(&item.candidate.curated)))
+                let curated = &item.candidate.curated;
+                Ok(to_json(&CardText::of(curated, usize::MAX, LINE_WIDTH)))
             }
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
+            "/session" => self.next_session(&parse(body)?),
             "/preview" => {
                 let request = self.validated(parse(body)?)?;
                 Ok(to_json(
@@ -439,7 +442,7 @@ impl ReviewSite {
             session: others
                 .map(|(number, item)| ListEntry::of(number, item, &desk))
                 .collect(),
-            text: CardText::of(&item.candidate.curated).folded(FOLDED_LINES, LINE_WIDTH),
+            text: CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
             card,
         }))
     }
@@ -454,6 +457,19 @@ impl ReviewSite {
         let service = desk.service();
         drop(desk);
         Ok(to_json(&evidence(service, &candidate)))
+    }
+
+    /// What the next session of its project starts with, without and with a memory.
+    fn next_session(&self, request: &CardRequest) -> Result<Value, Failure> {
+        let desk = self.desk.lock();
+        let item = desk.items().get(request.number).ok_or_else(not_found)?;
+        let candidate = item.candidate.clone();
+        let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
+        let service = desk.service();
+        drop(desk);
+        let text = self.curator.session_text;
+        let next = NextSession::of(service, &candidate, &held, text);
+        Ok(to_json(&next))
     }
 
     /// Waits until the nearest memories of a card have been sent, but no longer than this.
@@ -535,9 +551,10 @@ impl ReviewSite {
             .map(|item| item.candidate.clone())
             .ok_or_else(not_found)?;
         let (service, desk_now) = (desk.service(), desk.now());
+        let held = desk.held_like(&candidate);
         // The first search may read a whole store. Decisions must not wait for it.
         drop(desk);
-        let near = neighbours(service, &candidate, desk_now);
+        let near = neighbours(service, &candidate, &held, desk_now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let item = desk.items().get(request.number);
@@ -548,9 +565,9 @@ impl ReviewSite {
                 ('m', Choice::Merge { into: id() }),
                 ('d', Choice::Duplicate { of: id() }),
                 if is_stale {
-                    ('u', Choice::Replace { by: id() })
+                    ('=', Choice::Replace { by: id() })
                 } else {
-                    ('u', Choice::Supersede { older: id() })
+                    ('=', Choice::Supersede { older: id() })
                 },
             ];
             let mut refusal = None;

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::choose::{Limits, choose, choose_with};
+use super::choose::{ChosenMemories, Limits, choose};
 use super::select;
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
-use ack_api::memory::{Memory, StatusFilter};
+use crate::scope::resolve::Selection;
+use ack_api::memory::StatusFilter;
 use ack_api::queue::Flow;
-use ack_api::{ContextResponse, MemoryHit};
+use ack_api::{ContextResponse, Note};
 
 pub const MEMORIES_AT_START: usize = 6;
-const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
+pub const OTHERS_AT_START: usize = 3;
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 
 #[derive(Debug, Clone, Default)]
 pub struct BriefRequest {
@@ -61,7 +63,13 @@ impl Service {
             now: (self.config.clock)(),
         };
         let choice = choose(&mut selection, signals, limits, None, &mut notes)?;
-        Ok(Brief {
+        Ok(Brief::of(choice, &selection, notes))
+    }
+}
+
+impl Brief {
+    pub(super) fn of(choice: ChosenMemories, selection: &Selection, notes: Vec<Note>) -> Self {
+        Self {
             unreviewed: choice.unreviewed,
             served: choice.served,
             waiting: choice.waiting,
@@ -77,38 +85,6 @@ impl Service {
                 searched: selection.searched(StatusFilter::Approved),
                 notes,
             },
-        })
-    }
-
-    /// What a session of the current project would no longer start with if a memory of a scope were
-    /// approved. `None` if the session would not start with that memory.
-    pub fn pushed_out(
-        &self,
-        scope: &str,
-        memory: &Memory,
-    ) -> Result<Option<Vec<MemoryHit>>, Error> {
-        let mut selection = select(self, None, &mut Vec::new())?;
-        let signals = Signals::of(&selection.current, &self.config);
-        let limits = Limits {
-            own: MEMORIES_AT_START,
-            others: 0,
-            // What is kept between two questions includes them.
-            sessions: true,
-            timeout: LOCK_TIMEOUT,
-            wait_policy: self.wait_policy,
-            now: (self.config.clock)(),
-        };
-        let cache = &self.outlines;
-        let before_and_after =
-            choose_with(&mut selection, signals, limits, cache, (scope, memory))?;
-        let [mut now, then] = before_and_after;
-        let is_in = |hits: &[MemoryHit], scope: &str, id: &str| {
-            hits.iter().any(|hit| hit.id == id && hit.scope == scope)
-        };
-        if !is_in(&then, scope, &memory.id) {
-            return Ok(None);
         }
-        now.retain(|hit| !is_in(&then, &hit.scope, &hit.id));
-        Ok(Some(now))
     }
 }

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use super::evidence::{Evidence, Reason, Terms};
 use super::newest_sessions;
 use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
+use super::preview::AsIfApproved;
 use super::signals::Signals;
 use crate::error::Error;
 use crate::evidence::Bounds;
@@ -84,7 +85,17 @@ pub fn choose(
     notes: &mut Vec<Note>,
 ) -> Result<ChosenMemories, Error> {
     let (terms, read) = read_outlines(selection, signals, limits, cache, notes)?;
-    let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
+    choose_from(selection, (&terms, &read), limits, None, notes)
+}
+
+fn choose_from(
+    selection: &Selection,
+    (terms, read): (&Terms, &[ScopeOutline]),
+    limits: Limits,
+    extras: Option<&Extras<'_>>,
+    notes: &mut Vec<Note>,
+) -> Result<ChosenMemories, Error> {
+    let mut chooser = Chooser::new(selection, (terms, read), limits, extras);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
     let no_others = (limits.others > 0 && others.is_empty()).then(|| {
@@ -138,7 +149,7 @@ pub fn choose(
         oldest_waiting: all.oldest,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
         sessions: newest_sessions(
-            outlines::recent_sessions(&read, limits.timeout),
+            outlines::recent_sessions(read, limits.timeout),
             &[&own, &others],
             notes,
         ),
@@ -199,30 +210,41 @@ fn read_outlines(
     Ok((terms, read))
 }
 
-/// The project's own memories that are chosen now, and those that would be chosen if one more
-/// memory of a scope were approved. The memories that this one would replace are in neither.
+/// What is chosen with some more memories of a scope as if they were approved: without the last of
+/// them, and with it. Only for a preview; see [`super::preview`].
 pub fn choose_with(
     selection: &mut Selection,
     signals: Signals,
     limits: Limits,
     cache: &OutlineCache,
-    (scope, memory): (&str, &Memory),
-) -> Result<[Vec<MemoryHit>; 2], Error> {
+    as_if: AsIfApproved<'_>,
+) -> Result<Previewed, Error> {
     let mut notes = Vec::new();
     let (terms, read) = read_outlines(selection, signals, limits, Some(cache), &mut notes)?;
-    let position = read.iter().position(|read| read.scope.name == scope);
-    let extra = position.and_then(|number| ExtraMemory::of(&read, number, memory, &terms));
-    let mut choose = |extra| {
-        let mut chooser = Chooser::new(selection, (&terms, &read), limits, extra);
-        chooser.choose(true, limits.own, &mut notes)
+    let place = read.iter().position(|read| read.scope.name == as_if.scope);
+    let extras = |count| {
+        let memories = as_if.memories.get(..count).unwrap_or_default();
+        place.and_then(|place| Extras::of(&read, place, memories, &terms))
     };
-    let (mut now, then) = (choose(None)?, choose(extra.as_ref())?);
-    let is_hidden = |hit: &MemoryHit| {
-        let mut hidden = extra.iter().flat_map(|extra| &extra.hides);
-        hit.scope == scope && hidden.any(|id| *id == hit.id)
+    let count = as_if.memories.len();
+    let (without, with) = (extras(count.saturating_sub(1)), extras(count));
+    let mut choose = |extras: &Option<Extras<'_>>| {
+        let (read, notes) = ((&terms, &*read), &mut notes);
+        choose_from(selection, read, limits, extras.as_ref(), notes)
     };
-    now.retain(|hit| !is_hidden(hit));
-    Ok([now, then])
+    Ok(Previewed {
+        without: choose(&without)?,
+        with: choose(&with)?,
+        hides: with.map(|with| with.hides).unwrap_or_default(),
+    })
+}
+
+/// What [`choose_with`] finds.
+pub struct Previewed {
+    pub without: ChosenMemories,
+    pub with: ChosenMemories,
+    /// The ids of the memories that the ones in addition replace.
+    pub hides: HashSet<String>,
 }
 
 struct Candidate<'a> {
@@ -236,23 +258,30 @@ struct Candidate<'a> {
 /// The records of candidates, by the position of their scope and their id.
 type Records = HashMap<(usize, String), Record>;
 
-struct ExtraMemory<'a> {
+/// Memories of one scope in addition to those that are served.
+struct Extras<'a> {
     scope: usize,
-    outline: Outline,
-    memory: &'a Memory,
+    memories: Vec<(Outline, &'a Memory)>,
+    /// The ids of the memories that they replace.
     hides: HashSet<String>,
 }
 
-impl<'a> ExtraMemory<'a> {
-    /// A memory of the scope at this position, unless that one cannot be read.
-    fn of(read: &[ScopeOutline], scope: usize, memory: &'a Memory, terms: &Terms) -> Option<Self> {
-        let newer = std::iter::once(memory.id.as_str()).collect();
+impl<'a> Extras<'a> {
+    /// Memories of the scope at this position, unless that one cannot be read.
+    fn of(
+        read: &[ScopeOutline],
+        scope: usize,
+        memories: &[&'a Memory],
+        terms: &Terms,
+    ) -> Option<Self> {
+        let newer = memories.iter().map(|memory| memory.id.as_str()).collect();
         let store = &read.get(scope)?.scope.store;
         let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
+        let outlined = memories.iter();
+        let outlined = outlined.map(|memory| (Outline::of(memory, &*terms.words), *memory));
         Some(Self {
             scope,
-            outline: Outline::of(memory, &*terms.words),
-            memory,
+            memories: outlined.collect(),
             hides: older.ok()?.into_iter().map(|older| older.id).collect(),
         })
     }
@@ -260,7 +289,7 @@ impl<'a> ExtraMemory<'a> {
 
 struct Chooser<'a> {
     read: &'a [ScopeOutline],
-    extra: Option<&'a ExtraMemory<'a>>,
+    extras: Option<&'a Extras<'a>>,
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
@@ -276,7 +305,7 @@ impl<'a> Chooser<'a> {
         selection: &Selection,
         (terms, read): (&'a Terms, &'a [ScopeOutline]),
         limits: Limits,
-        extra: Option<&'a ExtraMemory<'a>>,
+        extras: Option<&'a Extras<'a>>,
     ) -> Self {
         Self {
             staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
@@ -286,7 +315,7 @@ impl<'a> Chooser<'a> {
                 names.position(|name| *name == common.name)
             }),
             read,
-            extra,
+            extras,
             timeout: limits.timeout,
             shown: Shown::default(),
         }
@@ -360,13 +389,14 @@ impl<'a> Chooser<'a> {
         let mut memories = Vec::new();
         for (number, read) in self.read.iter().enumerate() {
             let mut is_its_own = read.is_own();
-            let extra = self.extra.filter(|extra| extra.scope == number);
+            let extras = self.extras.filter(|extras| extras.scope == number);
             let served = read.outlines().served.iter();
             let served = served
-                .filter(|outline| extra.is_none_or(|extra| !extra.hides.contains(&outline.id)));
+                .filter(|outline| extras.is_none_or(|extras| !extras.hides.contains(&outline.id)));
+            let more = extras.into_iter().flat_map(|extras| &extras.memories);
             memories.extend(
                 served
-                    .chain(extra.map(|extra| &extra.outline))
+                    .chain(more.map(|(outline, _)| outline))
                     .filter(|outline| is_its_own(outline) == is_own)
                     .map(|outline| (number, outline)),
             );
@@ -427,12 +457,19 @@ impl<'a> Chooser<'a> {
                 }
             }
         }
-        if let Some(ExtraMemory { scope, memory, .. }) = self.extra {
-            let record = Record {
-                memory: (*memory).clone(),
-                contradictions: Vec::new(),
-            };
-            records.insert((*scope, memory.id.clone()), record);
+        if let Some(extras) = self.extras {
+            let more = extras.memories.iter();
+            let wanted = more.filter(|(outline, _)| {
+                let mut candidates = candidates.iter();
+                candidates.any(|candidate| std::ptr::eq(candidate.outline, outline))
+            });
+            for (_, memory) in wanted {
+                let record = Record {
+                    memory: (*memory).clone(),
+                    contradictions: Vec::new(),
+                };
+                records.insert((extras.scope, memory.id.clone()), record);
+            }
         }
         Ok(records)
     }

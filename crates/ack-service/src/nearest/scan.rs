@@ -32,7 +32,7 @@ pub fn is_large(scope: &Scope) -> bool {
 /// The approved memories of a scope that are nearest to one of its memories.
 pub fn run(
     scope: &Arc<Scope>,
-    memory: &Memory,
+    (memory, more): (&Memory, &[Memory]),
     profile: &Profile,
     now: jiff::Timestamp,
 ) -> Result<Vec<NearMemory>, StoreError> {
@@ -48,7 +48,8 @@ pub fn run(
         let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
         snapshot.memories(&keys, StatusFilter::Approved)
     })?;
-    let found = found.into_values().map(|found| (scope.name.clone(), found));
+    let found = found.into_values().chain(more.iter().cloned());
+    let found = found.map(|found| (scope.name.clone(), found));
     Ok(compare_proposed((&scope.name, memory), profile, found))
 }
 

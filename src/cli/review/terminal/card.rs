@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use ack_api::memory::Memory;
 use parking_lot::Mutex;
 
 use crate::cli::screen::Screen;
+use crate::hook::session_text;
 use ack_desk::Desk;
 use ack_desk::card::Card;
 use ack_desk::choice::Choice;
-use ack_desk::evidence::evidence;
+use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, ShownPart, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
@@ -55,8 +57,17 @@ pub fn card_text(desk: &Mutex<Desk>, number: usize, format: &CardFormat) -> Stri
         )
     };
     // The searches may take a while, and the desk is not locked meanwhile.
-    let evidence = evidence(service, &candidate).unwrap_or_default();
-    let neighbours = neighbours(service, &candidate, now);
+    let (held, held_like) = {
+        let desk = desk.lock();
+        let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
+        (held, desk.held_like(&candidate))
+    };
+    let next = NextSession::of(service, &candidate, &held, session_text);
+    let next = next.map(|next| next.in_words());
+    let next = next.filter(|next| !next.is_empty());
+    let evidence = evidence(service, &candidate).into_iter().flatten();
+    let evidence: Vec<String> = evidence.chain(next).collect();
+    let neighbours = neighbours(service, &candidate, &held_like, now);
     let neighbours: Vec<(String, Near)> = neighbours
         .into_iter()
         .map(|near| (desk.lock().short_ids().shortest(&near.id), near))

@@ -1,0 +1,162 @@
+//! What the next session of a project would start with if one more memory were approved, for the
+//! person who decides about it.
+//!
+//! The code that answers the session start hook chooses. But the memory is not approved, so the
+//! answer must not leave: a [`SessionPreview`] tells titles and numbers of tokens, and keeps the
+//! answer to itself. Only the desk asks for one (`tests/it/architecture.rs`).
+
+use std::path::Path;
+
+use super::brief::{Brief, LOCK_TIMEOUT, MEMORIES_AT_START, OTHERS_AT_START};
+use super::choose::{Limits, Previewed, choose_with};
+use super::signals::Signals;
+use crate::engine::Service;
+use crate::error::Error;
+use crate::scope::Scope;
+use crate::scope::resolve::Selection;
+use ack_api::MemoryHit;
+use ack_api::memory::Memory;
+use ack_api::text;
+use rustc_hash::FxHashSet as HashSet;
+use serde::Serialize;
+
+/// A folder that does not exist: a project below it is known by its name alone.
+const NOWHERE: &str = "/-";
+
+/// Memories of a scope as if they were approved: those that a person approved and did not save yet,
+/// then the one that the question is about.
+#[derive(Debug, Clone, Copy)]
+pub struct AsIfApproved<'a> {
+    pub scope: &'a str,
+    pub memories: &'a [&'a Memory],
+}
+
+/// What a session starts with, without and with a memory.
+#[derive(Debug)]
+pub struct SessionPreview {
+    without: Brief,
+    with: Brief,
+    hides: HashSet<String>,
+}
+
+/// A memory that a session starts with, or would no longer start with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PreviewLine {
+    pub id: String,
+    pub title: String,
+    pub change: PreviewChange,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PreviewChange {
+    Stays,
+    Enters,
+    /// It is still found by search.
+    Leaves,
+    /// The memory replaces it.
+    Replaced,
+}
+
+impl SessionPreview {
+    pub fn project(&self) -> &str {
+        &self.with.context.project.name
+    }
+
+    /// The project's memories that the session would start with, in order; then those that leave.
+    pub fn lines(&self) -> Vec<PreviewLine> {
+        let before = &self.without.context.recent_memories;
+        let after = &self.with.context.recent_memories;
+        let is_in = |hits: &[MemoryHit], wanted: &MemoryHit| {
+            let mut hits = hits.iter();
+            hits.any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
+        };
+        let line = |hit: &MemoryHit, change| PreviewLine {
+            id: hit.id.clone(),
+            title: hit.title.clone(),
+            change,
+        };
+        let stays = after.iter().map(|hit| match is_in(before, hit) {
+            true => line(hit, PreviewChange::Stays),
+            false => line(hit, PreviewChange::Enters),
+        });
+        let leave = before.iter().filter(|hit| !is_in(after, hit));
+        let leave = leave.map(|hit| match self.hides.contains(&hit.id) {
+            true => line(hit, PreviewChange::Replaced),
+            false => line(hit, PreviewChange::Leaves),
+        });
+        stays.chain(leave).collect()
+    }
+
+    /// How many tokens the text of a session has, without and with the memory.
+    pub fn tokens(&self, text: impl Fn(&Brief) -> String) -> [usize; 2] {
+        [&self.without, &self.with].map(|brief| text::tokens(&text(brief)))
+    }
+}
+
+impl Service {
+    /// What the next session of a memory's project would start with. `None` if it belongs to no
+    /// project that is known here.
+    pub fn session_preview(
+        &self,
+        scope: &Scope,
+        memories: &[&Memory],
+    ) -> Result<Option<SessionPreview>, Error> {
+        let Some(memory) = memories.last() else {
+            return Ok(None);
+        };
+        let Some(mut selection) = self.project_of(scope, memory)? else {
+            return Ok(None);
+        };
+        let signals = Signals::of(&selection.current, &self.config);
+        let limits = Limits {
+            own: MEMORIES_AT_START,
+            others: OTHERS_AT_START,
+            sessions: true,
+            timeout: LOCK_TIMEOUT,
+            wait_policy: self.wait_policy,
+            now: (self.config.clock)(),
+        };
+        let as_if = AsIfApproved {
+            scope: &scope.name,
+            memories,
+        };
+        let previewed = choose_with(&mut selection, signals, limits, &self.outlines, as_if)?;
+        let Previewed {
+            without,
+            with,
+            hides,
+        } = previewed;
+        Ok(Some(SessionPreview {
+            without: Brief::of(without, &selection, Vec::new()),
+            with: Brief::of(with, &selection, Vec::new()),
+            hides,
+        }))
+    }
+
+    /// The project that a memory belongs to: the current one with its files, another by its name.
+    fn project_of(&self, scope: &Scope, memory: &Memory) -> Result<Option<Selection>, Error> {
+        let project = memory.project.as_deref().unwrap_or_default();
+        let alias = memory.project_alias.as_deref().unwrap_or_default();
+        let is_own = |selection: &Selection| {
+            let rows = selection.current.rows_in(scope);
+            rows.contain(project, alias)
+        };
+        let mut current = self.select(None, None)?;
+        current.current.add_common_rows();
+        if is_own(&current) {
+            return Ok(Some(current));
+        }
+        let named = scope.manifest.projects.sole();
+        let named = named.map(|project| project.name.clone());
+        let named = Some(project.to_owned())
+            .filter(|project| !project.is_empty())
+            .or(named);
+        let Some(named) = named else { return Ok(None) };
+        // The name comes from a memory: it must not lead to a folder that exists.
+        let last = named.rsplit(['/', '\\']).next().unwrap_or_default();
+        let mut other = self.select(None, Some(&Path::new(NOWHERE).join(last)))?;
+        other.current.add_common_rows();
+        Ok(Some(other).filter(is_own))
+    }
+}
