@@ -229,7 +229,7 @@ function showCard() {
   parts.push(missedBy(), element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
   showEvidence(state.evidence);
-  showOthers();
+  showGroup();
 }
 
 const links = (entries) =>
@@ -249,9 +249,9 @@ const links = (entries) =>
     ),
   );
 
-/** Others that wait: those that are much alike, and those of the same session. */
-function showOthers() {
-  const { session, group } = state.shown;
+/** Others that wait and are alike. */
+function showGroup() {
+  const { group } = state.shown;
   const alike = by("group");
   alike.hidden = group.length === 0;
   const others = group.length === 1 ? "the other is its duplicate" : "the others are its duplicates";
@@ -265,12 +265,6 @@ function showOthers() {
       button("Reject all", "R", () => inTurn(() => askMany("reject"))),
     ),
     element("details", {}, element("summary", {}, "the others"), links(group)),
-  );
-  const section = by("others");
-  section.hidden = session.length === 0;
-  section.replaceChildren(
-    element("h2", { id: "others-name" }, "Of the same session"),
-    links(session),
   );
 }
 
@@ -554,7 +548,6 @@ function showEnd() {
         )
       : null;
   by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
-  by("others").hidden = true;
   by("group").hidden = true;
   state.next = null;
   showNext();

@@ -230,8 +230,6 @@ pub struct Shown {
     pub text: CardText,
     /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
-    /// Other waiting memories of the same session.
-    pub session: Vec<ListEntry>,
     /// Other waiting memories that are much alike.
     pub group: Vec<ListEntry>,
 }

@@ -41,7 +41,6 @@ use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
-const MAX_SESSION: usize = 8;
 /// How many approved memories are put on the desk at once. Keys do not wait for all of them.
 const MAX_ADDED: usize = 2_000;
 /// The first screen waits for the groups of this many memories.
@@ -401,18 +400,6 @@ impl ReviewSite {
                 preview,
             })
         };
-        let session = card.session.as_ref();
-        let others = desk.items().iter().enumerate().filter(|(number, item)| {
-            let memory = item.candidate.memory();
-            let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
-            *number != request.number
-                && item.state == ItemState::Waiting
-                && item.queue() == queue
-                && session_id.is_some()
-                && session_id == session
-                && item.candidate.scope.name == card.scope
-        });
-        let others = others.take(MAX_SESSION);
         let group = desk.group(request.number).into_iter().filter_map(|number| {
             let item = desk.items().get(number)?;
             Some(ListEntry::of(number, item, &desk))
@@ -439,9 +426,6 @@ impl ReviewSite {
                 }
             },
             group: group.collect(),
-            session: others
-                .map(|(number, item)| ListEntry::of(number, item, &desk))
-                .collect(),
             text: CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
             card,
         }))
