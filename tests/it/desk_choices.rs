@@ -96,7 +96,7 @@ fn a_superseding_memory_hides_the_older_one() {
     let near = desk.ask(&session, "/near", json!({ "number": 0 })).json();
     assert_eq!(near[0]["id"], "keep", "{near}");
     let actions = near[0]["actions"].as_array().unwrap();
-    let supersede = actions.iter().find(|action| action["key"] == "u").unwrap();
+    let supersede = actions.iter().find(|action| action["key"] == "=").unwrap();
     assert_eq!(supersede["label"], "Approve in its place, hides 1 older");
     let request = json!({ "numbers": [0], "choice": supersede["choice"] });
     assert_eq!(desk.ask(&session, "/choose", request).status, 200);

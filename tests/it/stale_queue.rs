@@ -500,7 +500,7 @@ fn the_list_names_the_nearest_approved_memories() {
     ];
     root.store("alpha", &memories);
     let listed = crate::cli::ack(root.path(), &["review", "--list"]).ok();
-    assert_contains!(listed, "  approved: keep  Retries need jitter  (same)");
+    assert_contains!(listed, "  approved: keep  Retries need jitter  (duplicate)");
     let listed = crate::cli::ack(root.path(), &["review", "--list", "--json"]).json();
     assert_eq!(
         listed["waiting"][0]["nearest"],
