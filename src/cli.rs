@@ -2,6 +2,7 @@
 //! standard input, and only this module prints. Reading commands call the same service as the tools
 //! and print the same answers.
 
+mod add;
 mod answer;
 pub mod args;
 mod caller;
@@ -108,6 +109,7 @@ pub fn run() -> ExitCode {
     }
     let outcome = check_folder(&cli).and_then(|()| run_command(cli));
     copies::shut_down();
+    prompt::leave_nothing();
     match outcome {
         Ok(code) => code,
         Err(error) => {
@@ -292,6 +294,7 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             Some(command) => scopes::run(&cli.global, &command),
             None => scopes::list::run(&cli.global, args.scope),
         },
+        Command::Context(args) if args.preview => hook::preview::show(&cli.global, None),
         Command::Context(args) => show_context(&cli.global, &args),
         Command::Hook(args) => {
             hook::run(&cli.global, &args);
@@ -299,18 +302,27 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
         }
         Command::Connect(args) => connect::connect(&cli.global, &args),
         Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
-        Command::Approve(args) => decide(&cli.global, "approve", Choice::Approve, args),
+        Command::Add(args) => run_curator_command(&cli.global, |desk| {
+            with_tables(desk.config, Tables::Changed, || add::run(desk, &args))
+        }),
+        Command::Edit(args) => run_curator_command(&cli.global, |desk| curate::edit(desk, &args)),
+        Command::Approve(args) => {
+            let choice = if args.promote {
+                Choice::Promote
+            } else {
+                Choice::Approve
+            };
+            decide(&cli.global, "approve", choice, args.chosen)
+        }
         Command::Reject(args) => decide(&cli.global, "reject", Choice::Reject, args),
-        Command::Promote(args) => decide(&cli.global, "promote", Choice::Promote, args),
         Command::Stage(args) => {
             let choice = args
                 .until
                 .map_or(Choice::Stage, |until| Choice::PutOff { until });
             decide(&cli.global, "stage", choice, args.chosen)
         }
-        Command::Merge(args) => run_curator_command(&cli.global, |desk| curate::merge(desk, &args)),
-        Command::Supersede(args) => {
-            run_curator_command(&cli.global, |desk| curate::supersede(desk, &args))
+        Command::Replace(args) => {
+            run_curator_command(&cli.global, |desk| curate::replace(desk, &args))
         }
         Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
         Command::Review(args) => run_curator_command(&cli.global, |desk| {

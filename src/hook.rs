@@ -12,6 +12,7 @@ pub mod failure;
 pub mod file;
 pub mod wire;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use self::wire::{Event, Host, Output, SessionOrigin};
@@ -43,8 +44,15 @@ const QUOTATION_NOTICE: &str = "Lines that begin with \">\" are quotations from 
 /// After this many days, the user hears about memories that wait for review.
 const MAX_WAITING_DAYS: i64 = 14;
 
-/// The text for a session that starts or continues, in its host's format; `None` if there is
-/// nothing to say. `surface` has the tool names if they are renamed.
+/// What a session starts with.
+pub struct SessionStart {
+    /// The text in its host's format; `None` if there is nothing to say.
+    pub output: Option<Output>,
+    /// What it was made of.
+    pub brief: Brief,
+}
+
+/// What a session that starts or continues gets. `surface` has the tool names if they are renamed.
 ///
 /// # Errors
 /// There is no scope, or no readable store.
@@ -53,7 +61,7 @@ pub fn session_start(
     surface: Option<&Toolset>,
     event: &Event,
     now: Timestamp,
-) -> Result<Option<Output>, Error> {
+) -> Result<SessionStart, Error> {
     let short = event.origin != SessionOrigin::Fresh;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
@@ -75,12 +83,44 @@ pub fn session_start(
     );
     let review = (service.config.command)("review");
     // Once a session, not each time that it is cleared.
-    Ok(
-        match queue(&brief, now, &review).filter(|_| event.is_first) {
-            Some(line) => event.with_message(output, &line),
-            None => output,
-        },
-    )
+    let output = match queue(&brief, now, &review).filter(|_| event.is_first) {
+        Some(line) => event.with_message(output, &line),
+        None => output,
+    };
+    Ok(SessionStart { output, brief })
+}
+
+impl SessionStart {
+    /// How many memories of each scope a text of [`session_start`] has, and their tokens.
+    pub fn by_scope(&self, text: &str) -> BTreeMap<&str, (usize, usize)> {
+        let context = &self.brief.context;
+        let hits = context.recent_memories.iter();
+        let hits: Vec<&MemoryHit> = hits.chain(&context.cross_project_learnings).collect();
+        let (mut by_scope, mut memory) = (BTreeMap::new(), String::new());
+        for line in text.lines() {
+            if !line.starts_with(">   ") {
+                memory.clear();
+            }
+            memory.push_str(line);
+            memory.push('\n');
+            let Some(named) = line.strip_prefix(">   id ") else {
+                continue;
+            };
+            let id = named.split(' ').next().unwrap_or_default();
+            let in_scope = |hit: &&&MemoryHit| {
+                let scope = format!(" in scope {}", text::line(&hit.scope, 100));
+                !self.brief.shared_ids.contains(&hit.id) || named.contains(&scope)
+            };
+            let hit = hits.iter().filter(|hit| text::id(&hit.id) == id);
+            if let Some(hit) = hit.clone().find(in_scope) {
+                let (count, tokens): &mut (usize, usize) =
+                    by_scope.entry(hit.scope.as_str()).or_default();
+                *count += 1;
+                *tokens += text::tokens(&memory);
+            }
+        }
+        by_scope
+    }
 }
 
 /// A line for the user about the review queue; `None` while the queue is short and young. The model

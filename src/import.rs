@@ -129,24 +129,29 @@ pub enum Form {
     Object,
 }
 
-/// Which names are allowed for a scope, with one similar to `name`.
-fn name_hint(name: &str) -> String {
+/// The name of a scope that is similar to a text; `None` if it has no letter for one.
+pub fn name_like(text: &str) -> Option<String> {
     let allowed = |c: char| match c {
         '-' | '_' | '.' => c,
         c if c.is_alphanumeric() => c,
         _ => '-',
     };
-    let like: String = name.to_lowercase().chars().map(allowed).collect();
+    let like: String = text.to_lowercase().chars().map(allowed).collect();
     let words = like.split('-').filter(|word| !word.is_empty());
     let mut like = words.collect::<Vec<_>>().join("-");
     while like.len() > LONGEST_NAME {
         like.pop();
     }
     let like = like.trim_matches(['-', '.']);
+    (!like.is_empty()).then(|| like.to_owned())
+}
+
+/// Which names are allowed for a scope, with one similar to `name`.
+fn name_hint(name: &str) -> String {
     let rule = "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
-    match like.is_empty() {
-        true => rule.to_owned(),
-        false => format!("for instance `{like}`; {rule}"),
+    match name_like(name) {
+        None => rule.to_owned(),
+        Some(like) => format!("for instance `{like}`; {rule}"),
     }
 }
 

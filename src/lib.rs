@@ -61,6 +61,7 @@
     clippy::redundant_clone
 )]
 
+mod add;
 mod cli;
 mod demo;
 mod eval;

@@ -276,18 +276,18 @@ pub enum Command {
     Disconnect(DisconnectArgs),
     /// Review the waiting memories one by one
     Review(ReviewArgs),
+    /// Add a memory that you write yourself; it is approved
+    Add(AddMemoryArgs),
+    /// Edit a memory in your editor, and approve it as it is then
+    Edit(EditArgs),
     /// Approve memories, so that agents see them
-    Approve(ChosenArgs),
+    Approve(ApproveArgs),
     /// Reject memories, so that no agent sees them
     Reject(ChosenArgs),
-    /// Approve memories that matter beyond their project
-    Promote(ChosenArgs),
     /// Return memories to the review queue; with --until, defer them until a later day
     Stage(StageArgs),
-    /// Merge a memory into another one that says the same
-    Merge(MergeArgs),
-    /// Replace a memory with a newer one
-    Supersede(SupersedeArgs),
+    /// Replace a memory with another one (newer, or with --merge, one that says the same)
+    Replace(ReplaceArgs),
     /// Undo the newest batch of decisions
     Undo(UndoArgs),
     /// Write the approved memories of a scope to a folder; shows the plan first

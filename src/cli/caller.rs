@@ -26,6 +26,7 @@ pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
 /// The file under the root that contains the same token.
 pub const TOKEN_FILE: &str = "curator-token";
 const MIN_TOKEN_BYTES: usize = 16;
+const NO_TERMINAL: &str = "a person decides about memories, and there is no terminal";
 
 /// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
@@ -97,6 +98,14 @@ impl Caller<'_> {
         ))
     }
 
+    /// The same; `None` for a process that has no token.
+    pub fn session_of_person(&self) -> Result<Option<ReviewSession>, CliError> {
+        match self.session(None) {
+            Err(CliError::Curator { problem }) if problem == NO_TERMINAL => Ok(None),
+            session => session.map(Some),
+        }
+    }
+
     pub fn actor(&self) -> Result<String, CliError> {
         let name = user_name(self.config);
         if let Some(given_token) =
@@ -109,7 +118,7 @@ impl Caller<'_> {
             return Ok(format!("human:{name}"));
         }
         Err(CliError::Curator {
-            problem: "a person decides about memories, and there is no terminal",
+            problem: NO_TERMINAL,
         })
     }
 }

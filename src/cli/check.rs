@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::args::{CheckArgs, CheckFormat};
 use super::output::{write_json, write_out, write_plain};
 use super::scopes::add;
+use super::screen::Screen;
 use crate::cli::error::CliError;
 use ack_api::text;
 use ack_desk::check::{CheckReport, Finding, Severity, check};
@@ -44,7 +45,7 @@ fn report_text(report: &CheckReport) -> String {
             finding.message
         )
     });
-    lines.collect::<String>() + &summary(report)
+    Screen::of_output().fold(lines.collect(), "check PATH | less") + &summary(report)
 }
 
 fn summary(report: &CheckReport) -> String {

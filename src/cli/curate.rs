@@ -9,16 +9,19 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Verdict};
-use ack_api::memory::Status;
+use ack_api::memory::{Memory, Status};
 use ack_api::text;
 use serde_json::json;
 
-use self::typed_ids::{Places, Replacing, check_chosen};
+use self::typed_ids::{Places, both, check_chosen};
 pub use self::undo::undo;
-use super::args::{ChosenArgs, DecideArgs, MergeArgs, SupersedeArgs};
+use super::add::flags;
+use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_plain};
 use super::render::count;
+use super::review::editor::{changes, fields, in_editor};
+use super::screen::Screen;
 use super::{progress, prompt, signals};
 use crate::cli::error::CliError;
 use ack_desk::choice::Choice;
@@ -34,7 +37,7 @@ use ack_service::{Error, Service};
 /// How many memories to list before a question.
 const MAX_LISTED: usize = 20;
 
-/// Runs `approve`, `reject`, `promote` and `stage`.
+/// Runs `approve`, `reject` and `stage`.
 pub fn decide(
     caller: Caller<'_>,
     command: &str,
@@ -97,7 +100,7 @@ fn chosen(
         project: args.project,
         tag: args.tag,
         session: args.session,
-        flagged: false,
+        ..Filter::default()
     };
     if !args.ids.is_empty() {
         return progress::while_reading(|| named(caller, &args.ids, only, scopes));
@@ -195,35 +198,14 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
     waiting
 }
 
-pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
-    let replacing = Replacing {
-        command: "merge",
-        flag: "--into",
-        ids: &args.ids,
-        stays: args.into.as_deref(),
-        args: &args.decide,
+/// Runs `replace`.
+pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
+    let (replaced_id, successor_id) = both(args)?;
+    let choice = match args.merge {
+        true => |into| Choice::Merge { into },
+        false => |by| Choice::Replace { by },
     };
-    replace(caller, replacing, |into| Choice::Merge { into })
-}
-
-pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
-    let replacing = Replacing {
-        command: "supersede",
-        flag: "--by",
-        ids: &args.ids,
-        stays: args.by.as_deref(),
-        args: &args.decide,
-    };
-    replace(caller, replacing, |by| Choice::Replace { by })
-}
-
-fn replace(
-    caller: Caller<'_>,
-    replacing: Replacing<'_>,
-    choice: fn(String) -> Choice,
-) -> Result<(), CliError> {
-    let (replaced_id, successor_id) = replacing.both()?;
-    let args = replacing.args;
+    let args = &args.decide;
     let only = args.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
     let places = Places {
@@ -249,6 +231,42 @@ fn replace(
         ));
     }
     Ok(())
+}
+
+/// Runs `edit`.
+pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
+    let only = args.decide.scope.as_deref();
+    let scopes = caller.readable_scopes(only)?;
+    let places = Places {
+        caller,
+        only,
+        scopes: &scopes,
+    };
+    let candidate = progress::while_reading(|| places.find(&args.id))?;
+    let session = prepare(caller, &args.decide)?;
+    let before = fields(&candidate);
+    let again = || prompt::confirm("Edit again, with what you wrote?");
+    let after = in_editor(&before, again)?;
+    let Some(edit) = after.and_then(|after| changes(&before, after)) else {
+        return write_plain("nothing was changed\n");
+    };
+    let doubts = flags(&Memory {
+        title: edit.title.clone().unwrap_or_default(),
+        subtitle: edit.subtitle.clone(),
+        facts: edit.facts.clone().unwrap_or_default(),
+        narrative: edit.narrative.clone(),
+        ..Memory::default()
+    });
+    doubts.say();
+    if doubts.is_flagged && session.is_human() && !prompt::confirm("Approve it all the same?") {
+        return write_plain("nothing was changed\n");
+    }
+    let service = Service::new(caller.config.clone()).leak();
+    let mut desk = Desk::with(vec![candidate], &scopes, service, caller.now);
+    let edit = Box::new(edit);
+    desk.choose(&[0], Choice::Edit { edit }, None)?;
+    service.close();
+    carry_out(caller, desk, &session, args.decide.dry_run)
 }
 
 /// Writes the choices, and reports the result.
@@ -302,6 +320,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
     };
     let is_written = |about: &&About| !changed.contains(&about.id);
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
+    let mut lines = Vec::new();
     for About { id, scope, title } in about.iter().filter(is_written) {
         let decision = made.get(id.as_str());
         // A memory stays as it is if the one that would have replaced it is rejected, too.
@@ -309,8 +328,13 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         let (what, more) = decision.map_or_else(unchanged, |made| in_words(made, &short));
         let edited = decision.and_then(|made| made.edit.as_ref()?.title.as_ref());
         let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
-        let _ = writeln!(text, "  {what}  {id}  {scope}  {title}{more}");
+        lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
     }
+    let all = match dry_run {
+        true => "review --list | less".to_owned(),
+        false => format!("undo {batch} --dry-run | less"),
+    };
+    text += &Screen::of_output().fold(lines, &all);
     let consequence = match *written {
         0 => "",
         _ => ": nothing was written about it",

@@ -12,7 +12,8 @@ use super::args::{GetArgs, Global};
 use super::caller::Caller;
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_json, write_plain};
+use super::output::{write_err, write_json, write_plain};
+use super::query::unreviewed_text;
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
@@ -21,6 +22,7 @@ use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
 use ack_api::{GetRequest, Include};
 use ack_desk::curate::find::by_whole_id;
+use ack_desk::matching::waiting_named;
 use ack_service::{Error, Service};
 
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
@@ -50,6 +52,12 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         let answer = service.0.get_memory(&request);
         answer.map_err(|error| explain_number(error, &args.ids, last.is_some()))
     });
+    let screen = Screen::of_output();
+    let at_terminal = screen.width.is_some() && !global.json && !global.quiet;
+    let unreviewed = at_terminal.then(|| unreviewed(service.0, args)).flatten();
+    if let (Some(unreviewed), true) = (&unreviewed, answer.is_err()) {
+        write_err(&format!("note: {unreviewed}\n"));
+    }
     let mut answer = match answer {
         Err(CliError::Request(Error::MemoryNotServed { id, scope, .. }))
             if args.include.contains(&Include::History) && caller.actor().is_ok() =>
@@ -63,14 +71,27 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     if global.json {
         write_json(&answer)?;
     } else {
-        let screen = Screen::of_output();
-        let text = render::get(&make_printable(&answer, global)?, &screen);
+        let mut text = render::get(&make_printable(&answer, global)?, &screen);
+        let unreviewed = unreviewed.map(|it| render::block(&screen, &it, ("", ""), render::DIM));
+        text.extend(unreviewed.map(|line| format!("\n{line}")));
         pager::show_paged(&text, &screen, global)?;
     }
     Ok(match found {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// How many unreviewed memories the one id names that was typed, besides the one that is shown.
+fn unreviewed(service: &Service, args: &GetArgs) -> Option<String> {
+    let [typed] = args.ids.as_slice() else {
+        return None;
+    };
+    if is_number(typed) || args.shown.chosen().is_some() {
+        return None;
+    }
+    let found = waiting_named(service, typed, args.scope.as_deref()).ok()?;
+    unreviewed_text(found.len(), typed, "")
 }
 
 /// Shows the history of a memory that no answer contains, but only to a curator.

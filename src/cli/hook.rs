@@ -2,6 +2,7 @@
 //! on standard error, and the exit code is 0. If a session starts without memories because of it,
 //! the user reads the line in the session, too.
 
+pub mod preview;
 mod session_files;
 
 use self::session_files::SessionFiles;
@@ -15,12 +16,14 @@ use std::time::Duration;
 use super::args::{Global, HookArgs};
 use super::command;
 use super::connect::settings_call_hook;
+use super::error_report::report;
 use super::output::{write_err, write_out};
 use super::settings::{inputs, load};
 use crate::cli::error::CliError;
 use crate::hook;
 use crate::hook::file::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
+use crate::toolset::Toolset;
 use ack_api::text;
 use ack_connect::Client;
 use ack_service::Service;
@@ -37,6 +40,13 @@ const MAX_REASON_CHARS: usize = 300;
 const MAX_EVENT_BYTES: u64 = 4 << 20;
 
 pub fn run(global: &Global, args: &HookArgs) {
+    if args.event == HookEvent::SessionStart && std::io::stdin().is_terminal() {
+        // A person looks: no host sends an event.
+        if let Err(error) = preview::show(global, args.client) {
+            report(&error, global.json);
+        }
+        return;
+    }
     // A panic message would be more than the one allowed line.
     std::panic::set_hook(Box::new(|_| {}));
     let (moment, host, plugin) = (args.event, args.client, args.plugin);
@@ -133,11 +143,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         return Ok(None);
     }
     // `serve` reports problems with `[tools]`. They do not matter to a session.
-    let named_files = config
-        .file
-        .is_some()
-        .then(|| Offer::load(&config, None, &|_| None));
-    let surface = named_files.and_then(Result::ok).map(|offer| offer.toolset);
+    let surface = surface(&config);
     let service = Service::new(config).without_bucket_wait().leak();
     if !event.other_folders.is_empty() {
         event.folder = service.project_folder().or(event.folder);
@@ -145,6 +151,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     let output = match event.moment {
         HookEvent::SessionStart => {
             hook::session_start(service, surface.as_ref(), &event, Timestamp::now())
+                .map(|start| start.output)
         }
         HookEvent::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
         HookEvent::PreToolUse => {
@@ -162,6 +169,13 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     };
     service.close();
     output.map_err(CliError::from)
+}
+
+/// The tools as `config.toml` names them.
+fn surface(config: &Config) -> Option<Toolset> {
+    let named = config.file.is_some();
+    let offer = named.then(|| Offer::load(config, None, &|_| None));
+    offer.and_then(Result::ok).map(|offer| offer.toolset)
 }
 
 /// Whether the same session calls another hook of ours: the plugin's and one in Claude Code's

@@ -1,12 +1,39 @@
-//! Questions at a terminal, answered with a letter or its word, and Enter. A question goes to standard
-//! error, so it is visible while the output goes elsewhere. What was typed before it appeared is dropped.
+//! Questions at a terminal, answered with a letter or its word, and Enter; Enter alone is the answer
+//! in capitals. A question goes to standard error, so it is visible while the output goes elsewhere.
+//! What was typed before it appeared is dropped, and what is typed behind an answer does not reach
+//! the shell.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
 use super::screen::Screen;
 use ack_api::text;
+
+/// Whether a question waits for its answer.
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
+/// Whether this process reads what is typed at the terminal.
+static READS: AtomicBool = AtomicBool::new(false);
+
+/// Ends the line of a question that is left with Ctrl+C.
+pub fn end_line() {
+    if IS_ASKING.load(Ordering::Relaxed) {
+        write_error("\n");
+    }
+}
+
+/// From now on, this process reads what is typed.
+pub fn begin_reading() {
+    READS.store(true, Ordering::Relaxed);
+}
+
+/// Drops what was typed for this process and not read, so that the shell does not get it.
+pub fn leave_nothing() {
+    if READS.load(Ordering::Relaxed) {
+        let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
+    }
+}
 
 /// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
@@ -26,8 +53,17 @@ pub fn confirm(question: &str) -> bool {
 }
 
 fn ask(question: &str, answers: &[(char, &str)], default: char) -> Option<char> {
+    begin_reading();
+    leave_nothing();
+    IS_ASKING.store(true, Ordering::Relaxed);
+    let answer = read_answer(question, answers, default);
+    IS_ASKING.store(false, Ordering::Relaxed);
+    leave_nothing();
+    answer
+}
+
+fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Option<char> {
     let prompt = format!("{} [{}] ", text::safe(question), letters(answers, default));
-    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
     write_error(&prompt);
     loop {
         let mut typed = String::new();

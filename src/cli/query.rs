@@ -1,6 +1,6 @@
 //! `query`: a page of memories, and the next one.
 
-use crate::cli::command::SHELL;
+use crate::cli::command::{SHELL, command};
 use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -12,13 +12,15 @@ use super::args::{Global, QueryArgs};
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
 use super::output::{write_err, write_json};
-use super::render::{Listing, QueryWords};
+use super::render::{Listing, QueryWords, grouped};
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{pager, progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
+use ack_connect::quoted;
+use ack_desk::matching::waiting_for;
 use ack_service::Service;
 
 /// The token limit for people, for whom tokens do not matter.
@@ -78,7 +80,12 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         return Ok(code);
     }
     let screen = Screen::of_output();
+    let names_unreviewed = screen.width.is_some() && !global.quiet;
     let listing = Listing {
+        unreviewed: match names_unreviewed {
+            true => unreviewed(service.0, &request),
+            false => None,
+        },
         screen: &screen,
         marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
         long: recall.long,
@@ -97,6 +104,44 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         );
     }
     Ok(code)
+}
+
+/// How many unreviewed memories match a question, and the command that opens those alone. `None` if
+/// `review` lacks a filter of the request.
+fn unreviewed(service: &Service, request: &QueryRequest) -> Option<String> {
+    let question = request.query.as_deref()?;
+    let tags = request.tags.as_deref().unwrap_or_default();
+    let is_narrower = request.files.is_some()
+        || request.since.is_some()
+        || request.until.is_some()
+        || request.session.is_some()
+        || request.like.is_some()
+        || request.status.is_some()
+        || request.kind.as_ref().is_some_and(|kind| kind.contains(','))
+        || tags.len() > 1;
+    if is_narrower {
+        return None;
+    }
+    let found = waiting_for(service, request).ok()?.len();
+    let filters = [
+        ("scope", request.scope.as_deref()),
+        ("project", request.project.as_deref()),
+        ("type", request.kind.as_deref()),
+        ("tag", tags.first().map(String::as_str)),
+    ];
+    let filters = filters.into_iter();
+    let filters = filters.filter_map(|(flag, value)| Some(format!(" --{flag} {}", quoted(value?))));
+    unreviewed_text(found, question, &filters.collect::<String>())
+}
+
+/// `58 unreviewed match: `ack-memory review --for QUESTION``.
+pub fn unreviewed_text(found: usize, question: &str, filters: &str) -> Option<String> {
+    let found = u64::try_from(found).ok().filter(|found| *found > 0)?;
+    let review = command(&format!("review --for {}{filters}", quoted(question)));
+    Some(match found {
+        1 => format!("1 unreviewed memory matches: `{review}`"),
+        found => format!("{} unreviewed match: `{review}`", grouped(found)),
+    })
 }
 
 fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {

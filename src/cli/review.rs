@@ -5,16 +5,15 @@
 mod accept;
 mod apply;
 mod browser;
-mod editor;
+pub mod editor;
 mod finish;
 mod terminal;
 mod unwritten;
 
 use crate::cli::command::SHELL;
-use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use ack_api::{RelationKind, text};
+use ack_api::{QueryRequest, RelationKind, text};
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,21 +21,20 @@ use super::args::ReviewArgs;
 use super::caller::Caller;
 use super::curate::print_json;
 use super::output::{write_err, write_plain};
-use super::screen::Screen;
+use super::screen::{Screen, folded};
 use super::{progress, render};
 use crate::cli::error::CliError;
 use ack_desk::Desk;
 use ack_desk::card::Card;
 use ack_desk::curate::find::{Filter, short_ids};
 use ack_desk::curate::stale::{ApprovedMemory, stale};
+use ack_desk::matching::waiting_for;
 use ack_desk::nearest::neighbours;
 use ack_desk::queue::QueueKind;
 use ack_service::Service;
 use ack_service::scope::Registry;
 use ack_service::short_id::ShortIds;
 
-/// How many memories `--list` prints for people.
-const MAX_LISTED: usize = 50;
 /// For how many memories it shows the nearest approved ones.
 const MAX_WITH_NEAREST: usize = 200;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
@@ -71,8 +69,12 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         kind: args.kind,
         project: args.project,
         tag: args.tag,
-        session: None,
         flagged: args.flagged,
+        ..Filter::default()
+    };
+    let filter = match &args.question {
+        Some(question) => matching(service, question, args.scope.as_deref(), filter)?,
+        None => filter,
     };
     let is_filtered = filter != Filter::default() || args.scope.is_some();
     let in_browser = browser || !tty && browser::is_wanted();
@@ -96,7 +98,11 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         desk.add_approved(found);
     } else if desk.items().is_empty() {
         let put_off = put_off_text(&desk, is_filtered);
-        return write_plain(&format!("no memories wait for review{put_off}\n"));
+        let match_it = match is_filtered {
+            true => " that match",
+            false => "",
+        };
+        return write_plain(&format!("no memories{match_it} wait for review{put_off}\n"));
     }
     let review_session = caller.session(None)?;
     unwritten::report_earlier(caller.config);
@@ -106,6 +112,28 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     } else {
         terminal::run_terminal_desk(caller, desk, &review_session)
     }
+}
+
+/// The same filter for those alone that match a question, the best first.
+fn matching(
+    service: &Service,
+    question: &str,
+    scope: Option<&str>,
+    filter: Filter,
+) -> Result<Filter, CliError> {
+    let request = QueryRequest {
+        query: Some(question.to_owned()),
+        scope: scope.map(str::to_owned),
+        project: filter.project.clone(),
+        tags: filter.tag.clone().map(|tag| vec![tag]),
+        kind: filter.kind.clone(),
+        ..QueryRequest::default()
+    };
+    let found = progress::while_reading(|| waiting_for(service, &request))?;
+    Ok(Filter {
+        only: Some(found),
+        ..filter
+    })
 }
 
 /// How many memories are snoozed, if nothing else waits. With a filter, it is not known which of
@@ -185,14 +213,12 @@ fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliErr
         many => format!("{many} approved memories may be out of date\n"),
     };
     let screen = Screen::of_output();
-    for card in cards.take(MAX_LISTED) {
+    let shown = screen.listed(found.len());
+    for card in cards.take(shown) {
         out += &listed(&card, &short, &screen);
     }
-    if found.len() > MAX_LISTED {
-        let more = found.len() - MAX_LISTED;
-        let _ = writeln!(out, "\nand {more} more; --json prints all");
-    }
-    out.push_str("\n`approve ID` keeps one; `supersede`, `stage` and `reject` do not; ");
+    out += &folded(found.len() - shown, "review --stale --list | less");
+    out.push_str("\n`approve ID` keeps one; `replace`, `stage` and `reject` do not; ");
     out.push_str("`review --stale --tty` goes through them\n");
     write_plain(&out)
 }
@@ -245,7 +271,8 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
         .lines()
         .map(|line| wrapped(line, "", &screen))
         .collect();
-    for (number, card) in cards.take(MAX_LISTED).enumerate() {
+    let shown = screen.listed(desk.items().len());
+    for (number, card) in cards.take(shown).enumerate() {
         out += &listed(&card, short, &screen);
         for neighbour in nearest(desk, number) {
             let Nearest {
@@ -258,9 +285,8 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
             out += &wrapped(&neighbour, "  ", &screen);
         }
     }
-    if desk.items().len() > MAX_LISTED {
-        let more = desk.items().len() - MAX_LISTED;
-        let _ = writeln!(out, "\nand {more} more; --json prints all");
-    }
+    let options = if is_filtered { " OPTIONS" } else { "" };
+    let all = format!("review --list{options} | less");
+    out += &folded(desk.items().len() - shown, &all);
     write_plain(&out)
 }

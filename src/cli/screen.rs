@@ -7,9 +7,26 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terminal_size::{Height, Width, terminal_size_of};
 
+use super::command::command;
+use super::render::grouped;
+
 /// The maximum text width in columns, because longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
 const MIN_WIDTH: usize = 20;
+/// How many entries of a list a terminal shows.
+const MAX_LISTED: usize = 20;
+
+/// How many entries of a list are not shown, and how to see them; empty if all are.
+pub fn folded(more: usize, all: &str) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(
+            "and {} more: `{}` shows all\n",
+            grouped(more as u64),
+            command(all)
+        ),
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Screen {
@@ -23,6 +40,23 @@ pub struct Screen {
 impl Screen {
     pub fn of_output() -> Self {
         Self::of(std::io::stdout())
+    }
+
+    /// How many of a list's entries to show: a terminal shows the first ones, a pipe gets all.
+    pub fn listed(&self, entries: usize) -> usize {
+        match self.width {
+            Some(_) => entries.min(MAX_LISTED),
+            None => entries,
+        }
+    }
+
+    /// The lines of a list that are shown, and below them how many are not and the command that
+    /// shows all; empty if it shows all.
+    pub fn fold(&self, mut lines: Vec<String>, all: &str) -> String {
+        let shown = self.listed(lines.len());
+        let more = lines.len() - shown;
+        lines.truncate(shown);
+        lines.concat() + &folded(more, all)
     }
 
     pub fn of_errors() -> Self {

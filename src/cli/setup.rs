@@ -136,13 +136,12 @@ impl Setup<'_> {
             shown.add("", &store.path);
         }
         let is_shown = |scope: &&Arc<Scope>| shown.with_store(scope.store.path()).is_some();
-        for scope in scopes.iter().filter(|scope| !is_shown(scope)) {
+        let others = scopes.iter().filter(|scope| !is_shown(scope));
+        let others = others.map(|scope| {
             let path = with_tilde(scope.store.path(), home);
-            self.say(&format!(
-                "  scope `{}`, {path}: there already\n",
-                scope.name
-            ))?;
-        }
+            format!("  scope `{}`, {path}: there already\n", scope.name)
+        });
+        self.say(&Screen::of_output().fold(others.collect(), "scopes | less"))?;
         for store in &found {
             let mut store_entry = store_json(store, &known);
             if store.kind.support() == Support::Served {
@@ -161,6 +160,7 @@ impl Setup<'_> {
         if entries.is_empty() && scopes.is_empty() {
             self.say("  none found\n")?;
             self.say_command("  to look at sample memories: ", &command("demo"))?;
+            self.say_command("  to write one yourself: ", &command("add"))?;
             let import = command("import FILE --scope NAME");
             self.say_command("  to import JSON lines: ", &import)?;
             self.say_command("  to serve another store: ", &command("scopes add --help"))?;

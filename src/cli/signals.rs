@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal, raise};
 
+use super::prompt;
 use crate::mcp::signals::is_ignored;
 use ack_store::copies;
 
@@ -37,6 +38,7 @@ pub fn end_by_interrupt() -> ! {
 }
 
 fn exiting() {
+    prompt::end_line();
     let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(act) = act.as_ref() {
         act();

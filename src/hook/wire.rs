@@ -109,6 +109,18 @@ impl Output {
     pub fn characters(&self) -> usize {
         self.line().chars().count()
     }
+
+    /// The text that the model sees.
+    pub fn text(&self) -> Option<&str> {
+        let (hook, context) = ("hookSpecificOutput", "additionalContext");
+        let text = self.0.get(hook).unwrap_or(&self.0).get(context);
+        text.or_else(|| self.0.get("additional_context"))?.as_str()
+    }
+
+    /// The line that the user sees.
+    pub fn message(&self) -> Option<&str> {
+        self.0.get("systemMessage")?.as_str()
+    }
 }
 
 impl Event {

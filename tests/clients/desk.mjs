@@ -180,7 +180,7 @@ const CHECKS = {
       ...lessons(3),
       memory("older", "What the first one took in", { created_at: "2026-11-01T00:00:00Z" }),
     ]);
-    root.run("merge", "older", "--into", "w00000");
+    root.run("replace", "older", "--by", "w00000"), "--merge";
     const { address } = await root.review();
     const page = await open(address);
     // What comes back stands on the button, in the question and in what is said afterwards.

@@ -80,9 +80,13 @@ fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
         memory(id, &format!("Title {id}"), rest)
     };
     root.store("alpha", &[wait("a", "one"), wait("b", "two")]);
-    let plan = ack(root.path(), &["merge", "a", "--into", "b", "--dry-run"]).ok();
+    let plan = ack(
+        root.path(),
+        &["replace", "a", "--by", "b", "--merge", "--dry-run"],
+    )
+    .ok();
     assert_contains!(plan, "  b  alpha  Title b");
-    decide(root.path(), &["merge", "a", "--into", "b"]).ok();
+    decide(root.path(), &["replace", "a", "--by", "b", "--merge"]).ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
     assert_eq!(waiting(&root), ["b"]);
     // The content that was merged into it is still there once somebody approves it.
@@ -105,8 +109,9 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
     let list = root.path().join("list.jsonl");
     write_file(&list, entry.to_string());
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
-    for verdict in ["promote", "stage", "approve"] {
-        decide(root.path(), &[verdict, "alpha-0000"]).ok();
+    for verdict in ["approve --promote", "stage", "approve"] {
+        let words: Vec<&str> = verdict.split(' ').chain(["alpha-0000"]).collect();
+        decide(root.path(), &words).ok();
         let last = log(&root, "alpha").pop().unwrap();
         let edit = last.edit.unwrap();
         assert_eq!(edit.title.as_deref(), Some("Edited"), "{verdict}");
@@ -119,9 +124,9 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
 fn a_memory_replaced_while_waiting_waits_again_if_its_successor_is_rejected() {
     let root = Root::new();
     staged(&root, "alpha", 4);
-    let words = ["merge", "alpha-0000", "--into", "alpha-0001"];
+    let words = ["replace", "alpha-0000", "--by", "alpha-0001", "--merge"];
     decide(root.path(), &words).ok();
-    let words = ["supersede", "alpha-0002", "--by", "alpha-0001"];
+    let words = ["replace", "alpha-0002", "--by", "alpha-0001"];
     decide(root.path(), &words).ok();
     assert_eq!(waiting(&root), ["alpha-0001", "alpha-0003"]);
     decide(root.path(), &["reject", "alpha-0001"]).ok();
@@ -155,7 +160,7 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
     write_file(broken.join("memory.db"), [7; 5_000]);
     for arguments in [
         vec!["approve", "alpha-0000"],
-        vec!["merge", "alpha-0001", "--into", "alpha-0000"],
+        vec!["replace", "alpha-0001", "--by", "alpha-0000", "--merge"],
         vec!["undo"],
         vec!["reject", "alpha-0002"],
     ] {
@@ -213,7 +218,7 @@ fn duplicate_ids_do_not_block_other_decisions() {
     outcome.ok();
     assert_eq!(approved(root.path()), ["a"]);
     for dry in [vec![], vec!["--dry-run"]] {
-        let arguments = [vec!["merge", "a", "--into", "t"], dry].concat();
+        let arguments = [vec!["replace", "a", "--by", "t", "--merge"], dry].concat();
         assert_ne!(decide(root.path(), &arguments).code, Some(0));
     }
 }

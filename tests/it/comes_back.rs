@@ -19,8 +19,12 @@ fn replaced() -> Root {
         titled("other-1", "Deploy on Fridays"),
     ];
     let root = Root::with("alpha", &store);
-    decide(root.path(), &["supersede", "older-1", "--by", "newer-1"]).ok();
-    decide(root.path(), &["merge", "extra-1", "--into", "newer-1"]).ok();
+    decide(root.path(), &["replace", "older-1", "--by", "newer-1"]).ok();
+    decide(
+        root.path(),
+        &["replace", "extra-1", "--by", "newer-1", "--merge"],
+    )
+    .ok();
     assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
     root
 }
@@ -94,7 +98,11 @@ fn an_undone_approval_releases_what_was_merged_since() {
     decide(root.path(), &["reject", "kept-1"]).ok();
     let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
     let batch = approval["batch"].as_str().unwrap();
-    decide(root.path(), &["merge", "same-1", "--into", "kept-1"]).ok();
+    decide(
+        root.path(),
+        &["replace", "same-1", "--by", "kept-1", "--merge"],
+    )
+    .ok();
     assert_eq!(waits(&root), Vec::<String>::new());
     for arguments in [
         &["undo", batch, "--dry-run", "--json"][..],
@@ -156,7 +164,11 @@ fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
         memory("second", "Use pnpm", second),
     ];
     root.store("alpha", &store);
-    decide(root.path(), &["merge", "first", "--into", "second"]).ok();
+    decide(
+        root.path(),
+        &["replace", "first", "--by", "second", "--merge"],
+    )
+    .ok();
     let terminal = Terminal::new();
     let command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
     let mut asked = Session::start(command);
@@ -172,7 +184,11 @@ fn the_desk_says_before_and_after_what_comes_back() {
         unreviewed("second", "Use pnpm"),
     ];
     let root = Root::with("alpha", &store);
-    decide(root.path(), &["merge", "first", "--into", "second"]).ok();
+    decide(
+        root.path(),
+        &["replace", "first", "--by", "second", "--merge"],
+    )
+    .ok();
     let desk = Desk::open(&root);
     let session = desk.enter();
     let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
@@ -200,7 +216,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     review
         .expect("Reject, 1 waits again")
         .expect("waits again: first  Use npm")
-        .answer("save? [y/n]", "y\n");
+        .answer("save? [Y/n]", "y\n");
     review.expect("waits again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);

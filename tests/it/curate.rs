@@ -119,10 +119,10 @@ fn decisions_need_a_terminal_or_the_owners_token() {
     for arguments in [
         &["approve", "alpha-0001"][..],
         &["reject", "--waiting", "--yes"],
-        &["promote", "alpha-0001"],
+        &["approve", "alpha-0001", "--promote"],
         &["stage", "alpha-0001"],
-        &["merge", "alpha-0001", "--into", "alpha-0002"],
-        &["supersede", "alpha-0001", "--by", "alpha-0002"],
+        &["replace", "alpha-0001", "--by", "alpha-0002", "--merge"],
+        &["replace", "alpha-0001", "--by", "alpha-0002"],
         &["undo"],
     ] {
         refused(binary().arg("--root").arg(root.path()).args(arguments));
@@ -168,7 +168,8 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     assert_eq!(decide(root.path(), &["reject", "alpha-9"]).code, Some(1));
     decide(root.path(), &["reject", "beta-0000"]).ok();
     let words = [
-        "promote",
+        "approve",
+        "--promote",
         "--type",
         "decision",
         "--project",
@@ -231,7 +232,7 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
         memory("new", "Retry thrice", first),
     ];
     root.store("alpha", &memories);
-    decide(root.path(), &["merge", "old", "--into", "new"]).ok();
+    decide(root.path(), &["replace", "old", "--by", "new", "--merge"]).ok();
     let got = ack(root.path(), &["get", "new", "--json"]).ok();
     let got: Value = serde_json::from_str(&got).unwrap();
     assert_eq!(
@@ -244,11 +245,11 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
     let said = "memory `old` in scope `alpha` was replaced by `new`";
     assert_contains!(refused, said, "ask for `new` instead");
     // The other way round would leave neither.
-    let circle = decide(root.path(), &["supersede", "new", "--by", "old"]);
+    let circle = decide(root.path(), &["replace", "new", "--by", "old"]);
     assert_eq!(circle.code, Some(1), "{}", circle.out);
     for (id, into) in [("new", "new"), ("new", "nobody")] {
         assert_eq!(
-            decide(root.path(), &["merge", id, "--into", into]).code,
+            decide(root.path(), &["replace", id, "--by", into, "--merge"]).code,
             Some(1)
         );
     }
@@ -261,7 +262,7 @@ fn an_approved_memory_merged_into_a_waiting_one_is_served_until_that_is_approved
         unreviewed("new", "Retry thrice"),
     ];
     let root = Root::with("alpha", &memories);
-    let merged = decide(root.path(), &["merge", "old", "--into", "new"]);
+    let merged = decide(root.path(), &["replace", "old", "--by", "new", "--merge"]);
     let said = "note: old is still served until new is approved";
     assert_contains!(merged.err, said);
     assert_eq!(approved(root.path()), ["old"]);
@@ -411,7 +412,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
         "`h` needs a day",
         "Line 39 of the text",
         "looks like it contains a password",
-        "3 decisions: save? [y/n]",
+        "3 decisions: save? [Y/n]",
         "undo: ack-memory --root ",
     ] {
         assert_contains!(shown, expected);

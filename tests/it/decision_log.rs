@@ -503,7 +503,7 @@ fn only_files_of_its_own_are_offered() {
     };
     let mut session = Session::start(review(&root));
     session.expect("z q ? > ").press("a\n").expect("2/3");
-    session.interrupt().expect("save? [y/n]").press("s\n");
+    session.interrupt().expect("save? [Y/n]").press("s\n");
     session.end();
     assert!(shown().contains(offer));
     let own = saved(&root).remove(0);

@@ -77,12 +77,12 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     session
         .expect("z q ? > ")
         .interrupt()
-        .answer("1 decision: save? [y/n]", "k\n")
+        .answer("1 decision: save? [Y/n]", "k\n")
         .answer("2/3", "1\n")
         .expect("3/3")
         .expect("z q ? > ")
         .interrupt()
-        .expect("2 decisions: save? [y/n]")
+        .expect("2 decisions: save? [Y/n]")
         .interrupt()
         .expect("2 decisions are not written, and kept: ack-memory --root");
     let (code, shown) = session.end();
@@ -135,21 +135,21 @@ fn after_the_last_card_every_card_can_be_reached_again() {
     let mut session = Session::start(review(&root));
     session
         .press("a\ns\nr no\n")
-        .answer("2 decisions: save? [y/n]", "what\n")
+        .answer("2 decisions: save? [Y/n]", "what\n")
         .expect("`what` is not an answer")
         // The card without a decision comes first.
         .answer("go back to the cards", "k\n")
         .expect("2/3")
         // The others are not shown again: they are decided.
         .press("p\n")
-        .answer("3 decisions: save? [y/n]", "k\n")
+        .answer("3 decisions: save? [Y/n]", "k\n")
         .answer("3/3", "k\nz\n")
         .answer("2/3", "k\n")
         .expect("1/3")
         .expect("  approved\n".replace('\n', "\r\n").as_str())
         .press("r no\n")
         .answer("2/3", "s\n")
-        .answer("2 decisions: save? [y/n]", "y\n")
+        .answer("2 decisions: save? [Y/n]", "y\n")
         .expect("2 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -169,7 +169,7 @@ fn unwritable_decisions_are_saved_and_written_later() {
     session
         .press("a\ny\n")
         .expect("error: ")
-        .expect("3 decisions: save? [y/n] (y tries again, s saves them to a file)");
+        .expect("3 decisions: save? [Y/n] (y tries again, s saves them to a file)");
     fs::remove_dir(&log).unwrap();
     session.press("y\n").expect("undo: ack-memory ");
     let (code, shown) = session.end();
@@ -324,7 +324,7 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
     session
         .press("e\n")
         .expect("line 1 of the edited memory: ")
-        .answer("edit again, with what you wrote? [y/n]", "y\n")
+        .answer("edit again, with what you wrote? [y/N]", "y\n")
         .answer("2/3", "q\ny\n")
         .expect("1 decision:");
     session.end();

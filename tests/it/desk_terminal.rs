@@ -78,7 +78,7 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     assert_eq!(summary["head"]["chosen"], 1, "{summary}");
     terminal
         .interrupt()
-        .answer("1 decision: save? [y/n]", "y\n");
+        .answer("1 decision: save? [Y/n]", "y\n");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     let log = read_text(root.scope_folder("alpha").join("decisions.jsonl"));

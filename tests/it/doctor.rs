@@ -8,6 +8,7 @@ use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
 use crate::support::{Root, memory, titled, write_file};
+use crate::terminal::Terminal;
 
 /// The findings, each with its subject; a finding may continue the previous one.
 fn found(root: &Root) -> Vec<(String, String)> {
@@ -449,4 +450,83 @@ fn text_that_remains_after_its_memory_left_is_named() {
     write_file(&log, format!("{}\n{}\n", edit("a"), edit("gone")));
     let out = ack(root.path(), &["doctor"]).out;
     assert_contains!(out, said, "review --accept-log");
+}
+
+#[test]
+fn what_the_owner_chose_is_no_warning() {
+    let (home, root) = (Home::new(), Root::new());
+    home.write(".claude.json", "{}");
+    let store = home.path("claude-mem.db");
+    drop(claude_mem(&store));
+    let manifest = format!(
+        "store = \"{}\"\nunreviewed = \"approved\"\n",
+        store.display()
+    );
+    root.manifest("trusted", &manifest);
+    let there = root.path().to_str().unwrap();
+    let connect = [
+        "--root",
+        there,
+        "--pin",
+        "trusted",
+        "connect",
+        "claude-code",
+        "--yes",
+    ];
+    home.run(&connect).ok();
+    let mut settings = home.json(".claude/settings.json");
+    settings["disableAllHooks"] = json!(true);
+    settings["autoMemoryEnabled"] = json!(false);
+    home.write(".claude/settings.json", &settings.to_string());
+    let said = report(&home, &root);
+    assert_contains!(
+        said,
+        "count as `approved` (`unreviewed` in scope.toml)",
+        "it serves only the scope `trusted`",
+        "`disableAllHooks` keeps the session hook from running",
+        "nothing is wrong"
+    );
+}
+
+#[test]
+fn a_terminal_shows_the_first_of_many_scopes_and_everything_that_is_wrong() {
+    let root = Root::new();
+    for number in 0..30 {
+        root.store(&format!("scope-{number:02}"), &[titled("m", "Tune it")]);
+    }
+    write_file(root.scope_folder("zither").join("memory.db"), [7; 5_000]);
+    let mut terminal = Terminal::new();
+    let shown = terminal.plain(root.path(), &["doctor"]);
+    assert_contains!(
+        shown,
+        "scope-19",
+        "and 10 more: `ack-memory doctor | less` shows all"
+    );
+    assert_contains!(shown, "✗ zither");
+    assert_lacks!(shown, "scope-20");
+    let listed = terminal.plain(root.path(), &["scopes"]);
+    assert_contains!(
+        listed,
+        "scope-19",
+        "and 11 more: `ack-memory scopes | less` shows all"
+    );
+    // The current one is always there.
+    let mut command = terminal.command(root.path(), &["scopes"]);
+    command
+        .env("ACK_MEM_PAGER", "cat")
+        .env("ACK_MEM_SCOPE", "scope-28");
+    assert_contains!(
+        terminal.run(&mut command, "").out,
+        "scope-28 *",
+        "and 10 more"
+    );
+    // A pipe gets all of them.
+    for command in ["doctor", "scopes"] {
+        assert_contains!(
+            ack(root.path(), &[command]).out,
+            "scope-20",
+            "scope-29",
+            "zither"
+        );
+    }
 }

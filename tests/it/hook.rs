@@ -13,6 +13,7 @@ use crate::query::bulk;
 use crate::support::{
     Ask, Root, Sql, fingerprint, memory, rejected, titled, unreviewed, write_file,
 };
+use crate::terminal::Terminal;
 
 /// A question that a memory of the samples answers.
 const QUESTION: &str =
@@ -700,4 +701,56 @@ fn a_prompt_gets_only_near_memories() {
     }
     // Cursor's hook on prompts lets them pass and adds nothing.
     assert_eq!(ask("beforeSubmitPrompt", QUESTION), "{\"continue\":true}\n");
+}
+
+#[test]
+fn a_person_sees_what_a_session_would_start_with_and_where_its_tokens_come_from() {
+    let root = Root::new();
+    let of = |id: &str, title: &str| memory(id, title, json!({ "project": "shop" }));
+    root.store(
+        "shop",
+        &[
+            of("s-1", "Retries need jitter"),
+            of("s-2", "Fonts come from disk"),
+        ],
+    );
+    root.store("team", &[of("t-1", "The lock is held by two")]);
+    let folder = root.path().join("shop");
+    std::fs::create_dir(&folder).unwrap();
+    let mut terminal = Terminal::new();
+    let mut preview = |arguments: &[&str]| {
+        let mut command = terminal.command(root.path(), arguments);
+        terminal.run(command.current_dir(&folder), "").out
+    };
+    let shown = preview(&["hook", "session-start"]);
+    assert_contains!(shown, "a new session in shop starts with 3 memories: ");
+    assert_contains!(
+        shown,
+        "  scope shop, 2 memories",
+        "  scope team, 1 memory",
+        "explains them"
+    );
+    assert_eq!(preview(&["context", "--preview"]), shown);
+    // It is what the host gets.
+    let text = told(&root, &folder, "startup");
+    assert_contains!(shown.replace("\r\n", "\n"), &text);
+    let mut command = terminal.command(root.path(), &["context", "--preview", "--json"]);
+    let json = crate::cli::run(command.current_dir(&folder)).json();
+    assert_eq!(json["text"], text);
+    let sources = json["sources"].as_array().unwrap();
+    let sum: u64 = sources
+        .iter()
+        .map(|source| source["tokens"].as_u64().unwrap())
+        .sum();
+    assert!(sum > 0 && sum < json["tokens"].as_u64().unwrap(), "{json}");
+    // Nothing is approved: the person reads why, and which command changes that.
+    let empty = Root::with("inbox", &[unreviewed("w", "Tune it")]);
+    let mut command = terminal.command(empty.path(), &["hook", "session-start"]);
+    let shown = terminal.run(command.current_dir(&folder), "").out;
+    assert_contains!(
+        shown,
+        "starts without memories",
+        "you see: ",
+        "ack-memory review"
+    );
 }

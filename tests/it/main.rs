@@ -8,6 +8,7 @@
 #[macro_use]
 mod support;
 
+mod add;
 mod agents;
 mod approvals;
 mod architecture;
@@ -109,6 +110,7 @@ mod project_folder;
 mod projects;
 mod publish_unreadable;
 mod query;
+mod questions;
 mod queue;
 mod read_only;
 mod readers;

@@ -79,7 +79,7 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
     let words = ["approve", "les-0001", "--because", "seen twice"];
     decide(root.path(), &words).ok();
     assert_contains!(
-        decide(root.path(), &["promote", "les-0001"]).ok(),
+        decide(root.path(), &["approve", "les-0001", "--promote"]).ok(),
         "promoted  les-0001"
     );
     // Each undo goes one command further back, and says which. Times are in seconds.
@@ -113,18 +113,24 @@ fn of_many_decisions_that_were_made_already_only_some_are_named() {
 #[test]
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     let root = lessons();
-    let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
+    let message = refused(
+        &root,
+        &["replace", "les-0001", "--by", "les-0001", "--merge"],
+    );
     assert_contains!(message, "it is the same memory", "name another memory");
-    decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
-    let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
+    decide(root.path(), &["replace", "les-0001", "--by", "les-0002"]).ok();
+    let message = refused(&root, &["replace", "les-0002", "--by", "les-0001"]);
     assert_contains!(message, "already replaces `", "name another memory");
-    decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
-    let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
+    decide(root.path(), &["replace", "les-0002", "--by", "les-0003"]).ok();
+    let message = refused(&root, &["replace", "les-0003", "--by", "les-0001"]);
     assert_contains!(message, ", through others");
-    let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
+    let message = refused(&root, &["replace", "les-0104", "--by", "les-0001"]);
     assert_contains!(message, "`les-0002` replaced it");
     decide(root.path(), &["reject", "les-0104"]).ok();
-    let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
+    let message = refused(
+        &root,
+        &["replace", "les-0003", "--by", "les-0104", "--merge"],
+    );
     assert_contains!(message, "it was rejected");
 }
 
@@ -162,7 +168,7 @@ fn a_filter_without_matches_says_what_else_matches() {
     root.store("beta", &[memory("b-1", "Elsewhere", other)]);
     decide(root.path(), &["approve", "les-0001"]).ok();
     decide(root.path(), &["reject", "les-0002"]).ok();
-    decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
+    decide(root.path(), &["replace", "les-0003", "--by", "les-0001"]).ok();
     decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
     let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
     assert_contains!(
@@ -171,7 +177,7 @@ fn a_filter_without_matches_says_what_else_matches() {
         "; in scope `beta`, 1 matches and waits",
         "leave out --scope"
     );
-    decide(root.path(), &["promote", "b-1"]).ok();
+    decide(root.path(), &["approve", "b-1", "--promote"]).ok();
     let message = refused(&root, &["approve", "--waiting"]);
     assert_contains!(message, "1 is approved, 1 is promoted", "name its id");
     assert_lacks!(message, "in scope");
@@ -220,7 +226,7 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
         ("--session", Some("s1")),
         ("--waiting", None),
     ] {
-        for command in ["approve", "reject", "promote", "stage"] {
+        for command in ["approve", "reject", "stage"] {
             let mut arguments = vec![command, "les-0001", filter];
             arguments.extend(value);
             let outcome = decide(root.path(), &arguments);
@@ -237,33 +243,29 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
 }
 
 #[test]
-fn a_merge_of_one_memory_says_which_one_is_missing() {
+fn a_replacement_by_no_memory_says_which_one_is_missing() {
     let root = lessons();
     for (arguments, words) in [
-        (&["merge"][..], "needs two memories: the one that goes"),
+        (&["replace"][..], "needs two memories: the one that goes"),
         (
-            &["merge", "les-0001"],
-            "`les-0001` goes, and `--into` is missing, which names the one that stays",
-        ),
-        (
-            &["merge", "les-0001", "les-0002"],
-            "does not know which of `les-0001` and `les-0002` stays: name that one with `--into`",
-        ),
-        (
-            &["merge", "les-0001", "les-0002", "--into", "les-0003"],
-            "takes away one memory at a time, and 2 were named",
-        ),
-        (
-            &["supersede", "les-0001"],
+            &["replace", "les-0001", "--merge"],
             "`les-0001` goes, and `--by` is missing, which names the one that stays",
         ),
-        (&["supersede", "--by", "les-0001"], "needs two memories"),
+        (
+            &["replace", "les-0001", "les-0002"],
+            "does not know which of `les-0001` and `les-0002` stays: name that one with `--by`",
+        ),
+        (
+            &["replace", "les-0001", "les-0002", "--by", "les-0003"],
+            "takes away one memory at a time, and 2 were named",
+        ),
+        (&["replace", "--by", "les-0001"], "needs two memories"),
     ] {
         let message = decide(root.path(), arguments).fails(2);
         assert_contains!(message, words, "example: ", "hint: ");
     }
-    let message = decide(root.path(), &["merge", "les-0001", "les-0002"]).fails(2);
-    assert_contains!(message, " merge les-0001 --into les-0002\n");
+    let message = decide(root.path(), &["replace", "les-0001", "les-0002"]).fails(2);
+    assert_contains!(message, " replace les-0001 --by les-0002\n");
     assert!(log(&root, "alpha").is_empty());
 }
 
@@ -278,7 +280,7 @@ fn a_blank_reason_is_none() {
         assert_contains!(again.err, "is rejected already");
     }
     let kept = [
-        "supersede",
+        "replace",
         "les-0003",
         "--by",
         "les-0104",

@@ -8,7 +8,8 @@ use crate::cli::ack;
 use crate::context::project;
 use crate::curate::{approved, decide, log};
 use crate::hook::{event, message, start};
-use crate::support::{Root, memory, read_text, run_sql, write_file};
+use crate::support::{Root, memory, read_text, run_sql, titled, unreviewed, write_file};
+use crate::terminal::{Session, Terminal};
 
 fn days_ago(days: i64) -> String {
     (Timestamp::now() - (days * 24).hours()).to_string()
@@ -168,4 +169,86 @@ fn scopes_and_doctor_report_the_pace_of_the_queue() {
     assert_eq!(listed["scopes"][1]["pending"]["pace"], Value::Null);
     assert_contains!(ack(root.path(), &["scopes", "--scope", "alpha"]).ok(), pace);
     assert_contains!(ack(root.path(), &["doctor"]).out, pace);
+}
+
+/// Memories that wait: two about a lock, one of which is snoozed later, and one about fonts.
+fn about_locks() -> Root {
+    let root = Root::new();
+    let memories = [
+        unreviewed("f-1", "Fonts come from the disk of the kiosk"),
+        unreviewed("l-1", "A deadlock of two writers is a timeout"),
+        unreviewed("l-2", "The xylophone waits for a deadlock"),
+        titled("a-1", "A deadlock shows in pg_locks"),
+    ];
+    root.store("alpha", &memories);
+    root
+}
+
+#[test]
+fn a_review_for_a_question_has_what_matches_the_best_first() {
+    let root = about_locks();
+    let listed = |arguments: &[&str]| {
+        let words = [&["review", "--list", "--json", "--for"], arguments].concat();
+        let listed = ack(root.path(), &words).json();
+        let ids = listed["waiting"].as_array().unwrap().iter();
+        ids.map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["xylophone deadlock"])[0], "l-2");
+    assert_eq!(listed(&["deadlock timeout"])[0], "l-1");
+    assert!(!listed(&["deadlock"]).contains(&"a-1".to_owned()));
+    // An id finds that memory alone, and filters still apply.
+    assert_eq!(listed(&["l-2"]), ["l-2"]);
+    assert_eq!(listed(&["l-"]).len(), 2);
+    assert!(listed(&["deadlock", "--project", "nowhere"]).is_empty());
+    decide(root.path(), &["stage", "l-2", "--until", "2w"]).ok();
+    assert!(!listed(&["xylophone deadlock"]).contains(&"l-2".to_owned()));
+    let mut session = Session::start(crate::desk_session::review(&root));
+    session.expect("2 memories wait").press("q\n");
+    session.end();
+    let mut command = crate::desk_session::review(&root);
+    let mut session = Session::start({
+        command.args(["--for", "deadlock timeout"]);
+        command
+    });
+    session.expect("A deadlock of two writers").press("q\n");
+    assert_eq!(session.end().0, Some(0));
+}
+
+#[test]
+fn a_person_who_asks_reads_how_many_unreviewed_match_and_what_opens_them() {
+    let root = about_locks();
+    let mut terminal = Terminal::sized(100, 40);
+    let shown = terminal.plain(root.path(), &["query", "deadlock"]);
+    let named = "2 unreviewed match: `ack-memory review --for deadlock`";
+    assert_contains!(shown, "A deadlock shows in pg_locks", named);
+    let listed = ack(
+        root.path(),
+        &["review", "--for", "deadlock", "--list", "--json"],
+    )
+    .json();
+    assert_eq!(listed["total"], 2);
+    let shown = terminal.plain(root.path(), &["query", "why a deadlock", "-s", "alpha"]);
+    assert_contains!(
+        shown,
+        "`ack-memory review --for 'why a deadlock' --scope alpha`"
+    );
+    let shown = terminal.plain(root.path(), &["get", "l-2"]);
+    assert_contains!(
+        shown,
+        "1 unreviewed memory matches: `ack-memory review --for l-2`"
+    );
+    let shown = terminal.plain(root.path(), &["get", "l"]);
+    assert_contains!(shown, "2 unreviewed match: `ack-memory review --for l`");
+    // A filter that `review` lacks, and another status: as before. A pipe gets no more than before.
+    let shown = terminal.plain(root.path(), &["query", "deadlock", "--since", "2020-01-01"]);
+    assert_lacks!(shown, "review --for");
+    assert_lacks!(
+        terminal.plain(root.path(), &["query", "deadlock", "-a"]),
+        "review --for"
+    );
+    assert_lacks!(
+        ack(root.path(), &["query", "deadlock"]).ok(),
+        "review --for"
+    );
 }

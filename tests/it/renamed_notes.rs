@@ -192,8 +192,8 @@ fn a_line_with_the_text_of_a_rejected_one_stays_rejected() {
 fn what_was_put_back_or_replaced_waits_under_another_name() {
     for decision in [
         vec!["stage", "by-hand"],
-        vec!["supersede", "by-hand", "--by", "other"],
-        vec!["merge", "by-hand", "--into", "other"],
+        vec!["replace", "by-hand", "--by", "other"],
+        vec!["replace", "by-hand", "--by", "other", "--merge"],
     ] {
         let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
         scene.decide(&decision);
@@ -211,7 +211,7 @@ fn of_two_files_with_one_text_the_one_that_takes_the_others_place_stays() {
         &[("by-hand.md", PLAIN), ("manual.md", PLAIN)],
     );
     assert_eq!(scene.ids("approved").len(), 2, "equal ones are folded");
-    scene.decide(&["merge", "by-hand", "--into", "manual"]);
+    scene.decide(&["replace", "by-hand", "--by", "manual", "--merge"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
     // A third one adds nothing.
     scene.write("more.md", PLAIN);

@@ -152,7 +152,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
         "`p` does not work here; use a (keep), e, r, or m/d/o with an ID",
         "Keep",
         "Replace by there",
-        "2 decisions: save? [y/n]",
+        "2 decisions: save? [Y/n]",
     ] {
         assert_contains!(shown, expected);
     }
@@ -482,7 +482,7 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
         match place {
             "store" => store.sql("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'"),
             _ => {
-                decide(root.path(), &["supersede", "a5", "--by", "new"]).ok();
+                decide(root.path(), &["replace", "a5", "--by", "new"]).ok();
             }
         }
         assert_eq!(ask(&root), [Vec::new(), vec!["a5".to_owned()]], "{place}");

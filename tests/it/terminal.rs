@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
+use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices};
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, binary};
@@ -228,6 +229,29 @@ impl Session {
     pub fn end(self) -> (Option<i32>, String) {
         let (status, screen) = self.end_with_status();
         (status.code(), screen)
+    }
+
+    /// The same, with what a shell that follows would read: what was typed and nobody read.
+    pub fn end_with_rest(self) -> (Option<i32>, String, String) {
+        let pty = Rc::clone(&self.pty);
+        let (code, screen) = self.end();
+        let mut settings = termios::tcgetattr(&pty.slave).unwrap();
+        settings.local_flags.remove(LocalFlags::ICANON);
+        for index in [
+            SpecialCharacterIndices::VMIN,
+            SpecialCharacterIndices::VTIME,
+        ] {
+            settings.control_chars[index as usize] = 0;
+        }
+        termios::tcsetattr(&pty.slave, SetArg::TCSANOW, &settings).unwrap();
+        let mut rest = [0_u8; 4096];
+        let mut shell = File::from(pty.slave.try_clone().unwrap());
+        let read = shell.read(&mut rest).unwrap();
+        (
+            code,
+            screen,
+            String::from_utf8_lossy(&rest[..read]).into_owned(),
+        )
     }
 
     /// The same, with the signal that ended it.

@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod heaps;
 pub mod held_back;
 pub mod markdown;
+pub mod matching;
 pub mod nearest;
 pub mod need;
 pub mod progress;
@@ -317,6 +318,11 @@ impl Desk {
             }
         }
         head
+    }
+
+    /// Whether it has what matches a question, the best match first.
+    pub const fn is_for_a_question(&self) -> bool {
+        self.filter.only.is_some()
     }
 
     pub const fn put_off(&self) -> u64 {

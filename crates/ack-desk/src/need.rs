@@ -184,12 +184,14 @@ impl Desk {
         }
     }
 
-    /// Orders what waits by need from now on.
+    /// Orders what waits by need from now on, unless a question orders it.
     pub fn set_need(&mut self, need: Need) {
+        let is_ordered = self.is_for_a_question();
         for (number, item) in self.items.iter_mut().enumerate() {
             let found = need.found_by.get(&number).map_or(0, Vec::len);
             let found = u32::try_from(found).unwrap_or(u32::MAX);
-            item.need = need.work.get(number).copied().unwrap_or(found);
+            let need = need.work.get(number).copied().unwrap_or(found);
+            item.need = if is_ordered { 0 } else { need };
         }
         self.need = need;
     }

@@ -13,6 +13,8 @@ pub mod bucket;
 mod files;
 pub mod note;
 
+pub use self::files::add_note;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

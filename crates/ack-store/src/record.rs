@@ -141,7 +141,7 @@ pub(crate) fn id(row: &Row<'_>) -> rusqlite::Result<String> {
 }
 
 /// Whether a text contains characters that [`text`] removes.
-pub(crate) fn hides(value: &str) -> bool {
+pub fn hides(value: &str) -> bool {
     matches!(text::safe(value), Cow::Owned(safe) if safe != value)
 }
 

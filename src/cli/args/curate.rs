@@ -1,5 +1,5 @@
-//! The commands that decide about memories: `approve`, `reject`, `promote`, `stage`, `merge`,
-//! `supersede`, `undo`, `review`.
+//! The commands that decide about memories: `add`, `edit`, `approve`, `reject`, `stage`, `replace`,
+//! `undo`, `review`.
 
 use std::path::PathBuf;
 
@@ -62,34 +62,69 @@ pub struct StageArgs {
     pub chosen: ChosenArgs,
 }
 
-/// Arguments of `merge`.
+/// Arguments of `replace`.
 #[derive(Debug, Clone, Args)]
-#[command(override_usage = "ack-memory merge [OPTIONS] --into <ID> <ID>")]
-pub struct MergeArgs {
-    /// The memory to remove; one at a time
+#[command(override_usage = "ack-memory replace [OPTIONS] --by <ID> <ID>")]
+pub struct ReplaceArgs {
+    /// The memory that goes; one at a time
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// The memory to keep; it gets the facts, tags and files that only the other one has
+    /// The memory that stays
     #[arg(long, value_name = "ID")]
-    pub into: Option<String>,
+    pub by: Option<String>,
+    /// The one that stays gets the facts, tags and files that only the other one has
+    #[arg(long)]
+    pub merge: bool,
     /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
 
-/// Arguments of `supersede`.
+/// Arguments of `add`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AddMemoryArgs {
+    /// What was learned, in one line; `-` reads the text from standard input, and without a title
+    /// $VISUAL or $EDITOR opens
+    pub title: Vec<String>,
+    /// A short statement (repeatable)
+    #[arg(long = "fact", value_name = "TEXT", allow_hyphen_values = true)]
+    pub facts: Vec<String>,
+    /// A tag (repeatable)
+    #[arg(long = "tag", short = 't', value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Its type, such as decision or gotcha
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// The project it was learned in [default: the current one]
+    #[arg(long, short = 'p', value_name = "NAME")]
+    pub project: Option<String>,
+    /// The scope to add it to, new or existing [default: the current project's]
+    #[arg(long, short = 's', value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Do not ask about a text that is flagged or says what an approved memory says
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
+
+/// Arguments of `edit`.
 #[derive(Debug, Clone, Args)]
-#[command(override_usage = "ack-memory supersede [OPTIONS] --by <ID> <ID>")]
-pub struct SupersedeArgs {
-    /// The memory that is out of date; one at a time
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// The memory that replaces it
-    #[arg(long, value_name = "ID")]
-    pub by: Option<String>,
+pub struct EditArgs {
+    /// An id, or a unique prefix of one
+    pub id: String,
     /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
+}
+
+/// Arguments of `approve`.
+#[derive(Debug, Clone, Args)]
+pub struct ApproveArgs {
+    /// They matter beyond their project
+    #[arg(long)]
+    pub promote: bool,
+    /// Which memories.
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
 }
 
 /// Arguments of `undo`.
@@ -123,6 +158,9 @@ pub struct ReviewArgs {
     /// Only what is held back when many are approved at once
     #[arg(long)]
     pub flagged: bool,
+    /// Only what matches this question, the best match first; an id also counts
+    #[arg(long = "for", value_name = "QUESTION")]
+    pub question: Option<String>,
     /// Review in the terminal, even if a browser could be opened
     #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
     pub tty: bool,
@@ -142,7 +180,7 @@ pub struct ReviewArgs {
     /// Accept decision logs as they are now, after lines of them were lost or other programs wrote
     /// to them
     #[arg(long, conflicts_with_all = [
-        "kind", "project", "tag", "flagged", "tty", "browser", "list", "stale", "apply"
+        "kind", "project", "tag", "flagged", "question", "tty", "browser", "list", "stale", "apply"
     ])]
     pub accept_log: bool,
     /// Do not make or update the vector tables

@@ -7,9 +7,9 @@ const GUESSES: &[(&[&str], &str)] = &[
         "to serve MCP, use `ack-memory serve`",
     ),
     (
-        &["add", "new", "create", "remember", "save", "store", "write"],
-        "to add a store, use `ack-memory scopes add NAME --store PATH`; to add memories, \
-         `ack-memory import FILE --scope NAME`",
+        &["new", "create", "remember", "save", "store", "write"],
+        "to write a memory, use `ack-memory add TITLE`; to add a store, `ack-memory scopes add NAME \
+         --store PATH`",
     ),
     (
         &["init", "install", "configure", "quickstart"],
@@ -25,9 +25,12 @@ const GUESSES: &[(&[&str], &str)] = &[
         "to remove this server from a client, use `ack-memory disconnect CLIENT`",
     ),
     (
-        &["edit"],
-        "to correct a waiting memory, use `ack-memory review`; to change the settings, \
-         `ack-memory config edit`",
+        &["merge", "supersede"],
+        "to replace a memory, use `ack-memory replace ID --by ID`; `--merge` keeps what it says",
+    ),
+    (
+        &["promote"],
+        "to approve a memory that matters beyond its project, use `ack-memory approve ID --promote`",
     ),
     (
         &[

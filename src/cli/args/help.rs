@@ -9,6 +9,7 @@ use super::Cli;
 /// The commands by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Ask", &["query", "get", "context"]),
+    ("Write", &["add", "edit"]),
     (
         "Set up",
         &[
@@ -22,16 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Decide",
-        &[
-            "review",
-            "approve",
-            "reject",
-            "promote",
-            "stage",
-            "merge",
-            "supersede",
-            "undo",
-        ],
+        &["review", "approve", "reject", "stage", "replace", "undo"],
     ),
     ("Share", &["publish", "check"]),
     ("Serve", &["serve", "token", "hook"]),
@@ -62,6 +54,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "context",
         &[
             "ack-memory context",
+            "ack-memory context --preview",
             "ack-memory context -C ~/code/ledger-api deadlock",
         ],
     ),
@@ -120,23 +113,30 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "approve",
         &[
             "ack-memory approve 7be2 19f7",
+            "ack-memory approve 7be2 --promote",
             "ack-memory approve --project ledger-api --dry-run",
         ],
     ),
     ("reject", &["ack-memory reject 7be2 --because outdated"]),
-    ("promote", &["ack-memory promote 7be2"]),
     (
         "stage",
         &["ack-memory stage 7be2", "ack-memory stage 7be2 --until 2w"],
     ),
     (
-        "merge",
-        &["ack-memory merge 7be2 --into 19f7      # 19f7 stays"],
+        "replace",
+        &[
+            "ack-memory replace 7be2 --by 19f7            # 19f7 is the newer one",
+            "ack-memory replace 7be2 --by 19f7 --merge    # both say the same",
+        ],
     ),
     (
-        "supersede",
-        &["ack-memory supersede 7be2 --by 19f7    # 19f7 is the newer one"],
+        "add",
+        &[
+            "ack-memory add \"Exit code 137 is SIGKILL\" --fact \"128 + 9\" --tag docker",
+            "ack-memory add                       # write it in your editor",
+        ],
     ),
+    ("edit", &["ack-memory edit 7be2"]),
     ("undo", &["ack-memory undo", "ack-memory undo --dry-run"]),
     ("token", &["ack-memory token ana --file tokens.toml"]),
     (
@@ -272,7 +272,9 @@ mod tests {
                 .split(" > ")
                 .next()
                 .unwrap();
-            let words = line.replace("\"container killed exit code 137\"", "x");
+            let words = line
+                .replace("\"container killed exit code 137\"", "x")
+                .replace('"', "");
             let parsed = self::command().try_get_matches_from(words.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {parsed:?}");
         }

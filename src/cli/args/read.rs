@@ -136,6 +136,9 @@ pub struct GetArgs {
 pub struct ContextArgs {
     /// What the session is about
     pub focus: Vec<String>,
+    /// Show what a new session starts with, and its tokens
+    #[arg(long, conflicts_with_all = ["focus", "own_only", "max_memories", "max_tokens"])]
+    pub preview: bool,
     /// Leave out memories of other projects
     #[arg(long)]
     pub own_only: bool,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ack_api::memory::fold_name;
 use jiff::Timestamp;
 
-use crate::cli::args::{ChosenArgs, DecideArgs};
+use crate::cli::args::{ChosenArgs, ReplaceArgs};
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::get::numbered_result;
@@ -113,61 +113,42 @@ pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
         .with_example(example))
 }
 
-/// A command that puts one memory in the place of another.
-#[derive(Clone, Copy)]
-pub struct Replacing<'a> {
-    pub command: &'static str,
-    /// The flag of the memory that stays.
-    pub flag: &'static str,
-    /// The memories that were typed without a flag.
-    pub ids: &'a [String],
-    /// The memory that stays, if it was named.
-    pub stays: Option<&'a str>,
-    pub args: &'a DecideArgs,
-}
-
-impl<'a> Replacing<'a> {
-    /// The memory that goes and the one that stays.
-    pub fn both(&self) -> Result<(&'a str, &'a str), CliError> {
-        let Self { command, flag, .. } = self;
-        let (message, hint, example) = match (self.ids, self.stays) {
-            ([goes], Some(stays)) => return Ok((goes, stays)),
-            ([], _) => (
-                format!(
-                    "`{command}` needs two memories: the one that goes, and with `{flag}` the one that stays"
-                ),
-                Hint::command("review --list", "shows what waits for review, with the ids"),
-                format!("{command} 7be2 {flag} 19f7"),
+/// The memory that goes and the one that stays.
+pub fn both(args: &ReplaceArgs) -> Result<(&str, &str), CliError> {
+    let (message, hint, example) = match (args.ids.as_slice(), args.by.as_deref()) {
+        ([goes], Some(stays)) => return Ok((goes, stays)),
+        ([], _) => (
+            "`replace` needs two memories: the one that goes, and with `--by` the one that stays"
+                .to_owned(),
+            Hint::command("review --list", "shows what waits for review, with the ids"),
+            "replace 7be2 --by 19f7".to_owned(),
+        ),
+        ([goes], None) => (
+            format!(
+                "`replace` needs two memories: `{goes}` goes, and `--by` is missing, which names \
+                 the one that stays"
             ),
-            ([goes], None) => (
-                format!(
-                    "`{command}` needs two memories: `{goes}` goes, and `{flag}` is missing, which \
-                     names the one that stays"
-                ),
-                Hint::command("query WORDS", format!("finds the id for `{flag} ID`")),
-                format!("{command} {goes} {flag} 19f7"),
+            Hint::command("query WORDS", "finds the id for `--by ID`"),
+            format!("replace {goes} --by 19f7"),
+        ),
+        ([goes, stays], None) => (
+            format!(
+                "`replace` does not know which of `{goes}` and `{stays}` stays: name that one with \
+                 `--by`"
             ),
-            ([goes, stays], None) => (
-                format!(
-                    "`{command}` does not know which of `{goes}` and `{stays}` stays: name that one with `{flag}`"
-                ),
-                "the other one goes".into(),
-                format!("{command} {goes} {flag} {stays}"),
+            "the other one goes".into(),
+            format!("replace {goes} --by {stays}"),
+        ),
+        ([goes, ..], stays) => (
+            format!(
+                "`replace` takes away one memory at a time, and {} were named",
+                args.ids.len()
             ),
-            ([goes, ..], stays) => {
-                let stays = stays.unwrap_or("ID");
-                (
-                    format!(
-                        "`{command}` takes away one memory at a time, and {} were named",
-                        self.ids.len()
-                    ),
-                    "run it once for each of them".into(),
-                    format!("{command} {goes} {flag} {stays}"),
-                )
-            }
-        };
-        Err(CliError::usage(flag, message)
-            .with_hint(hint)
-            .with_example(example))
-    }
+            "run it once for each of them".into(),
+            format!("replace {goes} --by {}", stays.unwrap_or("ID")),
+        ),
+    };
+    Err(CliError::usage("--by", message)
+        .with_hint(hint)
+        .with_example(example))
 }

@@ -10,6 +10,7 @@ use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::cli::progress;
+use crate::cli::screen::Screen;
 use crate::cli::user::{system_user_name, user_name};
 use ack_desk::curate::find::short_ids;
 use ack_desk::curate::side_effects::SideEffects;
@@ -57,12 +58,13 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let ids: Vec<&str> = ids.collect();
         undone.extend(lines_about(&step.scope, &ids, &short));
     }
+    let number = undone.len();
     write_plain(&format!(
         "{would} {} of batch {} ({}):\n{}{}",
-        decided_text(undone.len()),
+        decided_text(number),
         undo.batch,
         undo.actor,
-        undone.concat(),
+        Screen::of_output().fold(undone, &format!("undo {} --dry-run | less", undo.batch)),
         side_effect_lines(&side_effects, &short)
     ))
 }

@@ -11,7 +11,7 @@ use super::{DoctorReport, OfferReport, ScopeReport};
 use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped, paint};
 pub use crate::cli::scopes::found_store::with_tilde;
 use crate::cli::scopes::remove;
-use crate::cli::screen::Screen;
+use crate::cli::screen::{Screen, folded};
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
@@ -26,6 +26,8 @@ use ack_service::scopes::damaged_line;
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
+/// What the message names that says what unreviewed memories count as.
+const CHOSEN: &str = "`unreviewed` in scope.toml";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -181,10 +183,15 @@ fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<
     let lines = lost_decisions(scope);
     for problem in info.health.problems.iter().map(Message::text) {
         // A line above already says that rows count as unreviewed.
-        if served == 0 && problem.contains("unreviewed") {
+        if served == 0 && problem.contains(CHOSEN) {
             continue;
         }
-        let mut finding = DoctorFinding::new(Level::Warning, "", problem);
+        // What its owner chose is not wrong.
+        let level = match problem.contains(CHOSEN) {
+            true => Level::Note,
+            false => Level::Warning,
+        };
+        let mut finding = DoctorFinding::new(level, "", problem);
         if let Some((_, about)) = lines.iter().find(|(line, _)| line == problem) {
             finding = finding.advise(about);
         }
@@ -381,7 +388,8 @@ pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
     let width = width.unwrap_or_default().min(20);
     let indent = " ".repeat(width + 4);
     let mut out = String::new();
-    for finding in findings {
+    let shown = shown(findings, screen);
+    for finding in &shown {
         let (sign, style) = match finding.level {
             Level::Ok => ("✓", GOOD),
             Level::Warning => ("!", WARN),
@@ -403,7 +411,21 @@ pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
             out += &block(screen, advice, (&arrow, &rest), DIM);
         }
     }
-    out
+    out + &folded(findings.len() - shown.len(), "doctor | less")
+}
+
+/// All that is wrong, and of the rest as much as a terminal shows of a list.
+fn shown<'a>(findings: &'a [DoctorFinding], screen: &Screen) -> Vec<&'a DoctorFinding> {
+    let max = screen.listed(findings.len());
+    let is_wrong = |one: &DoctorFinding| matches!(one.level, Level::Warning | Level::Error);
+    let mut shown = Vec::new();
+    // What continues a finding stays with it.
+    for about_one in findings.chunk_by(|_, next| next.subject.is_empty()) {
+        if about_one.iter().any(is_wrong) || shown.len() + about_one.len() <= max {
+            shown.extend(about_one);
+        }
+    }
+    shown
 }
 
 /// `1 error, 2 warnings`.

@@ -96,7 +96,12 @@ fn hook_that_never_runs(client: Client, title: &str, status: &Status) -> Option<
             format!("remove it from the settings of {title}"),
         ),
     };
-    Some(DoctorFinding::new(Level::Warning, title, message).advise(advice))
+    // What its owner switched off is not wrong.
+    let level = match status.hook? {
+        HookState::SwitchedOff => Level::Note,
+        _ => Level::Warning,
+    };
+    Some(DoctorFinding::new(level, title, message).advise(advice))
 }
 
 /// A connected client whose own tools may write below the root that it serves, although the client
@@ -154,31 +159,42 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
         return DoctorFinding::new(Level::Warning, title, message).run(connect);
     }
     match difference(entry, config) {
-        Some(other) => {
+        Some(Difference::Place(other)) => {
             let message = format!("connected{hook}, but {other}");
             DoctorFinding::new(Level::Warning, title, message).run(connect)
+        }
+        Some(Difference::Scope(other)) => {
+            DoctorFinding::new(Level::Ok, title, format!("connected{hook}; {other}"))
         }
         None => DoctorFinding::new(Level::Ok, title, format!("connected{hook}")),
     }
 }
 
-/// How the memories that an entry serves differ from those of a configuration; `None` if they are
-/// the same.
-fn difference(entry: &ProgramEntry, config: &Config) -> Option<String> {
+/// How the memories that an entry serves differ from those of a configuration.
+enum Difference {
+    /// They are elsewhere.
+    Place(String),
+    /// One of the two is for a single scope, as its owner chose.
+    Scope(String),
+}
+
+/// The difference; `None` if they are the same.
+fn difference(entry: &ProgramEntry, config: &Config) -> Option<Difference> {
     let home = config.home.as_deref();
     let served = served_by(entry, config);
     let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();
     if served.is_database != config.db.is_some() || !is_same(&served.path, path) {
         let (theirs, ours) = (with_tilde(&served.path, home), with_tilde(path, home));
-        return Some(format!("it serves {theirs}, not {ours}"));
+        return Some(Difference::Place(format!("it serves {theirs}, not {ours}")));
     }
     let pin = config.pinned.as_ref().map(|pin| pin.value.as_str());
-    match (served.pin.as_deref(), pin) {
-        (theirs, ours) if theirs == ours => None,
-        (Some(theirs), None) => Some(format!("it serves only the scope `{theirs}`")),
-        (Some(theirs), Some(ours)) => Some(format!("it serves the scope `{theirs}`, not `{ours}`")),
-        (None, ours) => Some(format!("it serves every scope, not only `{}`", ours?)),
-    }
+    let other = match (served.pin.as_deref(), pin) {
+        (theirs, ours) if theirs == ours => return None,
+        (Some(theirs), None) => format!("it serves only the scope `{theirs}`"),
+        (Some(theirs), Some(ours)) => format!("it serves the scope `{theirs}`, not `{ours}`"),
+        (None, ours) => format!("it serves every scope, not only `{}`", ours?),
+    };
+    Some(Difference::Scope(other))
 }
 
 struct Served {

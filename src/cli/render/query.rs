@@ -26,6 +26,8 @@ pub struct Listing<'a> {
     pub short: HashMap<String, String>,
     /// The number of each result on the page, by id.
     pub numbers: HashMap<String, usize>,
+    /// How many unreviewed memories match, and the command that opens them.
+    pub unreviewed: Option<String>,
     /// Whether `get 1` and `query --next` can refer to this answer.
     pub is_recallable: bool,
     pub quiet: bool,
@@ -41,6 +43,7 @@ impl<'a> Listing<'a> {
             first: 1,
             short: HashMap::new(),
             numbers: HashMap::new(),
+            unreviewed: None,
             is_recallable: false,
             quiet: false,
         }
@@ -79,8 +82,14 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     }
     let hidden = answer.hidden.as_ref();
     let is_empty = answer.results.is_empty();
-    let hidden = hidden.map(|hidden| hidden_text(hidden, answer.searched.status, is_empty));
-    let hidden = hidden.map(|text| dim(&text, screen)).unwrap_or_default();
+    let hidden = hidden.map(|hidden| Hidden {
+        by_status: hidden.by_status * u64::from(listing.unreviewed.is_none()),
+        ..*hidden
+    });
+    let hidden = hidden.filter(|hidden| *hidden != Hidden::default());
+    let hidden = hidden.map(|hidden| hidden_text(&hidden, answer.searched.status, is_empty));
+    let hidden = listing.unreviewed.iter().chain(&hidden);
+    let hidden: String = hidden.map(|text| dim(text, screen)).collect();
     if is_empty && !hidden.is_empty() && !listing.quiet {
         // What waits for review helps more than any suggestion.
         let _ = write!(out, "\n{hidden}");

@@ -8,30 +8,43 @@ use super::age::{age, day, exact_time};
 use super::layout::block;
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
-use crate::cli::screen::Screen;
+use crate::cli::screen::{Screen, folded};
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
 
 /// The narrowest screen for a table.
 const TABLE_WIDTH: usize = 60;
+/// How many scopes with the same problem are named.
+const MAX_NAMED: usize = 10;
 
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let current = answer.current_scope.as_ref();
+    let shown = screen.listed(answer.scopes.len());
+    let (listed, others) = answer.scopes.split_at(shown);
+    // The current scope is never among those that are left out.
+    let own = others.iter().filter(|scope| current == Some(&scope.name));
+    let listed: Vec<&ScopeInfo> = listed.iter().chain(own).collect();
     let mut out = match screen.width {
-        Some(width) if width < TABLE_WIDTH => answer
-            .scopes
+        Some(width) if width < TABLE_WIDTH => listed
             .iter()
             .map(|scope| paragraph(&row(scope, current, screen), screen))
             .collect(),
-        _ => table(answer, screen),
+        _ => table(&listed, current, screen),
     };
+    out += &folded(answer.scopes.len() - listed.len(), "scopes | less");
     if let Some(scope) = &answer.current_scope {
         let rule = answer.detected_by.as_deref().unwrap_or("-");
         let text = format!("* current: {scope}, found by {rule}");
         out += &block(screen, &text, ("", "  "), DIM);
     }
     for (problem, names) in problems(&answer.scopes) {
-        out += &line(&format!("{}: {problem}", names.join(", ")), screen);
+        let others = names.len().saturating_sub(MAX_NAMED);
+        let names = names.into_iter().take(MAX_NAMED).collect::<Vec<_>>();
+        let more = match others {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        out += &line(&format!("{}{more}: {problem}", names.join(", ")), screen);
     }
     if let [scope] = answer.scopes.as_slice() {
         out += &details(scope, screen);
@@ -39,7 +52,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     out + &notes(&answer.notes, screen)
 }
 
-fn table(answer: &ListScopesResponse, screen: &Screen) -> String {
+fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -51,8 +64,8 @@ fn table(answer: &ListScopesResponse, screen: &Screen) -> String {
     if let Some(width) = screen.width {
         table.set_width(u16::try_from(width).unwrap_or(100));
     }
-    for scope in &answer.scopes {
-        table.add_row(row(scope, answer.current_scope.as_ref(), screen));
+    for scope in scopes {
+        table.add_row(row(scope, current, screen));
     }
     for column in table.column_iter_mut().skip(1).take(2) {
         column.set_cell_alignment(CellAlignment::Right);

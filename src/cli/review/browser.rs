@@ -19,7 +19,7 @@ use crate::cli::command::command;
 use crate::cli::connect;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
-use crate::cli::signals;
+use crate::cli::{prompt, signals};
 use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
@@ -179,6 +179,7 @@ impl Lines {
         if !std::io::stdin().is_terminal() {
             return None;
         }
+        prompt::begin_reading();
         let is_asking = Arc::new(AtomicBool::new(false));
         let (sender, answers) = channel();
         let asks = Arc::clone(&is_asking);

@@ -9,10 +9,19 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use ack_desk::curate::Candidate;
 
-/// Opens a memory in the user's editor. `None` if nothing was changed. If what was written cannot
-/// be used, the person can edit it again.
+/// Opens a memory in the user's editor. `None` if nothing was changed.
 pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
     let before = fields(candidate);
+    let after = in_editor(&before, || {
+        let answer = input.ask("edit again, with what you wrote? [y/N] ");
+        matches!(&answer, Typed::Line(line) if matches!(line.as_str(), "y" | "yes"))
+    })?;
+    Ok(after.and_then(|after| changes(&before, after)))
+}
+
+/// Opens the fields of a memory in the user's editor. `None` if they are unchanged, or cannot be used
+/// and the person does not want to edit them `again`.
+pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
     let io = |source| CliError::Io {
         action: "edit",
         path: "a temporary file".into(),
@@ -23,28 +32,30 @@ pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edi
         .suffix(".toml")
         .tempfile()
         .map_err(io)?;
-    let text = toml::to_string_pretty(&before).unwrap_or_default();
-    std::fs::write(file.path(), text).map_err(io)?;
+    let text = toml::to_string_pretty(before).unwrap_or_default();
+    std::fs::write(file.path(), &text).map_err(io)?;
     loop {
         let read = match editor().and_then(|editor| open_editor(file.path(), &editor)) {
             Ok(()) => {
-                let text = std::fs::read_to_string(file.path()).map_err(io)?;
-                parse(&text).map_err(|problem| format!("{problem}\n"))
+                let edited = std::fs::read_to_string(file.path()).map_err(io)?;
+                if edited == text {
+                    return Ok(None);
+                }
+                parse(&edited).map_err(|problem| format!("{problem}\n"))
             }
             Err(error) => Err(problem(&error)),
         };
         match read {
-            Ok(after) => return Ok(changes(&before, after)),
+            Ok(after) => return Ok(Some(after)),
             Err(problem) => write_err(&problem),
         }
-        let answer = input.ask("edit again, with what you wrote? [y/n] ");
-        if !matches!(&answer, Typed::Line(line) if matches!(line.as_str(), "y" | "yes")) {
+        if !again() {
             return Ok(None);
         }
     }
 }
 
-fn fields(candidate: &Candidate) -> Edit {
+pub fn fields(candidate: &Candidate) -> Edit {
     let memory = candidate.memory();
     Edit {
         title: Some(memory.title.clone()),
@@ -73,7 +84,7 @@ fn parse(text: &str) -> Result<Edit, String> {
 }
 
 /// What differs; `None` if nothing does.
-fn changes(before: &Edit, after: Edit) -> Option<Edit> {
+pub fn changes(before: &Edit, after: Edit) -> Option<Edit> {
     fn changed<T: PartialEq>(before: &Option<T>, after: Option<T>) -> Option<T> {
         after.filter(|after| before.as_ref() != Some(after))
     }

@@ -40,9 +40,9 @@ pub fn finish(
             Typed::Line(line) => line,
             Typed::Interrupt | Typed::End => return save(caller, desk, session),
         };
-        match line.as_str() {
-            "y" | "yes" if write(caller, desk, session)? => return Ok(LeaveOutcome::Done),
-            "y" | "yes" => has_failed = true,
+        match line.to_lowercase().as_str() {
+            "" | "y" | "yes" if write(caller, desk, session)? => return Ok(LeaveOutcome::Done),
+            "" | "y" | "yes" => has_failed = true,
             "n" | "no" => return leave_undecided(desk),
             "s" => return save(caller, desk, session),
             "k" if has_cards => return Ok(LeaveOutcome::Return),
@@ -68,12 +68,12 @@ fn question(count: usize, has_cards: bool, has_failed: bool) -> String {
     } else {
         ""
     };
-    format!("{decisions}: save? [y/n]{more} ")
+    format!("{decisions}: save? [Y/n]{more} ")
 }
 
 fn help(line: &str, has_cards: bool) -> String {
     let mut text = String::new();
-    if !matches!(line, "" | "?") {
+    if line != "?" {
         text = format!("`{}` is not an answer\n", text::line(line, 40));
     }
     let apply = command("review --apply");

@@ -93,7 +93,7 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
             &format!("{key}  {answer}: {consequence}"),
         ));
     }
-    write_err("      T, R, S: the same for all stores that follow\n");
+    write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
     let keys = ANSWERS.map(|(key, words, _)| (key, words));
     let key = prompt::choose(&store, &keys);
     let asked = ANSWERS.iter().find(|(known, ..)| key == Some(*known));

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Candidate, CurateError};
+use crate::matching::Matched;
 use ack_service::scope::Scope;
 use ack_service::short_id::{ShortIds, has_prefix};
 
@@ -30,6 +31,8 @@ pub struct Filter {
     pub session: Option<String>,
     /// Only those that a choice for many leaves out.
     pub flagged: bool,
+    /// Only these, in this order.
+    pub only: Option<Vec<Matched>>,
 }
 
 impl Filter {
@@ -40,6 +43,7 @@ impl Filter {
             && self.tag.is_none()
             && self.session.is_none()
             && !self.flagged
+            && self.only.is_none()
     }
 
     pub fn allows(&self, curated: &CuratedMemory) -> bool {
@@ -196,6 +200,16 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         let created = candidate.memory().created_at;
         (created.is_none(), created)
     });
+    if let Some(only) = &filter.only {
+        let place = |candidate: &Candidate| {
+            let is_it = |(scope, id): &Matched| {
+                *id == candidate.memory().id && *scope == candidate.scope.name
+            };
+            only.iter().position(is_it)
+        };
+        found.retain(|candidate| place(candidate).is_some());
+        found.sort_by_key(place);
+    }
     Ok(Queue {
         waiting: found,
         numbers: numbers.numbers(),

@@ -33,7 +33,7 @@ async function begin() {
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
   const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "approved";
-  await (isFew ? show(queue.entries[0]?.number ?? null) : openPlan());
+  await (isFew || summary.begins_with_cards ? show(queue.entries[0]?.number ?? null) : openPlan());
   if (summary.notice) {
     say(summary.notice);
   }

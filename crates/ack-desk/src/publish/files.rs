@@ -181,6 +181,24 @@ fn plan_existing(
     });
 }
 
+/// Writes a memory that no other scope has as a new note, which waits for review whatever counts as
+/// approved there. Returns its path.
+pub fn add_note(folder: &Path, memory: &Memory) -> Result<PathBuf, PublishError> {
+    let folder = real_path(folder)?;
+    let note = PublishedMemory {
+        scope: "",
+        memory,
+        source: None,
+    };
+    let step = Step {
+        path: note.file_name().into(),
+        before: None,
+        after: Some(note.new_note()),
+    };
+    write(&folder, &step)?;
+    Ok(folder.join(step.path))
+}
+
 /// A name that is not taken at the top level of the folder.
 fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> String {
     let name = origin.file_name();

@@ -114,6 +114,18 @@ impl PublishedMemory<'_> {
         document.text()
     }
 
+    /// The text of a note that comes from no other scope. It is a draft unless somebody vouches for it.
+    pub fn new_note(&self) -> String {
+        let (mut document, nothing) = (Document::parse(""), Note::default());
+        self.set_fields(&mut document, &nothing, false);
+        self.set_review(&mut document, &nothing);
+        if self.memory.reviewed_by.is_none() {
+            document.set(&["status"], "draft");
+        }
+        document.body = body(self.memory);
+        document.text()
+    }
+
     /// Sets the keys with what the memory says, where the note that is known says something else.
     fn set_fields(&self, document: &mut Document, known: &Note, has_base: bool) {
         let memory = self.memory;

@@ -248,6 +248,8 @@ pub struct Summary {
     pub recent: Vec<Recent>,
     /// What the curator should know first.
     pub notice: Option<String>,
+    /// Whether the page begins with the first card, because the order says what matters.
+    pub begins_with_cards: bool,
     /// A number that increases with every change.
     pub revision: u64,
 }

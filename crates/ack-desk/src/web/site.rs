@@ -379,6 +379,7 @@ impl ReviewSite {
             approved: desk.approved(),
             recent: desk.recent(),
             notice: self.curator.notice.clone(),
+            begins_with_cards: desk.is_for_a_question(),
             revision: self.revision.load(Ordering::Relaxed),
         }
     }

@@ -25,6 +25,8 @@ pub struct Current {
     pub top: PathBuf,
     /// Its name: as a manifest lists it, or else the name of the main repository or the folder.
     pub name: String,
+    /// Whether the folder is not a project's as far as its name says: `src`, or the home folder.
+    pub is_general: bool,
     pub repository: Option<Repository>,
     pub scope: Option<Arc<Scope>>,
     pub rule: Option<String>,
@@ -170,7 +172,12 @@ fn find_current(
         Some(found) if with_stores => identify(config, &found.scope, &place, &found.claim),
         _ => Identity::of(&place),
     };
+    let is_home = config
+        .home
+        .as_deref()
+        .is_some_and(|home| home.starts_with(&place.top));
     Ok(Current {
+        is_general: !place.is_marked && (is_home || place.is_general()),
         folder: place.folder,
         top: place.top,
         name: project.name,

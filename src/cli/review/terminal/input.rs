@@ -6,7 +6,7 @@ use std::io::BufRead as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::cli::output::write_err;
-use crate::cli::signals;
+use crate::cli::{prompt, signals};
 
 #[derive(Debug)]
 pub enum Typed {
@@ -28,6 +28,7 @@ pub struct Input {
 impl Input {
     /// Starts the thread. It reads nothing yet.
     pub fn start() -> Self {
+        prompt::begin_reading();
         let (wanted, wants) = channel::<()>();
         let (sender, answers) = channel();
         let lines = sender.clone();

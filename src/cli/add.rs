@@ -1,0 +1,316 @@
+//! `add`: a memory that a person writes. What is typed at a terminal is approved; what a process
+//! writes waits for review, unless it has the owner's token.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use ack_api::decision::Edit;
+use ack_api::memory::Memory;
+use ack_api::{RelationKind, text};
+use serde_json::json;
+
+use super::args::AddMemoryArgs;
+use super::caller::Caller;
+use super::command::command;
+use super::config_file::editor;
+use super::curate::report;
+use super::error::CliError;
+use super::output::{write_err, write_json, write_plain};
+use super::review::editor::in_editor;
+use super::scopes::found_store::with_tilde;
+use super::user::user_name;
+use super::{progress, prompt};
+use crate::add::{AddError, Destination, memory, row};
+use ack_desk::choice::Choice;
+use ack_desk::curate::ReviewSession;
+use ack_desk::curate::find::by_whole_id;
+use ack_desk::{Desk, ReviewOutcome};
+use ack_service::Service;
+use ack_service::config::Config;
+use ack_service::scope::resolve::{check_usable, current, find};
+use ack_service::scope::{Registry, Scope};
+use ack_store::record::hides;
+
+/// The longest text from standard input.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+const NOTHING: &str = "nothing was added\n";
+
+pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
+    let Caller { config, now, .. } = caller;
+    let session = caller.session_of_person()?;
+    let here = Here::find(config, args)?;
+    // Before somebody writes a text for it.
+    here.destination(session.is_some())?;
+    let Some(written) = written(args, here.project.clone())? else {
+        return write_plain(NOTHING);
+    };
+    let row = row(written, now).map_err(CliError::Typed)?;
+    let mut memory = memory(&row, now);
+    let doubts = doubts(config, &memory);
+    doubts.say();
+    let is_person = session.as_ref().is_some_and(|session| session.is_human());
+    let asks = is_person && !args.yes && !doubts.lines.is_empty();
+    if asks && !prompt::confirm("Add it all the same?") {
+        return write_plain(NOTHING);
+    }
+    // Nobody has looked at a flagged text that a script writes.
+    let session = session.filter(|_| is_person || !doubts.is_flagged);
+    if session.is_some() {
+        memory.reviewed_by = Some(user_name(config));
+        memory.reviewed_at = Some(now);
+    }
+    let to = here.destination(session.is_some())?;
+    let path = to.write(&row, &memory, now)?;
+    let added = Added {
+        caller,
+        to: &to,
+        id: &row.id,
+        path: &path,
+    };
+    added.say_where()?;
+    let approved = match &session {
+        Some(session) if !to.is_approved_by_git() => Some(added.approve(session)?),
+        _ => None,
+    };
+    added.report(approved.as_ref(), &doubts.lines)
+}
+
+/// Where somebody is, and the scope that they mean.
+struct Here<'a> {
+    config: &'a Config,
+    scopes: Vec<Arc<Scope>>,
+    /// The scope that is named, or else the current one.
+    wanted: Option<Arc<Scope>>,
+    named: Option<&'a str>,
+    /// The current project, if the folder is one.
+    project: Option<String>,
+}
+
+impl<'a> Here<'a> {
+    fn find(config: &'a Config, args: &'a AddMemoryArgs) -> Result<Self, CliError> {
+        let scopes = Registry::new(config).discover().scopes;
+        let here = current(config, &scopes, None).map_err(ack_service::Error::from)?;
+        let named = args.scope.as_deref();
+        let wanted = match named {
+            Some(name) => find(&scopes, name),
+            None if config.db.is_some() => scopes.first().cloned(),
+            None => here.scope,
+        };
+        if let Some(scope) = &wanted {
+            check_usable(scope)?;
+        }
+        Ok(Self {
+            config,
+            scopes,
+            wanted,
+            named,
+            project: (!here.is_general).then_some(here.name),
+        })
+    }
+
+    fn destination(&self, is_approved: bool) -> Result<Destination, CliError> {
+        let (root, wanted) = (&self.config.root.value, self.wanted.as_ref());
+        let name = self.named.or(self.project.as_deref());
+        let to = Destination::find(root, &self.scopes, wanted, name, is_approved)?;
+        let is_elsewhere = wanted.is_none_or(|wanted| wanted.name != to.scope());
+        match &self.config.db {
+            Some(db) if is_elsewhere => {
+                let message = format!("{} is the store of another program", db.value.display());
+                Err(CliError::usage("--db", message).with_hint("leave out --db"))
+            }
+            _ => Ok(to),
+        }
+    }
+}
+
+/// A memory that was written.
+struct Added<'a> {
+    caller: Caller<'a>,
+    to: &'a Destination,
+    id: &'a str,
+    path: &'a Path,
+}
+
+impl Added<'_> {
+    fn say_where(&self) -> Result<(), CliError> {
+        if self.caller.json {
+            return Ok(());
+        }
+        let place = with_tilde(self.path, self.caller.config.home.as_deref());
+        write_plain(&format!("added to scope `{}`, {place}\n", self.to.scope()))
+    }
+
+    /// Approves it, as a decision that can be undone.
+    fn approve(&self, session: &ReviewSession) -> Result<ReviewOutcome, CliError> {
+        let scopes = self.caller.scopes(Some(self.to.scope()))?;
+        let candidate = by_whole_id(&scopes, self.id)?;
+        let service = Service::new(self.caller.config.clone()).leak();
+        let mut desk = Desk::with(vec![candidate], &scopes, service, self.caller.now);
+        desk.choose(&[0], Choice::Approve, None)?;
+        let outcome = desk.write(session);
+        service.close();
+        Ok(outcome?)
+    }
+
+    fn report(&self, approved: Option<&ReviewOutcome>, doubts: &[String]) -> Result<(), CliError> {
+        if self.caller.json {
+            return write_json(&json!({
+                "id": self.id, "scope": self.to.scope(), "path": self.path, "approved": approved.is_some(),
+                "batch": approved.map(|outcome| &outcome.batch), "notes": doubts,
+            }));
+        }
+        if let Some(approved) = approved {
+            return report(self.caller, approved, false);
+        }
+        let id = self.id;
+        let next = match self.to.is_approved_by_git() {
+            true => "agents see it once it is merged: commit the file".to_owned(),
+            false => format!(
+                "it waits for review: `{}`\nundo: {}",
+                command(&format!("approve {id}")),
+                command(&format!("reject {id}"))
+            ),
+        };
+        write_plain(&format!("  {id}\n{next}\n"))
+    }
+}
+
+/// What the arguments say, with the text from standard input or from an editor. `None` if the
+/// person wrote nothing.
+fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>, CliError> {
+    let (dash, words): (Vec<&String>, Vec<&String>) =
+        args.title.iter().partition(|word| *word == "-");
+    let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
+    let mut title = words.join(" ");
+    let mut narrative = String::new();
+    if !dash.is_empty() {
+        narrative = standard_input()?;
+        if title.is_empty() {
+            let (first, rest) = narrative
+                .trim()
+                .split_once('\n')
+                .unwrap_or((&narrative, ""));
+            title = first.trim_start_matches('#').trim().to_owned();
+            narrative = rest.trim().to_owned();
+        }
+    }
+    let edit = Edit {
+        title: Some(title),
+        subtitle: Some(String::new()),
+        facts: Some(args.facts.clone()),
+        concepts: Some(args.tags.clone()),
+        files: Some(Vec::new()),
+        narrative: Some(narrative),
+        kind: Some(args.kind.clone().unwrap_or_default()),
+        project: args.project.clone().or(project),
+    };
+    let is_written = edit
+        .title
+        .as_ref()
+        .is_some_and(|title| !title.trim().is_empty());
+    if is_written || !dash.is_empty() {
+        return Ok(Some(edit));
+    }
+    if !prompt::is_possible() {
+        let message = "the title is missing: what was learned, in one line";
+        return Err(CliError::usage("TITLE", message)
+            .with_hint("`-` reads the text from standard input")
+            .with_example("add \"Exit code 137 is SIGKILL\""));
+    }
+    editor()?;
+    let after = in_editor(&edit, || {
+        prompt::confirm("Edit again, with what you wrote?")
+    })?;
+    Ok(after.filter(|after| *after != edit))
+}
+
+fn standard_input() -> Result<String, CliError> {
+    if std::io::stdin().is_terminal() {
+        write_err("write the text, then Ctrl+D:\n");
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(MAX_TEXT_BYTES)
+        .read_to_end(&mut bytes);
+    read.map_err(|source| CliError::Io {
+        action: "read",
+        path: "standard input".into(),
+        source,
+    })?;
+    String::from_utf8(bytes).map_err(|_| CliError::Typed("the text is not UTF-8".to_owned()))
+}
+
+/// What a person should know before a memory is added.
+pub struct Doubts {
+    pub lines: Vec<String>,
+    /// Whether its text looks like a secret, addresses an agent or hides characters.
+    pub is_flagged: bool,
+}
+
+impl Doubts {
+    pub fn say(&self) {
+        for doubt in &self.lines {
+            write_err(&format!("note: {doubt}\n"));
+        }
+    }
+}
+
+fn doubts(config: &Config, memory: &Memory) -> Doubts {
+    let mut doubts = flags(memory);
+    doubts
+        .lines
+        .extend(progress::while_reading(|| said_before(config, memory)));
+    doubts
+}
+
+/// What its text has that a person should look at.
+pub fn flags(memory: &Memory) -> Doubts {
+    let texts = [&memory.title].into_iter().chain(&memory.facts);
+    let mut texts = texts.chain(&memory.narrative).chain(&memory.concepts);
+    let warnings = ack_flags::of(memory, texts.any(|text| hides(text)));
+    let lines = warnings
+        .iter()
+        .map(|warning| format!("its text {}", warning.as_str()));
+    Doubts {
+        lines: lines.collect(),
+        is_flagged: warnings.iter().any(|warning| warning.is_flag()),
+    }
+}
+
+/// The approved memories that say the same, or the opposite.
+fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
+    let service = Service::new(config.clone()).leak();
+    let mut found = Vec::new();
+    for scope in service.registry.discover().scopes {
+        // A scope that cannot be read has nothing to say here.
+        let near = service
+            .nearest_approved(memory, &scope.name)
+            .unwrap_or_default();
+        found.extend(near.into_iter().filter_map(|near| {
+            let says = match near.relation.kind {
+                RelationKind::Same => "it says the same as",
+                RelationKind::SaysMore => "it says the same, and more, as",
+                RelationKind::Contradicts => "it contradicts",
+                RelationKind::Differs | RelationKind::Unrelated => return None,
+            };
+            let (id, title) = (
+                text::id(&near.memory.id),
+                text::line(&near.memory.title, 80),
+            );
+            Some(format!("{says} `{id}` in scope `{}`: {title}", near.scope))
+        }));
+    }
+    service.close();
+    found
+}
+
+impl From<AddError> for CliError {
+    fn from(error: AddError) -> Self {
+        match error {
+            AddError::Import(error) => Self::Import(error),
+            AddError::Publish(error) => Self::Publish(error),
+        }
+    }
+}
