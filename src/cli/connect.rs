@@ -9,10 +9,13 @@ use super::prompt;
 use super::settings::config;
 use crate::cli::error::CliError;
 use ack_connect::file::{self, FileAction, FileChange};
+use ack_connect::unreviewed::switched_off;
 use ack_connect::{Client, Extras, Launch, NAME};
 
-pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook, unreviewed};
-use self::plan::{carry_out, connected_root, files, plan, root};
+pub use self::plan::{
+    ConnectPlan, carry_out, installed, places, repository, settings_call_hook, unreviewed,
+};
+use self::plan::{connected_root, files, plan, root};
 
 /// Runs `connect`, for the named clients or for all installed ones.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
@@ -89,7 +92,11 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
         former_roots: connected_root(args.client, &places).into_iter().collect(),
         ..Extras::ALL
     };
-    let files = files(args.client, &places, &Launch::by_name(), &extras)?;
+    let mut files = files(args.client, &places, &Launch::by_name(), &extras)?;
+    if !args.here {
+        let others = switched_off(args.client, &places, &files)?;
+        files.extend(others);
+    }
     let changes = plan(&files, FileAction::Remove)?;
     for file in &files {
         if let Some(does) = file::foreign_entry(file)? {
@@ -108,7 +115,11 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     }
     let warning = args.client.warning(args.here).map(str::to_owned);
     let other_names = changes.iter().filter_map(FileChange::other_names);
-    let warnings: Vec<String> = warning.into_iter().chain(other_names).collect();
+    let mut warnings: Vec<String> = warning.into_iter().chain(other_names).collect();
+    if changes.iter().any(FileChange::switches_on) {
+        let back = "What you had `setup` switch off is switched on again.";
+        warnings.push(back.to_owned());
+    }
     if confirm_and_write(&changes, &warnings, args.dry_run, args.yes)? {
         write_out(&format!("{} is disconnected\n", args.client.name()))?;
     }

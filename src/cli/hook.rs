@@ -18,6 +18,7 @@ use super::command;
 use super::connect::settings_call_hook;
 use super::error_report::report;
 use super::output::{write_err, write_out};
+use super::scopes::team::invitation;
 use super::settings::{inputs, load};
 use crate::cli::error::CliError;
 use crate::hook;
@@ -167,8 +168,21 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
             hook::failure::tool_failure(service, surface.as_ref(), &event, is_new)
         }
     };
+    let invitation = invited(service, &event);
     service.close();
-    output.map_err(CliError::from)
+    match (output, invitation) {
+        (Ok(output), Some(line)) => Ok(event.with_message(output, &line)),
+        (Err(error), Some(line)) if error.code() == ErrorCode::NoScopes => {
+            Ok(event.with_message(None, &line))
+        }
+        (output, _) => output.map_err(CliError::from),
+    }
+}
+
+/// A line for the person whose session starts in a clone that has not joined.
+fn invited(service: &Service, event: &Event) -> Option<String> {
+    let starts = event.moment == HookEvent::SessionStart && event.is_first;
+    starts.then(|| invitation(&service.config, &service.registry.discover().scopes))?
 }
 
 /// The tools as `config.toml` names them.

@@ -5,6 +5,7 @@ pub mod found_store;
 pub mod list;
 pub mod remove;
 pub mod set;
+pub mod team;
 
 use crate::cli::args::{Global, ScopesCommand};
 use crate::cli::error::CliError;

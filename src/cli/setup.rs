@@ -8,16 +8,18 @@ use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{SHELL, command};
-use super::connect::{ConnectPlan, installed, places, unreviewed};
+use super::connect::{ConnectPlan, carry_out, installed, places, unreviewed};
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, lines};
 use super::scopes::found_store::{self, Answer, free_name, store_json, store_line, with_tilde};
+use super::scopes::team::Team;
 use super::screen::Screen;
 use super::{prompt, user};
 use crate::cli::error::CliError;
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest, hint};
 use ack_connect::recogniser::{FoundStore, Support};
+use ack_connect::unreviewed::Unreviewed;
 use ack_connect::{Client, quoted};
 use ack_service::config::Config;
 use ack_service::scope::{KnownScopes, Registry, Scope};
@@ -45,6 +47,10 @@ struct Setup<'a> {
     about_all: Option<Answer>,
     /// The failures so far. They do not stop the run.
     failed: Vec<CliError>,
+    /// What else puts memories into the clients' sessions.
+    others: Vec<(Client, Unreviewed)>,
+    /// The team whose repository this is.
+    team: Option<Team>,
 }
 
 /// How questions are answered.
@@ -72,10 +78,12 @@ pub fn run(config: &Config, mode: AnswerMode, json: bool) -> Result<(), CliError
         json,
         about_all: None,
         failed: Vec::new(),
+        others: others(config)?,
+        team: Team::of(config),
     };
     let stores = setup.stores()?;
-    let clients = setup.clients()?;
     let unreviewed = setup.unreviewed()?;
+    let clients = setup.clients()?;
     let query = setup.query()?;
     let failed = setup.failed;
     if json {
@@ -187,20 +195,32 @@ impl Setup<'_> {
             self.say("    left out\n")?;
             return Ok(("left_out", None));
         }
-        let name = free_name(found, known);
-        let answer = match self.mode {
-            AnswerMode::Ask => self.ask(found)?,
-            AnswerMode::Defaults | AnswerMode::Show => Answer::Review,
+        let program = found.kind.title();
+        if self.others.iter().any(|(_, other)| other.is_of(program)) {
+            self.say("    it also shows them to agents itself, unreviewed: see below\n")?;
+        }
+        let team = self.team.clone().filter(|team| team.has(found));
+        let team = team.as_ref();
+        let name = free_name(found, known, team);
+        let answer = match (self.mode, team) {
+            (AnswerMode::Ask, _) => self.ask(found, team)?,
+            (AnswerMode::Defaults | AnswerMode::Show, None) => Answer::Review,
+            // Nobody joins without having been asked.
+            (AnswerMode::Defaults | AnswerMode::Show, Some(_)) => {
+                let command = found_store::command(found, &name, Answer::Join, team);
+                self.say_command("    to join: ", &command)?;
+                return Ok(("not_joined", Some(command)));
+            }
         };
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
-        let command = found_store::command(found, &name, answer);
+        let command = found_store::command(found, &name, answer, team);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
-        match found_store::add(self.config, known, found, &name, answer) {
+        match found_store::add(self.config, known, found, &name, answer, team) {
             Ok(()) => {
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
@@ -213,7 +233,15 @@ impl Setup<'_> {
     }
 
     /// The answer about a store: what was answered about all that follow, or else asks.
-    fn ask(&mut self, found: &FoundStore) -> Result<Answer, CliError> {
+    fn ask(&mut self, found: &FoundStore, team: Option<&Team>) -> Result<Answer, CliError> {
+        if let Some(team) = team {
+            let is_joined = self.about_all != Some(Answer::Skip) && team.ask();
+            return Ok(if is_joined {
+                Answer::Join
+            } else {
+                Answer::Skip
+            });
+        }
         if let Some(answer) = self.about_all {
             return Ok(answer);
         }
@@ -246,26 +274,61 @@ impl Setup<'_> {
         Ok(entries)
     }
 
-    /// Says what else puts memories into the clients' sessions that nobody reviewed.
-    fn unreviewed(&self) -> Result<Vec<Value>, CliError> {
-        let places = places(self.config, false)?;
+    /// Says what else puts memories into the clients' sessions that nobody reviewed, and offers to
+    /// switch it off.
+    fn unreviewed(&mut self) -> Result<Vec<Value>, CliError> {
+        let others = std::mem::take(&mut self.others);
+        if !others.is_empty() {
+            self.say("\n")?;
+            self.say("Also in their sessions, without review\n")?;
+        }
         let mut entries = Vec::new();
-        for client in installed(self.config)? {
-            for other in unreviewed(self.config, client, &places) {
-                if entries.is_empty() {
-                    self.say("\n")?;
-                    self.say("Also in their sessions, without review\n")?;
-                }
-                self.say(&format!("  {}: {}\n", client.name(), other.what))?;
-                if let Some(advice) = &other.advice {
-                    self.say(&format!("    {advice}\n"))?;
-                }
-                entries.push(json!({
-                    "client": client.name(), "what": other.what, "advice": other.advice,
-                }));
-            }
+        for (client, other) in others {
+            self.say(&format!("  {}: {}\n", client.name(), other.described()))?;
+            let action = self.switch_off(client, &other)?;
+            entries.push(json!({
+                "client": client.name(), "what": other.what, "advice": other.advice,
+                "tokens": other.tokens, "action": action,
+            }));
         }
         Ok(entries)
+    }
+
+    /// Offers to switch something off, with the change shown. Returns what was done.
+    fn switch_off(&mut self, client: Client, other: &Unreviewed) -> Result<&'static str, CliError> {
+        if let Some(advice) = &other.advice {
+            self.say(&format!("    {advice}\n"))?;
+        }
+        if !other.can_switch_off() {
+            return Ok("named");
+        }
+        if self.mode != AnswerMode::Ask {
+            let setup = command("setup");
+            self.say(&format!(
+                "    left on; `{setup}` at a terminal offers to switch it off\n"
+            ))?;
+            return Ok("left_on");
+        }
+        let change = match other.switch_off(client, &places(self.config, false)?) {
+            Ok(Some(change)) => change,
+            Ok(None) => return Ok("left_on"),
+            Err(error) => {
+                self.fail(error.into())?;
+                return Ok("failed");
+            }
+        };
+        write_plain(&change.shown())?;
+        if !prompt::confirm("    switch it off?") {
+            return Ok("left_on");
+        }
+        if let Err(error) = carry_out(&[change]) {
+            self.fail(error)?;
+            return Ok("failed");
+        }
+        self.say("    switched off, from the next session on\n")?;
+        let back = command(&format!("disconnect {}", client.name()));
+        self.say_command("    the way back: ", &back)?;
+        Ok("switched_off")
     }
 
     fn client(
@@ -356,7 +419,9 @@ impl Setup<'_> {
         let best = format!("the best in scope `{}`: {}", hit.scope, hit.title);
         self.say(&format!("    {found}, {best}\n"))?;
         if !hit.approved {
-            self.say("    None is approved yet, so agents see none. To look at each of them:\n")?;
+            self.say(
+                "    None is approved yet, so ack-memory shows agents none. To look at each:\n",
+            )?;
             self.say_command("    ", &self::command("review"))?;
             let scope = quoted(&hit.scope);
             let trust = self::command(&format!("scopes set {scope} unreviewed=approved"));
@@ -382,6 +447,17 @@ impl Setup<'_> {
         self.failed.push(error);
         Ok(())
     }
+}
+
+/// What else puts memories into the sessions of the installed clients.
+fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
+    let places = places(config, false)?;
+    let mut others = Vec::new();
+    for client in installed(config)? {
+        let found = unreviewed(config, client, &places).into_iter();
+        others.extend(found.map(|other| (client, other)));
+    }
+    Ok(others)
 }
 
 /// A word with at least one result.

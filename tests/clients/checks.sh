@@ -167,7 +167,7 @@ stores_unchanged() {
 
 cd "$HOME/project"
 case "$name" in
-  conformance-* | inspector-* | claude-code* | session-* | team-azure) PATH="$NEWER_NODE:$PATH" ;;
+  conformance-* | inspector-* | claude-code* | gate-* | session-* | team-azure) PATH="$NEWER_NODE:$PATH" ;;
 esac
 IFS=- read -r first second third fourth <<< "$name"
 case "$name" in
@@ -178,6 +178,7 @@ case "$name" in
   claude-code) claude_code ;;
   claude-code-plugin) claude_code_plugin ;;
   http-guarded) node "$here/guard.mjs" "$GUARDED" ;;
+  gate-*) node "$here/gate.mjs" ;;
   session-*) node "$here/agent.mjs" "${name#session-}" ;;
   desk-*) node "$here/desk.mjs" "$second" ;;
   bucket-conditions) "$INTO/python-moto/bin/python" "$here/bucket.py" "$second" ;;

@@ -67,9 +67,10 @@ left() {
   echo $((rest < 1 ? 1 : rest < most ? rest : most))
 }
 
-# npm_package FOLDER PACKAGE: installs the version that package.json names, unless it is there.
+# npm_package FOLDER PACKAGE [FLAG...]: installs the version that package.json names, unless it is there.
 npm_package() {
   local folder="$into/$1" package="$2" version
+  shift 2
   if ! command -v npm > /dev/null; then
     reason="npm is not installed"
     return 1
@@ -82,7 +83,7 @@ npm_package() {
   mkdir -p "$folder"
   echo '{ "private": true }' > "$folder/package.json"
   if ! limited "$(left 120)" npm install --prefix "$folder" --no-save --no-audit --no-fund --loglevel=error \
-    --fetch-retries=1 --before="$published_before" "$package@$version" > "$folder/log" 2>&1 < /dev/null; then
+    --fetch-retries=1 --before="$published_before" "$@" "$package@$version" > "$folder/log" 2>&1 < /dev/null; then
     reason="npm cannot install $package@$version: $(complaint "$folder/log")"
     return 1
   fi
@@ -186,6 +187,7 @@ install() {
     typescript-2) npm_package typescript-2 @modelcontextprotocol/client ;;
     conformance | inspector) node_22 && npm_package "$1" "@modelcontextprotocol/$1" ;;
     claude) node_22 && npm_package claude @anthropic-ai/claude-code ;;
+    claude-mem) provide claude && npm_package bun bun && npm_package claude-mem claude-mem --legacy-peer-deps ;;
     mcpb) npm_package mcpb @anthropic-ai/mcpb ;;
     codex) npm_package codex @openai/codex ;;
     gemini) node_22 && npm_package gemini @google/gemini-cli ;;
@@ -453,6 +455,7 @@ every_check() {
   check codex 60 codex
   check gemini 60 gemini
   check session-claude-code 200 claude
+  check gate-claude-mem 200 claude-mem
   check session-codex 200 codex
   check session-gemini 200 gemini
   for transport in stdio http; do

@@ -1,10 +1,13 @@
 //! `setup`: from a machine with stores and clients to the first answer.
 
 use serde_json::json;
+use std::fs;
 use std::process::Command;
 
+use crate::changes::git;
 use crate::cli::{binary, claude_mem, run};
 use crate::connect::{Home, contents};
+use crate::hook::{event, message, start};
 use crate::support::write_file;
 use crate::terminal::Session;
 
@@ -220,4 +223,236 @@ fn setup_says_what_else_enters_sessions_without_review() {
     let answer = run(&mut command(&home, &["setup", "--dry-run", "--json"])).json();
     let found = answer["unreviewed"].as_array().unwrap().len();
     assert_eq!(found, 2, "{answer}");
+}
+
+/// Settings as claude-mem 13.25.3 leaves them, with other people's entries and layout.
+const PLUGIN: &str = "{\n    // mine\n    \"enabledPlugins\": { \"claude-mem@thedotmack\": true, \"x@y\": true },\n}\n";
+const HOOKS: &str = r#"{
+  "version": 1,
+  "hooks": {
+    "beforeSubmitPrompt": [
+      { "command": "\"bun\" \"/h/.claude/plugins/marketplaces/thedotmack/plugin/scripts/worker-service.cjs\" hook cursor session-init" },
+      { "command": "\"bun\" \"/h/.claude/plugins/marketplaces/thedotmack/plugin/scripts/worker-service.cjs\" hook cursor context" },
+      { "command": "/opt/lint" }
+    ],
+    "stop": [
+      { "command": "\"bun\" \"/h/.claude/plugins/marketplaces/thedotmack/plugin/scripts/worker-service.cjs\" hook cursor summarize" }
+    ]
+  }
+}"#;
+const SERVERS: &str = r#"{
+  "mcpServers": {
+    "claude-mem": { "command": "node", "args": ["/h/.claude/plugins/marketplaces/thedotmack/plugin/scripts/mcp-server.cjs"] },
+    "notes": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"] },
+    "files": { "command": "npx", "args": ["-y", "@x/files"] }
+  }
+}
+"#;
+const CODEX: &str = "[plugins.\"claude-mem@thedotmack\"]\nenabled = false\n\n[plugins.\"claude-mem@claude-mem-local\"]\nenabled = true # from npx\n";
+
+/// A home with claude-mem in three clients.
+fn gated() -> Home {
+    let home = Home::new();
+    home.write("src/shop/README.md", "");
+    home.write(".claude/settings.json", PLUGIN);
+    home.write(
+        ".claude/projects/-src-shop/memory/MEMORY.md",
+        "- Use tabs\n",
+    );
+    home.write(".cursor/hooks.json", HOOKS);
+    home.write(".cursor/mcp.json", SERVERS);
+    home.write(".codex/config.toml", CODEX);
+    home
+}
+
+/// Runs `setup` and switches everything off, without connecting anything that is not connected.
+fn switch_all_off(home: &Home) {
+    let mut terminal = Session::start(command(home, &["setup"]));
+    terminal.answer("auto-memory [t/r/s/T/R/S] ", "s\n");
+    for shown in [
+        "-    \"enabledPlugins\": { \"claude-mem@thedotmack\": true",
+        "+    \"autoMemoryEnabled\": false",
+        "+enabled = false # from npx",
+        "-    \"claude-mem\": {",
+        "-    \"notes\": {",
+        "hook cursor context",
+    ] {
+        terminal
+            .expect(shown)
+            .answer("switch it off? [y/N] ", "y\n");
+        terminal.expect("the way back: ack-memory disconnect ");
+    }
+    for _ in ["claude-code", "codex", "cursor"] {
+        terminal.answer("[Y/n/d] ", "n\n");
+    }
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+fn assert_all_off(home: &Home) {
+    let settings = home.read(".claude/settings.json");
+    for part in [
+        "thedotmack\": false",
+        "\"x@y\": true",
+        "\"autoMemoryEnabled\": false",
+        "// mine",
+    ] {
+        assert_contains!(settings, part);
+    }
+    let hooks = home.json(".cursor/hooks.json")["hooks"].clone();
+    assert_eq!(hooks["beforeSubmitPrompt"][0]["command"], "/opt/lint");
+    assert_contains!(hooks["stop"].to_string(), "summarize"; "what records stays");
+    let servers = home.json(".cursor/mcp.json")["mcpServers"].clone();
+    assert!(servers.get("claude-mem").is_none() && servers.get("notes").is_none());
+    assert!(servers.get("files").is_some());
+    assert_lacks!(home.read(".codex/config.toml"), "enabled = true");
+}
+
+#[test]
+fn what_enters_sessions_unreviewed_is_switched_off_and_comes_back_byte_for_byte() {
+    let home = gated();
+    let all = ["claude-code", "codex", "cursor"];
+    let before = contents(home.0.path());
+    let connect = || {
+        for client in all {
+            run(&mut command(&home, &["connect", client, "--yes"])).ok();
+        }
+    };
+    // Whatever comes first, and when there is nothing of ours at all.
+    let orders: [&[&str]; 3] = [&["off"], &["off", "connect"], &["connect", "off"]];
+    for order in orders {
+        for step in order {
+            match *step {
+                "connect" => connect(),
+                _ if order.first() == Some(step) => switch_all_off(&home),
+                // What is connected already is not asked about.
+                _ => {
+                    let mut terminal = Session::start(command(&home, &["setup"]));
+                    terminal.answer("auto-memory [t/r/s/T/R/S] ", "s\n");
+                    for _ in 0..6 {
+                        terminal.answer("switch it off? [y/N] ", "y\n");
+                    }
+                    assert_eq!(terminal.end().0, Some(0));
+                }
+            }
+        }
+        assert_all_off(&home);
+        assert_lacks!(run(&mut command(&home, &["doctor"])).out, "nobody reviewed"; "{order:?}");
+        for client in all {
+            let back = run(&mut command(&home, &["disconnect", client, "--yes"]));
+            assert_contains!(back.err, "switched on again");
+        }
+        assert_eq!(home.read(".claude/settings.json"), PLUGIN, "{order:?}");
+        assert_eq!(home.read(".cursor/hooks.json"), HOOKS, "{order:?}");
+        assert_eq!(home.read(".cursor/mcp.json"), SERVERS, "{order:?}");
+        assert_eq!(home.read(".codex/config.toml"), CODEX, "{order:?}");
+        assert_eq!(contents(home.0.path()), before, "{order:?}");
+    }
+}
+
+#[test]
+fn enter_and_scripts_leave_on_what_enters_sessions() {
+    let home = gated();
+    let before = contents(home.0.path());
+    let mut terminal = Session::start(command(&home, &["setup"]));
+    terminal
+        .expect("it also shows them to agents itself, unreviewed")
+        .answer("auto-memory [t/r/s/T/R/S] ", "s\n");
+    terminal
+        .expect("nobody reviewed, about 1000")
+        .expect("records nothing there either");
+    for _ in 0..6 {
+        terminal.answer("switch it off? [y/N] ", "\n");
+    }
+    for _ in 0..3 {
+        terminal.answer("[Y/n/d] ", "n\n");
+    }
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(contents(home.0.path()), before);
+    let answer = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let others = answer["unreviewed"].as_array().unwrap();
+    assert_eq!(others.len(), 6, "{answer}");
+    assert!(others.iter().all(|other| other["action"] == "left_on"));
+    assert_contains!(
+        home.read(".claude/settings.json"),
+        "\"claude-mem@thedotmack\": true"
+    );
+}
+
+#[test]
+fn what_somebody_else_switched_off_is_not_switched_on() {
+    let home = gated();
+    run(&mut command(&home, &["connect", "claude-code", "--yes"])).ok();
+    let off = home
+        .read(".claude/settings.json")
+        .replace("thedotmack\": true", "thedotmack\": false");
+    home.write(".claude/settings.json", &off);
+    run(&mut command(&home, &["disconnect", "claude-code", "--yes"])).ok();
+    assert_eq!(
+        home.read(".claude/settings.json"),
+        PLUGIN.replace("thedotmack\": true", "thedotmack\": false")
+    );
+}
+
+/// A clone of a team's repository: one note is merged, and one is only in the working tree.
+fn clone(home: &Home) {
+    home.write(
+        "origin/docs/memory/index.md",
+        "---\nokf_version: \"0.2\"\n---\n",
+    );
+    home.write(
+        "origin/docs/memory/ci.md",
+        "---\ntype: gotcha\n---\n# Xylophone in CI\n",
+    );
+    let origin = home.path("origin");
+    git(&origin, &["init", "-q", "-b", "trunk"]);
+    git(&origin, &["add", "."]);
+    git(&origin, &["commit", "-q", "-m", "notes"]);
+    fs::create_dir_all(home.path("src")).unwrap();
+    git(&home.path("src"), &["clone", "-q", "../origin", "shop"]);
+    home.write(
+        "src/shop/docs/memory/new.md",
+        "---\ntype: gotcha\n---\n# Xylophone unmerged\n",
+    );
+}
+
+#[test]
+fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
+    let home = Home::new();
+    clone(&home);
+    let shop = home.path("src/shop");
+    let root = home.path(".ack-mem");
+    // Nothing of the repository reaches a session; the person reads what to do.
+    for memories_elsewhere in [false, true] {
+        if memories_elsewhere {
+            home.write("line.jsonl", "{\"id\": \"a\", \"title\": \"Elsewhere\"}");
+            let import = ["import", "../../line.jsonl", "--scope", "mine"];
+            run(&mut command(&home, &import)).ok();
+        }
+        let told = start(&root, &event(&shop, "startup"));
+        assert_lacks!(told.out.to_lowercase(), "xylophone");
+        let line = message(told).unwrap();
+        assert_contains!(
+            line,
+            "notes of its team in `docs/memory`",
+            "setup`, run here"
+        );
+        assert_eq!(message(start(&root, &event(&shop, "resume"))), None);
+    }
+    let plan = run(&mut command(&home, &["setup", "--yes"])).ok();
+    assert_contains!(
+        plan,
+        "to join: ack-memory scopes add shop",
+        "--ref origin/trunk"
+    );
+    assert!(!home.path(".ack-mem/scopes/shop").exists());
+
+    let mut terminal = Session::start(command(&home, &["setup"]));
+    terminal.answer("[S/j] ", "j\n").expect("added: ");
+    assert_eq!(terminal.end().0, Some(0));
+    let told = start(&root, &event(&shop, "startup"));
+    assert_contains!(told.out, "Xylophone in CI");
+    assert_lacks!(told.out, "unmerged"; "git approves what is merged");
+    assert_lacks!(message(told).unwrap_or_default(), "before you join");
+    let again = run(&mut command(&home, &["setup", "--yes"])).ok();
+    assert_contains!(again, "already exists as scope `shop`");
 }

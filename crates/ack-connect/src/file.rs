@@ -5,7 +5,8 @@
 //! are removed by their keys. If what is left says the same as the original, that is restored byte
 //! for byte. A file that was created for the parts is deleted with them. An entry that starts
 //! another program, or connects to a server over HTTP, is not ours: it is replaced only on request,
-//! and never removed. Edits use `\n` as line ending; each line gets its original line ending back.
+//! and never removed. What is switched off is recorded next to the file ([`Switch`]) and comes back
+//! with the removal. Edits use `\n` as line ending; each line gets its original line ending back.
 //! [`real_path`] keeps a repository from leading a change elsewhere.
 
 use ack_api::Hint;
@@ -23,6 +24,7 @@ use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
 use super::real_path::{LinkProblem, real_path};
+use super::switch::{self, Switch};
 use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
 use ack_service::config::SettingsError;
 use ack_sys::files;
@@ -42,6 +44,8 @@ pub enum FileAction {
     /// Add them, also in place of somebody else's entry.
     Replace,
     Remove,
+    /// Switch off what is not ours: the parts that are a [`Switch`], and no others.
+    SwitchOff,
 }
 
 /// The content of a file after a change.
@@ -65,10 +69,21 @@ pub struct FileChange {
     project: Option<PathBuf>,
     /// Folders to keep, even if they end up empty.
     kept_folders: Vec<PathBuf>,
+    /// What is switched off, or on again.
+    switched_off: Vec<Switch>,
 }
 
 /// Plans a change. Writes nothing.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
+    let mut switched_off = match file.project {
+        None => switch::recorded(&file.path)?,
+        // Nothing is switched off for a whole team.
+        Some(_) => Vec::new(),
+    };
+    if action == FileAction::SwitchOff {
+        switched_off.extend(file.parts.iter().filter_map(Part::switch).cloned());
+    }
+    let (added, file) = &added_and_removed(file, action, &switched_off);
     let project = file.project.as_deref();
     let (before, metadata) = match real_path(&file.path, project) {
         // A link that leads nowhere is read as no file.
@@ -85,7 +100,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
     let has_ours = remove_parts(file, &text, None).map_err(refuse)? != text;
     let backup = Backup::of(&file.path, project)?;
     let (after, keep) = match action {
-        FileAction::Put | FileAction::Replace => {
+        FileAction::Put | FileAction::Replace | FileAction::SwitchOff => {
             let other = other_entry(file, &text);
             if let (Some(does), FileAction::Put) = (&other, action) {
                 let path = file.path.clone();
@@ -94,7 +109,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
                     does: does.clone(),
                 });
             }
-            let after = add_parts(file, &text).map_err(refuse)?;
+            let after = add_parts(added, &text).map_err(refuse)?;
             // The result must parse.
             if settings(file.format, &after).is_err() {
                 return Err(refuse("the client could not read the result".to_owned()));
@@ -136,7 +151,33 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         has_other_names: metadata.is_some_and(|metadata| metadata.nlink() > 1),
         project: file.project.clone(),
         kept_folders: file.kept_folders.clone(),
+        switched_off: match action {
+            FileAction::SwitchOff | FileAction::Remove => switched_off,
+            FileAction::Put | FileAction::Replace => Vec::new(),
+        },
     })
+}
+
+/// A file with the parts that an action adds, and with those that a removal takes out.
+fn added_and_removed(
+    file: &ClientFile,
+    action: FileAction,
+    switched_off: &[Switch],
+) -> (ClientFile, ClientFile) {
+    let with = |parts: Vec<Part>| ClientFile {
+        parts,
+        ..file.clone()
+    };
+    let parts = file.parts.iter().cloned();
+    let (switches, ours): (Vec<Part>, Vec<Part>) = parts.partition(|it| it.switch().is_some());
+    let recorded = switched_off.iter().cloned().map(Part::Switch);
+    let removed = ours.iter().cloned().chain(recorded).collect();
+    let added = if action == FileAction::SwitchOff {
+        switches
+    } else {
+        ours
+    };
+    (with(added), with(removed))
 }
 
 /// The text of a file after our parts are removed. `None` if the backup has that text.
@@ -237,6 +278,11 @@ impl FileChange {
     /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
         self.after != NewContent::Unchanged
+    }
+
+    /// Whether it switches on again what was switched off.
+    pub fn switches_on(&self) -> bool {
+        self.removes_parts && !self.switched_off.is_empty()
     }
 
     /// The diff, as removed and added lines, or the whole text of a new file.
@@ -371,6 +417,9 @@ impl Prepared<'_> {
             return Ok(());
         }
         change.backup.write(&change.path, self.permissions)?;
+        if !change.removes_parts && !change.switched_off.is_empty() {
+            switch::record(&change.path, &change.switched_off)?;
+        }
         match self.next {
             None => fs::remove_file(&self.real).map_err(io("remove", &change.path))?,
             Some(next) => {
@@ -380,6 +429,7 @@ impl Prepared<'_> {
         }
         if change.removes_parts {
             change.discard_backup()?;
+            switch::forget(&change.path)?;
         }
         Ok(())
     }

@@ -129,12 +129,16 @@ fn update_array(array: &CstArray, old: &[Value], new: &[Value]) -> Result<(), St
         let known = elements.get(range.clone()).unwrap_or_default();
         let before = old.get(range.clone()).unwrap_or_default();
         let after = new.get(change.new_range()).unwrap_or_default();
-        // Ours are added at the end.
-        for value in after.iter().skip(known.len()) {
+        for (at, value) in after.iter().enumerate().skip(known.len()) {
             if value.is_object() {
                 array.ensure_multiline();
             }
-            array.append(input(value));
+            // Ours are added at the end; what was switched off comes back where it was.
+            if range.end == elements.len() {
+                array.append(input(value));
+            } else {
+                array.insert(range.start + at, input(value));
+            }
         }
         for (at, element) in known.iter().enumerate().rev() {
             match (before.get(at), after.get(at), element.as_object()) {

@@ -7,7 +7,8 @@
 //! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
 //! where they are written. [`ours`] recognises our own entries, [`runner`] a start
 //! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
-//! puts text into its sessions. Nothing here runs a program.
+//! puts text into its sessions, and [`switch`] switches that off and on again. Nothing here runs a
+//! program.
 
 mod backup;
 mod client;
@@ -21,6 +22,7 @@ mod real_path;
 pub mod recogniser;
 pub mod runner;
 pub mod status;
+pub mod switch;
 mod toml;
 pub mod unreviewed;
 mod yaml;
@@ -30,6 +32,8 @@ pub use ack_api::shell::quoted;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
+
+use switch::Switch;
 
 /// The server's name in a client's configuration. Gemini CLI allows no underscore in it.
 pub const NAME: &str = "ack-memory";
@@ -99,6 +103,9 @@ pub enum Part {
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
     Required { name: &'static str, value: Value },
+    /// Something else that puts unreviewed text into sessions. It is switched off on request alone,
+    /// and comes back when our parts are removed.
+    Switch(Switch),
 }
 
 impl Part {
@@ -109,7 +116,14 @@ impl Part {
             | Self::Entry { path, .. }
             | Self::Words { path, .. }
             | Self::Rule { path, .. } => Some(path),
-            Self::Required { .. } => None,
+            Self::Required { .. } | Self::Switch(_) => None,
+        }
+    }
+
+    const fn switch(&self) -> Option<&Switch> {
+        match self {
+            Self::Switch(switch) => Some(switch),
+            _ => None,
         }
     }
 }

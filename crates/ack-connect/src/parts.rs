@@ -44,6 +44,7 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
                 let top = object(settings, &[])?;
                 top.entry(*name).or_insert_with(|| value.clone());
             }
+            Part::Switch(switch) => switch.turn_off(settings),
         }
     }
     Ok(())
@@ -52,6 +53,12 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
 /// Removes parts from settings, whatever their values. What was at their places `before` comes back.
 pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
     let roots = ours::roots(settings);
+    // The last first: each knows the settings before it.
+    for part in parts.iter().rev() {
+        if let Some(switch) = part.switch() {
+            switch.turn_on(settings);
+        }
+    }
     for part in parts {
         let Some(path) = part.path() else {
             continue;
@@ -207,10 +214,13 @@ fn put_hook(list: &mut Vec<Value>, value: &Value) {
     }
 }
 
-/// Changes each of our hooks in a list, or removes it if `keep` says no, and its entry too if that
-/// calls nothing else.
+/// Changes each of our hooks in a list, or removes it if `keep` says no.
 fn change_hooks(list: &mut Vec<Value>, mut keep: impl FnMut(&mut Value) -> bool) {
-    let mut stays = |handler: &mut Value| !ours::is_hook(handler) || keep(handler);
+    retain_hooks(list, |handler| !ours::is_hook(handler) || keep(handler));
+}
+
+/// Removes hooks from a list, and the entries that call nothing else.
+pub fn retain_hooks(list: &mut Vec<Value>, mut stays: impl FnMut(&mut Value) -> bool) {
     list.retain_mut(
         |entry| match entry.get_mut("hooks").and_then(Value::as_array_mut) {
             Some(handlers) => {

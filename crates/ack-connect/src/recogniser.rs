@@ -22,7 +22,7 @@ use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files;
 use serde::Serialize;
 
-pub use self::places::StorePlaces;
+pub use self::places::{StorePlaces, knowledge_folders};
 use ack_service::scope::DATABASE_NAMES;
 
 /// How long to wait for a database that changes all the time.

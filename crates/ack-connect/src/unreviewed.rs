@@ -1,16 +1,23 @@
 //! What else puts memories into a client's sessions: other programs, and the client itself. Nobody
-//! has reviewed them, so their user should know.
+//! has reviewed them, so their user should know, and can switch them off.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ack_api::number::count;
-use ack_api::text::line;
-use serde_json::Value;
+use ack_api::text::{line, tokens};
+use serde_json::{Value, json};
 
-use super::ours;
+use super::file::{self, FileAction, FileChange};
+use super::ours::{self, EntryKind};
+use super::parts::retain_hooks;
+use super::recogniser::StoreKind;
 use super::runner::without_runner;
 use super::status::read;
-use super::{Client, ClientPlaces, FileFormat, NAME};
+use super::switch::{self, Switch};
+use super::{
+    Client, ClientFile, ClientPlaces, ConnectError, Extras, FileFormat, Launch, NAME, Part,
+};
 
 /// Programs that keep memories, besides those with `memory` in their name.
 const PROGRAMS: [&str; 8] = [
@@ -24,43 +31,177 @@ const PROGRAMS: [&str; 8] = [
     "thedotmack",
 ];
 /// The events whose hooks add text to a conversation, in lower case.
-const EVENTS: [&str; 5] = [
+const EVENTS: [&str; 8] = [
     "sessionstart",
     "userpromptsubmit",
     "userpromptsubmitted",
+    "beforesubmitprompt",
     "beforeagent",
     "subagentstart",
+    "pretooluse",
+    "pre_user_prompt",
 ];
+/// What claude-mem 13 adds when a session starts: 50 titles and the last summary.
+const CLAUDE_MEM_TOKENS: usize = 1_000;
+/// The lines of `MEMORY.md` that Claude Code reads.
+const MEMORY_LINES: usize = 200;
 /// The most characters that are shown of a name.
 const MAX_NAME_CHARS: usize = 80;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Something that puts unreviewed memories into sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreviewed {
     pub what: String,
-    /// How to switch it off, if that is known.
+    /// The program that it belongs to.
+    program: String,
+    /// What to know about it, or how to switch it off by hand.
     pub advice: Option<String>,
+    /// How it is switched off here, if it can be.
+    off: Option<Off>,
+    /// Roughly how many tokens a session gets from it, if that is known.
+    pub tokens: Option<usize>,
+}
+
+/// Values in one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Off {
+    path: PathBuf,
+    format: FileFormat,
+    switches: Vec<Switch>,
+}
+
+/// A file that may bring unreviewed text, with what it says.
+struct Place {
+    path: PathBuf,
+    format: FileFormat,
+    shown: String,
+    settings: Value,
+    /// The key under which it names servers, if it does.
+    servers: Option<&'static str>,
+    /// Whether it is the user's own. What a project's file brings is not switched off here, because
+    /// others use it too.
+    is_own: bool,
+}
+
+impl Unreviewed {
+    pub fn can_switch_off(&self) -> bool {
+        self.off.is_some()
+    }
+
+    /// Whether it shows what is in the store of a program with this name.
+    pub fn is_of(&self, program: &str) -> bool {
+        self.program == program
+    }
+
+    /// What it is, and how much of it there is.
+    pub fn described(&self) -> String {
+        match self.tokens {
+            Some(tokens) => format!("{}, about {tokens} tokens a session", self.what),
+            None => self.what.clone(),
+        }
+    }
+
+    /// Plans to switch it off. `None` if that cannot be done here.
+    pub fn switch_off(
+        &self,
+        client: Client,
+        places: &ClientPlaces,
+    ) -> Result<Option<FileChange>, ConnectError> {
+        let Some(off) = &self.off else {
+            return Ok(None);
+        };
+        let known = client.files(&user(places), &Launch::by_name(), &Extras::ALL);
+        let known = known.into_iter().flatten().find(|it| it.path == off.path);
+        let mut file = known.unwrap_or_else(|| bare(&off.path, off.format, places));
+        file.parts
+            .extend(off.switches.iter().cloned().map(Part::Switch));
+        file::plan(&file, FileAction::SwitchOff).map(Some)
+    }
+}
+
+/// The files of the user in which something of a client's was switched off, but for those known.
+pub fn switched_off(
+    client: Client,
+    places: &ClientPlaces,
+    known: &[ClientFile],
+) -> Result<Vec<ClientFile>, ConnectError> {
+    let mut found = Vec::new();
+    for place in user_files(client, places) {
+        let is_known = known.iter().any(|file| file.path == place.path);
+        if !is_known && !switch::recorded(&place.path)?.is_empty() {
+            found.push(bare(&place.path, place.format, places));
+        }
+    }
+    Ok(found)
+}
+
+fn user(places: &ClientPlaces) -> ClientPlaces {
+    ClientPlaces {
+        project: None,
+        ..places.clone()
+    }
+}
+
+/// A file of the user with nothing of ours in it.
+fn bare(path: &Path, format: FileFormat, places: &ClientPlaces) -> ClientFile {
+    ClientFile {
+        path: path.to_owned(),
+        format,
+        parts: Vec::new(),
+        project: None,
+        kept_folders: vec![places.home.clone(), places.settings.clone()],
+    }
 }
 
 /// What puts unreviewed memories into a client's sessions. `has_auto_memory` is whether the
 /// environment lets Claude Code keep its own.
 pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) -> Vec<Unreviewed> {
+    let mut files = user_files(client, places);
+    if places.project.is_some() {
+        files.extend(files_of(client, places, false));
+    }
     let mut found = Vec::new();
-    for path in client.settings_files(places) {
-        let settings = read(&path, FileFormat::Json).unwrap_or_default();
-        found.extend(hooks(&settings, &shown(&path, places)));
-        found.extend(plugins(client, &settings, &shown(&path, places)));
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for place in files {
+        if !seen.contains(&place.path) {
+            found.extend(hooks(&place));
+            found.extend(plugins(client, &place));
+            found.extend(servers(&place));
+            seen.push(place.path);
+        }
     }
     if client == Client::ClaudeCode && has_auto_memory {
         found.extend(auto_memory(places));
     }
-    let mut once = Vec::new();
-    for one in found {
-        if !once.contains(&one) {
-            once.push(one);
-        }
-    }
-    once
+    found
+}
+
+fn user_files(client: Client, places: &ClientPlaces) -> Vec<Place> {
+    files_of(client, &user(places), true)
+}
+
+/// The files of a client in these places.
+fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
+    let place = |path: PathBuf, format, servers| Place {
+        settings: read(&path, format).unwrap_or_default(),
+        shown: shown(&path, places),
+        path,
+        format,
+        servers,
+        is_own,
+    };
+    let connected = client.files(places, &Launch::by_name(), &Extras::ALL);
+    let server = connected.into_iter().flatten().next().map(|file| {
+        let key = file.parts.first().and_then(Part::path);
+        let key = key.and_then(|key| key.first().copied());
+        place(file.path, file.format, key)
+    });
+    let windsurf = (client == Client::Windsurf && is_own)
+        .then(|| places.home.join(".codeium/windsurf/hooks.json"));
+    let settings = client.settings_files(places).into_iter().chain(windsurf);
+    let settings = settings.map(|path| place(path, FileFormat::Json, None));
+    server.into_iter().chain(settings).collect()
 }
 
 /// A path as people write it.
@@ -71,55 +212,157 @@ fn shown(path: &Path, places: &ClientPlaces) -> String {
     }
 }
 
-/// The hooks of other programs that add memories.
-fn hooks(settings: &Value, path: &str) -> Vec<Unreviewed> {
-    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
-        return Vec::new();
+impl Place {
+    fn found(&self, program: &str, what: String, switches: Vec<Switch>) -> Unreviewed {
+        let is_claude_mem = program_in(program) == Some("claude-mem");
+        Unreviewed {
+            what,
+            program: program_in(program).unwrap_or(program).to_owned(),
+            advice: None,
+            off: self.is_own.then(|| Off {
+                path: self.path.clone(),
+                format: self.format,
+                switches,
+            }),
+            tokens: is_claude_mem.then_some(CLAUDE_MEM_TOKENS),
+        }
     }
-    let events = settings.get("hooks").and_then(Value::as_object);
-    let entries = events
+}
+
+/// The hooks of other programs that add memories.
+fn hooks(place: &Place) -> Option<Unreviewed> {
+    let is_off = place.settings.get("disableAllHooks") == Some(&Value::Bool(true));
+    let events = place.settings.get("hooks").and_then(Value::as_object);
+    let events = events.filter(|_| !is_off).into_iter().flatten();
+    let mut programs = BTreeSet::new();
+    let mut switches = Vec::new();
+    for (event, on) in events.filter(|(event, _)| adds_text(event)) {
+        let mut left = on.as_array().cloned().unwrap_or_default();
+        let before = left.clone();
+        retain_hooks(&mut left, |handler| {
+            let program = hooked_program(handler);
+            programs.extend(program.clone());
+            program.is_none()
+        });
+        if left != before {
+            let off = if left.is_empty() {
+                Value::Null
+            } else {
+                json!(left)
+            };
+            switches.push(Switch {
+                path: vec!["hooks".to_owned(), event.clone()],
+                on: on.clone(),
+                off,
+            });
+        }
+    }
+    let names: Vec<String> = programs.into_iter().collect();
+    let names = line(&names.join(" and "), MAX_NAME_CHARS);
+    let what = format!(
+        "a hook of {names} in {} adds memories that nobody reviewed",
+        place.shown
+    );
+    (!switches.is_empty()).then(|| place.found(&names, what, switches))
+}
+
+fn adds_text(event: &str) -> bool {
+    EVENTS.contains(&event.to_ascii_lowercase().as_str())
+}
+
+/// The other program that keeps memories and that a hook runs.
+fn hooked_program(handler: &Value) -> Option<String> {
+    let mut commands = ours::commands(handler).into_iter();
+    commands
+        .find_map(|command| memory_program(&command))
+        .filter(|_| !ours::is_hook(handler))
+}
+
+/// The enabled plugins that keep memories.
+fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
+    let is_codex = client == Client::Codex;
+    let key = if is_codex {
+        "plugins"
+    } else {
+        "enabledPlugins"
+    };
+    let plugins = place.settings.get(key).and_then(Value::as_object);
+    let is_enabled = |value: &Value| *value == true || (is_codex && value["enabled"] == true);
+    let enabled = plugins
         .into_iter()
         .flatten()
-        .filter(|(event, _)| EVENTS.contains(&event.to_ascii_lowercase().as_str()))
-        .filter_map(|(_, entries)| entries.as_array())
-        .flatten();
-    let others = entries
-        .flat_map(ours::handlers_of)
-        .filter(|handler| !ours::is_hook(handler));
-    let programs = others
-        .flat_map(ours::commands)
-        .filter_map(|command| memory_program(&command));
-    programs
-        .map(|program| Unreviewed {
-            what: format!(
-                "a hook of {} in {path} adds memories that nobody reviewed",
-                line(&program, MAX_NAME_CHARS)
-            ),
-            advice: None,
+        .filter(|(_, value)| is_enabled(value))
+        .filter(|(plugin, _)| keeps_memories(plugin.split('@').next().unwrap_or_default()));
+    enabled
+        .map(|(plugin, _)| {
+            let mut path = vec![key.to_owned(), plugin.clone()];
+            path.extend(is_codex.then(|| "enabled".to_owned()));
+            let switch = Switch {
+                path,
+                on: json!(true),
+                off: json!(false),
+            };
+            let plugin = line(plugin, MAX_NAME_CHARS);
+            let what = format!(
+                "the plugin {plugin}, enabled in {}, adds memories that nobody reviewed",
+                place.shown
+            );
+            let advice = if place.is_own {
+                Some("without the plugin, it records nothing there either".to_owned())
+            } else {
+                (!is_codex).then(|| format!("`claude plugin disable {plugin}` switches it off"))
+            };
+            Unreviewed {
+                advice,
+                ..place.found(&plugin, what, vec![switch])
+            }
         })
         .collect()
 }
 
-/// The enabled plugins that keep memories.
-fn plugins(client: Client, settings: &Value, path: &str) -> Vec<Unreviewed> {
-    let plugins = settings.get("enabledPlugins").and_then(Value::as_object);
-    let enabled = plugins
-        .into_iter()
-        .flatten()
-        .filter(|(_, enabled)| **enabled == Value::Bool(true));
-    enabled
-        .filter(|(plugin, _)| keeps_memories(plugin.split('@').next().unwrap_or_default()))
-        .map(|(plugin, _)| {
-            let plugin = line(plugin, MAX_NAME_CHARS);
+/// The other servers whose tools give memories to agents.
+fn servers(place: &Place) -> Vec<Unreviewed> {
+    let entries = place
+        .servers
+        .and_then(|key| place.settings.get(key)?.as_object());
+    let others = entries.into_iter().flatten().filter(|(name, entry)| {
+        EntryKind::of(entry) != EntryKind::ThisProgram && serves_memories(name, entry)
+    });
+    let is_on = |entry: &Value| entry["disabled"] != true && entry["enabled"] != false;
+    others
+        .filter(|(_, entry)| is_on(entry))
+        .map(|(name, entry)| {
+            let switch = Switch {
+                path: place
+                    .servers
+                    .into_iter()
+                    .map(str::to_owned)
+                    .chain([name.clone()])
+                    .collect(),
+                on: entry.clone(),
+                off: Value::Null,
+            };
+            let what = format!(
+                "the server {} in {} gives agents memories that nobody reviewed, when they ask",
+                line(name, MAX_NAME_CHARS),
+                place.shown
+            );
             Unreviewed {
-                what: format!(
-                    "the plugin {plugin}, enabled in {path}, adds memories that nobody reviewed"
-                ),
-                advice: (client == Client::ClaudeCode)
-                    .then(|| format!("`claude plugin disable {plugin}` switches it off")),
+                tokens: None,
+                ..place.found(name, what, vec![switch])
             }
         })
         .collect()
+}
+
+/// Whether a server keeps memories, by its name, its program or its address.
+fn serves_memories(name: &str, entry: &Value) -> bool {
+    let address = ours::ADDRESS_KEYS
+        .iter()
+        .find_map(|key| entry.get(*key)?.as_str());
+    keeps_memories(name)
+        || memory_program(&ours::launch_words(entry).join(" ")).is_some()
+        || address.is_some_and(|address| program_in(address).is_some())
 }
 
 /// What Claude Code notes by itself about each project, and reads at the start of each session.
@@ -129,27 +372,21 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
     let settings = read(&path, FileFormat::Json).unwrap_or_default();
     let is_on = |value: &Value| value.as_str().is_none_or(|text| !is_no(text));
     let variable = settings.pointer("/env/CLAUDE_CODE_DISABLE_AUTO_MEMORY");
-    if settings.get("autoMemoryEnabled") == Some(&Value::Bool(false)) || variable.is_some_and(is_on)
-    {
+    let enabled = settings.get("autoMemoryEnabled").unwrap_or(&Value::Null);
+    if *enabled == false || variable.is_some_and(is_on) {
         return None;
     }
     let projects = std::fs::read_dir(folder.join("projects")).into_iter();
-    let noted = projects
+    let folders = projects
         .flatten()
         .flatten()
-        .filter(|project| has_notes(&project.path().join("memory")))
-        .count();
+        .map(|project| project.path().join("memory"));
+    let noted: Vec<PathBuf> = folders.filter(|folder| has_notes(folder)).collect();
     let elsewhere = settings.get("autoMemoryDirectory").and_then(Value::as_str);
-    let elsewhere = elsewhere.is_some_and(|folder| {
-        has_notes(&ack_sys::files::expand_home(
-            Path::new(folder),
-            Some(&places.home),
-        ))
-    });
-    if noted == 0 && !elsewhere {
-        return None;
-    }
-    let about = match noted {
+    let elsewhere = elsewhere
+        .map(|folder| ack_sys::files::expand_home(Path::new(folder), Some(&places.home)))
+        .filter(|folder| has_notes(folder));
+    let about = match noted.len() {
         0 => String::new(),
         noted => format!(" about {}", count(noted as u64, "project")),
     };
@@ -157,11 +394,32 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
         what: format!(
             "its auto-memory is on: what it noted{about} is in its sessions, and nobody reviewed it"
         ),
-        advice: Some(format!(
-            "`\"autoMemoryEnabled\": false` in {} switches it off",
-            shown(&path, places)
-        )),
+        program: StoreKind::AutoMemory.title().to_owned(),
+        advice: None,
+        off: Some(Off {
+            path,
+            format: FileFormat::Json,
+            switches: vec![Switch {
+                path: vec!["autoMemoryEnabled".to_owned()],
+                on: enabled.clone(),
+                off: json!(false),
+            }],
+        }),
+        tokens: Some(
+            noted
+                .iter()
+                .chain(&elsewhere)
+                .map(|folder| index_tokens(folder))
+                .max()?,
+        ),
     })
+}
+
+/// The tokens that a session gets of a project's `MEMORY.md`.
+fn index_tokens(folder: &Path) -> usize {
+    let text = ack_sys::files::read_text(&folder.join("MEMORY.md"), MAX_FILE_BYTES);
+    let text = text.unwrap_or_default();
+    text.lines().take(MEMORY_LINES).map(tokens).sum()
 }
 
 /// Whether the value of a variable means no.

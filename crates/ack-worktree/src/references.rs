@@ -72,6 +72,16 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
     }
 }
 
+/// The default branch of the remote `origin`, such as `origin/main`. `None` if there is none, or it
+/// was never fetched.
+pub fn default_branch(repository: &Repository) -> Option<String> {
+    let head = repository.common_dir.join("refs/remotes/origin/HEAD");
+    let text = files::read_text(&head, MAX_REFS_BYTES).ok()?;
+    let target = text.trim().strip_prefix("ref:")?.trim();
+    let name = target.strip_prefix("refs/remotes/")?;
+    read(repository, target).map(|_| name.to_owned())
+}
+
 /// The commit that is checked out; `None` on a branch without commits.
 ///
 /// # Errors

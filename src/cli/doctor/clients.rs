@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
+use crate::cli::command::command;
 use crate::cli::connect::{installed, places, unreviewed};
 use ack_connect::ours::write_rule;
 use ack_connect::status::{HookState, ProgramEntry, Start, Status, status};
@@ -65,9 +66,14 @@ fn one_client(
         found.extend(unprotected(client, &title, status, config));
     }
     found.extend(unreviewed(config, client, places).into_iter().map(|other| {
-        let mut finding = DoctorFinding::new(Level::Warning, &title, other.what);
-        finding.advice.extend(other.advice);
-        finding
+        let mut finding = DoctorFinding::new(Level::Warning, &title, other.described());
+        if other.can_switch_off() {
+            let setup = command("setup");
+            finding.advise(format!("`{setup}` offers to switch it off"))
+        } else {
+            finding.advice.extend(other.advice);
+            finding
+        }
     }));
     for one in found.iter_mut().skip(1) {
         one.subject.clear();

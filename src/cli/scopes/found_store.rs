@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::add;
+use super::team::Team;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
@@ -26,6 +27,8 @@ pub enum Answer {
     Trust,
     /// Memories stay hidden until someone approves them; those already approved are shown.
     Review,
+    /// What is merged counts as approved; see [`Team`].
+    Join,
     Skip,
 }
 
@@ -84,7 +87,7 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         (
             "r",
             "review first",
-            "agents see none of them until you approve some",
+            "ack-memory shows none of them until you approve some",
         ),
         ("s", "skip", "nothing changes"),
     ] {
@@ -100,14 +103,14 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     Ok(asked.map(|(.., asked)| *asked))
 }
 
-pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
-    let trusts = if answer == Answer::Trust {
-        " --unreviewed approved"
-    } else {
-        ""
+pub fn command(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> String {
+    let more = match (answer, team) {
+        (Answer::Trust, _) => " --unreviewed approved".to_owned(),
+        (Answer::Join, Some(team)) => team.flags(),
+        _ => String::new(),
     };
-    let store = quoted(&found.path.display().to_string());
-    command::command(&format!("scopes add {name} --store {store}{trusts} --yes"))
+    let (name, store) = (quoted(name), quoted(&found.path.display().to_string()));
+    command::command(&format!("scopes add {name} --store {store}{more} --yes"))
 }
 
 pub fn add(
@@ -116,14 +119,19 @@ pub fn add(
     found: &FoundStore,
     name: &str,
     answer: Answer,
+    team: Option<&Team>,
 ) -> Result<(), CliError> {
+    let team = team.filter(|_| answer == Answer::Join);
     let args = AddArgs {
-        reference: None,
+        reference: team.map(|team| team.reference.clone()),
         name: name.to_owned(),
         store: PathBuf::from(&found.path),
         description: None,
         projects: Vec::new(),
-        paths: Vec::new(),
+        paths: team
+            .map(|team| team.repository.display().to_string())
+            .into_iter()
+            .collect(),
         remotes: Vec::new(),
         private: false,
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
@@ -175,7 +183,11 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
         .unwrap_or_else(|| "memories".to_owned())
 }
 
-pub fn free_name(found: &FoundStore, known: &mut KnownScopes) -> String {
+pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team>) -> String {
+    if let Some(team) = team {
+        let name = valid_name(team.name.clone());
+        return known.free_name(name.unwrap_or_else(|| "team".to_owned()));
+    }
     known.free_name(match found.kind {
         StoreKind::ClaudeMem => "claude-mem".to_owned(),
         StoreKind::Codex

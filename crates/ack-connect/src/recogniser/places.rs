@@ -191,13 +191,22 @@ fn in_project(project: &Path) -> Vec<FoundStore> {
     .into_iter()
     .flatten()
     .collect();
-    let top = entries(project).into_iter().take(MAX_TOP_FOLDERS);
-    let folders = [project.to_owned(), project.join("docs/knowledge")]
-        .into_iter()
-        .chain(top);
-    let folders = folders.filter(|path| path.is_dir() && Dialect::of(path) == Dialect::Knowledge);
+    let folders = knowledge_folders(project).into_iter();
     found.extend(folders.filter_map(|path| FoundStore::counted(StoreKind::KnowledgeFormat, &path)));
     found
+}
+
+/// The folders of notes in a project that say that they follow the Open Knowledge Format: itself,
+/// and those at its top and in `docs`.
+pub fn knowledge_folders(project: &Path) -> Vec<PathBuf> {
+    let top = entries(project).into_iter().take(MAX_TOP_FOLDERS);
+    let docs = entries(&project.join("docs"))
+        .into_iter()
+        .take(MAX_TOP_FOLDERS);
+    let folders = [project.to_owned()].into_iter().chain(top).chain(docs);
+    folders
+        .filter(|path| Dialect::of(path) == Dialect::Knowledge)
+        .collect()
 }
 
 /// The sorted subfolders of a folder, up to a limit.
