@@ -101,7 +101,7 @@ fn nearest(waiting: &[Memory]) {
     let mut without = Vec::new();
     for memory in waiting {
         let asked = Instant::now();
-        service.nearest_approved(memory, "bench").unwrap();
+        service.nearest_approved(memory, "bench", &[]).unwrap();
         if service.index_bytes(scope) > 0 {
             break;
         }
@@ -114,7 +114,7 @@ fn nearest(waiting: &[Memory]) {
         .iter()
         .map(|memory| {
             let asked = Instant::now();
-            service.nearest_approved(memory, "bench").unwrap();
+            service.nearest_approved(memory, "bench", &[]).unwrap();
             asked.elapsed()
         })
         .collect();

@@ -286,7 +286,7 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
     for scope in service.registry.discover().scopes {
         // A scope that cannot be read has nothing to say here.
         let near = service
-            .nearest_approved(memory, &scope.name)
+            .nearest_approved(memory, &scope.name, &[])
             .unwrap_or_default();
         found.extend(near.into_iter().filter_map(|near| {
             let says = match near.relation.kind {

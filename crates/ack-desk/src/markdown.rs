@@ -69,10 +69,7 @@ pub struct Style {
     pub flag: Option<Warning>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
+/// Serde calls it with a reference.
 pub const fn is_false(value: &bool) -> bool {
     !*value
 }
