@@ -4,7 +4,9 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, Match};
+use aho_corasick::Anchored;
+use aho_corasick::automaton::Automaton;
+use aho_corasick::nfa::contiguous;
 use regex::bytes::Regex;
 
 use super::plain::plain;
@@ -29,6 +31,7 @@ pub fn find(text: &str) -> Vec<Found> {
 /// What a pattern finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// A token of a known form.
     Token,
     /// A place where a secret may be.
     Place(Test),
@@ -36,6 +39,7 @@ pub enum Kind {
     Order,
 }
 
+/// A pattern.
 #[derive(Debug)]
 pub struct Row {
     pub kind: Kind,
@@ -43,6 +47,7 @@ pub struct Row {
     pub ignores_case: bool,
     /// A regular expression for what is before the words; none if that does not matter.
     pub before: Option<String>,
+    /// The words.
     pub words: Vec<String>,
     /// Whether the words may stand inside of longer ones.
     pub inside: bool,
@@ -65,18 +70,6 @@ impl Row {
             words: words.split('|').map(str::to_owned).collect(),
             rest,
         }
-    }
-
-    /// Whether one of the words, found in any case, counts where it is.
-    fn has_word(&self, word: &str, text: &str, found: Match) -> bool {
-        let bytes = text.as_bytes();
-        let first = word.bytes().next();
-        let before = found.start().checked_sub(1).and_then(|at| bytes.get(at));
-        let is_within = first.is_some_and(|first| first.is_ascii_alphanumeric())
-            && before.is_some_and(u8::is_ascii_alphanumeric)
-            && !follows_percent(bytes, found.start());
-        (self.inside || !is_within)
-            && (self.ignores_case || bytes.get(found.range()) == Some(word.as_bytes()))
     }
 }
 
@@ -107,15 +100,52 @@ struct Pattern {
     rest: OnceLock<Option<Regex>>,
 }
 
+/// A set of [`beginning`]s of words.
+#[derive(Debug)]
+struct Beginnings(Box<[u64; 512]>);
+
+/// Five bits of each of three bytes, which are the same in either case of a letter: those of the
+/// last two bytes before, and of the next one.
+const fn beginning(before: usize, next: u8) -> usize {
+    before >> 5 | ((next & 31) as usize) << 10
+}
+
+impl Beginnings {
+    fn of<'w>(words: impl Iterator<Item = &'w (String, usize)>) -> Self {
+        let mut bits = Box::new([0; 512]);
+        for (word, _) in words {
+            let mut bytes = word.bytes();
+            let (first, second) = (bytes.next().unwrap_or(0), bytes.next().unwrap_or(0));
+            // Anything may follow a word of two bytes.
+            for third in bytes.next().map_or(0..=31, |third| third..=third) {
+                let key = [first, second, third].into_iter().fold(0, beginning);
+                if let Some(bits) = bits.get_mut(key >> 6) {
+                    *bits |= 1u64 << (key & 63);
+                }
+            }
+        }
+        Self(bits)
+    }
+
+    fn contains(&self, key: usize) -> bool {
+        let bits = self.0.get(key >> 6 & 511).copied().unwrap_or_default();
+        bits >> (key & 63) & 1 == 1
+    }
+}
+
+/// A table of patterns.
 #[derive(Debug)]
 struct Table {
-    automaton: AhoCorasick,
+    automaton: contiguous::NFA,
+    /// The words, each with its pattern.
     words: Vec<(String, usize)>,
+    /// How all words begin, and how those begin that may stand inside of longer ones.
+    beginnings: [Beginnings; 2],
     patterns: Vec<Pattern>,
 }
 
 impl Table {
-    /// `None` if there is no memory for it.
+    /// `None` if there is no memory for it. Each word has two bytes or more.
     fn new(rows: impl Iterator<Item = Row>) -> Option<Self> {
         let new = |row| Pattern {
             row,
@@ -129,8 +159,13 @@ impl Table {
             words.map(move |word| (word, number))
         });
         let words: Vec<(String, usize)> = words.collect();
+        let inside = words.iter().filter(|(_, number)| {
+            let pattern = patterns.get(*number);
+            pattern.is_some_and(|pattern| pattern.row.inside)
+        });
         Some(Self {
-            automaton: AhoCorasick::builder()
+            beginnings: [Beginnings::of(words.iter()), Beginnings::of(inside)],
+            automaton: contiguous::Builder::new()
                 .ascii_case_insensitive(true)
                 .build(words.iter().map(|(word, _)| word))
                 .ok()?,
@@ -140,32 +175,94 @@ impl Table {
     }
 
     fn find(&self, text: &str) -> Vec<Found> {
-        let mut words: Vec<Match> = self.automaton.find_overlapping_iter(text).collect();
-        words.sort_unstable_by_key(|word| (word.start(), word.end()));
-        // A pattern is not looked for inside of itself.
-        let mut ends = vec![0; self.patterns.len()];
+        let bytes = text.as_bytes();
         let mut all = Vec::new();
-        for found in words {
-            let Some((word, row)) = self.words.get(found.pattern().as_usize()) else {
+        // A pattern is not looked for inside of itself.
+        let mut ends = Vec::new();
+        let [every, inside] = &self.beginnings;
+        let mut key = 0;
+        for (third, next) in bytes.iter().enumerate() {
+            key = beginning(key, *next);
+            // Something follows every word that matters, so the last two positions do not count.
+            let Some(at) = third.checked_sub(2).filter(|_| every.contains(key)) else {
                 continue;
             };
-            let (Some(pattern), Some(end)) = (self.patterns.get(*row), ends.get_mut(*row)) else {
-                continue;
-            };
-            if found.start() < *end || !pattern.row.has_word(word, text, found) {
-                continue;
-            }
-            if let Some(after) = Self::compare(pattern, text, found.start(), found.end()) {
-                *end = after;
-                all.push(Found {
-                    kind: pattern.row.kind,
-                    start: found.start(),
-                    rest: found.end(),
-                    end: after,
-                });
+            let first = bytes.get(at).copied().unwrap_or_default();
+            let before = at.checked_sub(1).and_then(|last| bytes.get(last));
+            let is_within =
+                first.is_ascii_alphanumeric() && before.is_some_and(u8::is_ascii_alphanumeric);
+            let may_begin = !is_within || follows_percent(bytes, at);
+            if may_begin || inside.contains(key) {
+                self.find_at(text, at, may_begin, &mut ends, &mut all);
             }
         }
         all
+    }
+
+    /// Adds the patterns whose words are at a position.
+    fn find_at(
+        &self,
+        text: &str,
+        start: usize,
+        begins_word: bool,
+        ends: &mut Vec<usize>,
+        all: &mut Vec<Found>,
+    ) {
+        let after = text.as_bytes().get(start..).unwrap_or_default();
+        let Ok(mut state) = self.automaton.start_state(Anchored::Yes) else {
+            return;
+        };
+        for (length, byte) in (1..).zip(after) {
+            state = self.automaton.next_state(Anchored::Yes, state, *byte);
+            if self.automaton.is_dead(state) {
+                return;
+            }
+            if !self.automaton.is_match(state) {
+                continue;
+            }
+            for number in 0..self.automaton.match_len(state) {
+                let word = self.automaton.match_pattern(state, number);
+                // A shorter one began later.
+                let word = self.words.get(word.as_usize());
+                let Some((word, row)) = word.filter(|(word, _)| word.len() == length) else {
+                    continue;
+                };
+                let pattern = self.patterns.get(*row).map(|pattern| &pattern.row);
+                let is_here = pattern.is_some_and(|row| {
+                    (begins_word || row.inside)
+                        && (row.ignores_case || after.starts_with(word.as_bytes()))
+                });
+                if is_here {
+                    self.find_row(text, (*row, start, start + length), ends, all);
+                }
+            }
+        }
+    }
+
+    /// Adds a pattern whose word is between two positions.
+    fn find_row(
+        &self,
+        text: &str,
+        (row, start, rest): (usize, usize, usize),
+        ends: &mut Vec<usize>,
+        all: &mut Vec<Found>,
+    ) {
+        ends.resize(self.patterns.len(), 0);
+        let (Some(pattern), Some(end)) = (self.patterns.get(row), ends.get_mut(row)) else {
+            return;
+        };
+        if start < *end {
+            return;
+        }
+        if let Some(found) = Self::compare(pattern, text, start, rest) {
+            *end = found;
+            all.push(Found {
+                kind: pattern.row.kind,
+                start,
+                rest,
+                end: found,
+            });
+        }
     }
 
     /// Where a pattern ends, if it is at its words.
