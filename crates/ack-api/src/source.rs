@@ -7,7 +7,7 @@ use crate::memory::{Memory, Status};
 pub struct RowKey {
     /// The table's position among the store's tables, from 0.
     pub source: u8,
-    /// The row number in that table.
+    /// The row number in that table; 0 if the table has none.
     pub rowid: i64,
 }
 
@@ -59,8 +59,20 @@ pub enum ListedRow {
     Present(RowKey, u64, Status),
 }
 
+/// One record during a scan. It is decoded on demand.
+pub trait Record {
+    type Error;
+    fn key(&self) -> RowKey;
+    fn status(&self) -> Status;
+    fn fingerprint(&self) -> u64;
+    /// Its public id.
+    fn id(&self) -> Result<String, Self::Error>;
+    /// The whole record.
+    fn memory(&self) -> Result<Memory, Self::Error>;
+}
+
 /// What a scan calls for each record.
-pub type Visit<'a, E> = &'a mut dyn FnMut(StoredMemory) -> Result<(), E>;
+pub type Visit<'a, E> = &'a mut dyn FnMut(&dyn Record<Error = E>) -> Result<(), E>;
 
 /// Every record of one consistent state of a store.
 pub trait Records {

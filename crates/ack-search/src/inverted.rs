@@ -256,7 +256,7 @@ impl Index {
         let next = last.map_or(0, |last| last + 1);
         let next_fits = self
             .doc(next)
-            .is_some_and(|doc| !doc.dead && doc.key == key);
+            .is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
         let found = if next_fits {
             Some(next)
         } else {

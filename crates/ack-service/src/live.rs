@@ -286,7 +286,7 @@ impl LiveIndex {
                 let listing = Listing::read(snapshot)?;
                 Ok((
                     snapshot.file_state.clone(),
-                    indexed.index.changes(listing, snapshot)?,
+                    indexed.index.changes_since(listing, snapshot)?,
                 ))
             })?;
             indexed.file_state = None;
@@ -331,7 +331,7 @@ impl LiveIndex {
                 })?,
             };
             let changes = match &index {
-                Some(index) => Some(index.changes(listing, snapshot)?),
+                Some(index) => Some(index.changes_since(listing, snapshot)?),
                 None => None,
             };
             // A disturbed snapshot is read again; the table is not.

@@ -14,13 +14,42 @@ use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError, values};
 use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory, Visit};
+use ack_api::source::{Claim, ListedRow, Record, Records, RowKey, StoredMemory, Visit};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Counts, HistoryEntry};
 
 /// What the history says about a decision that the seal of the log does not know.
 const FOREIGN: &str = "not written by ack-memory on this machine";
+
+struct ScannedRow<'a> {
+    row: &'a StoredRow<'a>,
+    fingerprint: u64,
+}
+
+impl Record for ScannedRow<'_> {
+    type Error = StoreError;
+
+    fn key(&self) -> RowKey {
+        self.row.key
+    }
+
+    fn status(&self) -> Status {
+        self.row.joined.status
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn id(&self) -> Result<String, StoreError> {
+        Ok(self.row.id()?)
+    }
+
+    fn memory(&self) -> Result<Memory, StoreError> {
+        Ok(self.row.memory()?)
+    }
+}
 
 impl Records for Snapshot<'_> {
     type Error = StoreError;
@@ -30,7 +59,10 @@ impl Records for Snapshot<'_> {
     }
 
     fn scan(&self, visit: Visit<'_, StoreError>) -> Result<(), StoreError> {
-        self.visit_all(|row| visit(row.stored()?))
+        self.visit_all(|row| {
+            let fingerprint = row.fingerprint()?;
+            visit(&ScannedRow { row, fingerprint })
+        })
     }
 
     fn list(&self) -> Result<Vec<ListedRow>, StoreError> {
@@ -49,8 +81,13 @@ impl Records for Snapshot<'_> {
         for table in self.tables() {
             let clauses = format!(" WHERE {} = ?1", table.source.row_number);
             for key in wanted.iter().filter(|key| key.source == table.number) {
-                let read = |row: &StoredRow<'_>| Ok(row.stored()?);
-                found.extend(self.whole_rows(table, &clauses, [key.rowid], read)?);
+                found.extend(self.whole_rows(table, &clauses, [key.rowid], |row| {
+                    Ok(StoredMemory {
+                        key: *key,
+                        fingerprint: row.fingerprint()?,
+                        memory: row.memory()?,
+                    })
+                })?);
             }
         }
         Ok(found)

@@ -18,7 +18,7 @@ use crate::layout::{Field, MemorySource};
 use crate::values::{self, ListKind};
 use ack_api::decision::{Decision, Edit};
 use ack_api::memory::{Memory, Status, Unreviewed};
-use ack_api::source::{Claim, RowKey, StoredMemory};
+use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
@@ -324,15 +324,6 @@ impl StoredRow<'_> {
             apply(decision, &mut memory);
         }
         Ok(memory)
-    }
-
-    /// The decoded row, with what tells whether it changed.
-    pub fn stored(&self) -> rusqlite::Result<StoredMemory> {
-        Ok(StoredMemory {
-            key: self.key,
-            fingerprint: self.fingerprint()?,
-            memory: self.memory()?,
-        })
     }
 
     /// Decodes the row without what was decided about it.

@@ -29,11 +29,16 @@ impl Index {
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
             snapshot.scan(&mut |row| {
-                let id = row.memory.id.as_str();
-                if row.memory.status == Status::Rejected {
-                    builder.index.rejected.insert(id.into());
+                if row.status() == Status::Rejected {
+                    builder.index.rejected.insert(row.id()?.into());
                     return Ok(());
                 }
+                let row = StoredMemory {
+                    key: row.key(),
+                    fingerprint: row.fingerprint(),
+                    memory: row.memory()?,
+                };
+                let id = row.memory.id.as_str();
                 if id.is_empty() {
                     builder.index.without_id += 1;
                     return Ok(());
@@ -73,12 +78,44 @@ impl Index {
     }
 
     /// Finds what changed since the index was built: the rows to add or replace, and the ids that
-    /// are gone. `listing` has the rows of `snapshot`. It does not change the index, so a disturbed
-    /// snapshot can be read again.
+    /// are gone. It does not change the index, so a disturbed snapshot can be read again.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn changes<R: Records>(&self, listing: Listing, snapshot: &R) -> Result<Changes, R::Error> {
+    pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
+        let mut comparison = Comparison::new(self, snapshot.has_status());
+        let mut last = None;
+        snapshot.scan(&mut |row| {
+            if row.status() == Status::Rejected {
+                comparison.changes.rejected.insert(row.id()?.into());
+                return Ok(());
+            }
+            // Nearly every row is unchanged and costs no more than this lookup.
+            if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
+                && self.is_unchanged(doc, row.fingerprint(), row.status())
+            {
+                comparison.add_unchanged(doc, row.status());
+                return Ok(());
+            }
+            comparison.add(StoredMemory {
+                key: row.key(),
+                fingerprint: row.fingerprint(),
+                memory: row.memory()?,
+            });
+            Ok(())
+        })?;
+        Ok(comparison.finish())
+    }
+
+    /// Like [`Index::changes`], but uses a listing of `snapshot`'s rows that was read before.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn changes_since<R: Records>(
+        &self,
+        listing: Listing,
+        snapshot: &R,
+    ) -> Result<Changes, R::Error> {
         let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
@@ -88,6 +125,11 @@ impl Index {
                 Some(doc) => comparison.add_unchanged(doc, *status),
                 None => wanted.push(*key),
             }
+        }
+        // Reading single rows only pays off for a few of them, and rows without a number can only
+        // be read by a scan.
+        if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
+            return self.changes(snapshot);
         }
         comparison.changes.rejected = listing.rejected;
         for row in snapshot.rows(&wanted)? {

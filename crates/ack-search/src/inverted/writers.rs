@@ -94,15 +94,17 @@ impl ColumnWriter<'_> {
         let docs = &*self.docs;
         self.by_id
             .insert(hash(entry.id), doc, |other| Some(hash(docs.id(other))));
-        let row_hash = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
-        self.by_row.insert(hash(&entry.key), doc, row_hash);
+        if entry.key.rowid != 0 {
+            let row_hash = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
+            self.by_row.insert(hash(&entry.key), doc, row_hash);
+        }
         Some(doc)
     }
 
     /// Adds the columns of a row of the vector table. If the index already has its id or key, the
     /// row gets no document, and the store decides.
     pub fn add_loaded(&mut self, entry: &DocEntry<'_>) -> Option<DocId> {
-        let is_new = !self.has_id(entry.id) && !self.has_row(entry.key);
+        let is_new = entry.key.rowid != 0 && !self.has_id(entry.id) && !self.has_row(entry.key);
         is_new.then(|| self.add(entry))?
     }
 
