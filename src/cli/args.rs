@@ -287,6 +287,7 @@ pub enum Command {
     /// Return memories to the review queue; with --until, defer them until a later day
     Stage(StageArgs),
     /// Replace a memory with another one (newer, or with --merge, one that says the same)
+    #[command(alias = "merge")]
     Replace(ReplaceArgs),
     /// Undo the newest batch of decisions
     Undo(UndoArgs),

@@ -201,7 +201,7 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
 /// Runs `replace`.
 pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     let (replaced_id, successor_id) = both(args)?;
-    let choice = match args.merge {
+    let choice = match args.merge || args.into.is_some() {
         true => |into| Choice::Merge { into },
         false => |by| Choice::Replace { by },
     };

@@ -20,11 +20,7 @@ fn replaced() -> Root {
     ];
     let root = Root::with("alpha", &store);
     decide(root.path(), &["replace", "older-1", "--by", "newer-1"]).ok();
-    decide(
-        root.path(),
-        &["replace", "extra-1", "--by", "newer-1", "--merge"],
-    )
-    .ok();
+    decide(root.path(), &["merge", "extra-1", "--into", "newer-1"]).ok();
     assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
     root
 }

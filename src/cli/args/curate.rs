@@ -75,6 +75,9 @@ pub struct ReplaceArgs {
     /// The one that stays gets the facts, tags and files that only the other one has
     #[arg(long)]
     pub merge: bool,
+    /// `--by` and `--merge` in one, as in `merge ID --into ID`
+    #[arg(long, value_name = "ID", hide = true, conflicts_with = "by")]
+    pub into: Option<String>,
     /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,

@@ -25,8 +25,8 @@ const GUESSES: &[(&[&str], &str)] = &[
         "to remove this server from a client, use `ack-memory disconnect CLIENT`",
     ),
     (
-        &["merge", "supersede"],
-        "to replace a memory, use `ack-memory replace ID --by ID`; `--merge` keeps what it says",
+        &["supersede"],
+        "to replace a memory, use `ack-memory replace ID --by ID`",
     ),
     (
         &["promote"],

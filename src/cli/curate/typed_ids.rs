@@ -115,7 +115,8 @@ pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
 
 /// The memory that goes and the one that stays.
 pub fn both(args: &ReplaceArgs) -> Result<(&str, &str), CliError> {
-    let (message, hint, example) = match (args.ids.as_slice(), args.by.as_deref()) {
+    let stays = args.by.as_deref().or(args.into.as_deref());
+    let (message, hint, example) = match (args.ids.as_slice(), stays) {
         ([goes], Some(stays)) => return Ok((goes, stays)),
         ([], _) => (
             "`replace` needs two memories: the one that goes, and with `--by` the one that stays"
