@@ -29,9 +29,10 @@ use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.
 const MAX_OUTPUT_CHARS: usize = 6_000;
-/// The same for a conversation that still contains the text of an earlier start, or is a
-/// subagent's.
+/// The same for a conversation that still contains the text of an earlier start.
 const MAX_CONTINUED_CHARS: usize = 1_600;
+/// Maximum tokens of a subagent's text.
+const MAX_SUBAGENT_TOKENS: usize = 300;
 /// Minimum cosine between a prompt and a memory that is added to it.
 const MIN_PROMPT_COSINE: f64 = 0.45;
 /// A shorter prompt gets no memories.
@@ -62,25 +63,26 @@ pub fn session_start(
     event: &Event,
     now: Timestamp,
 ) -> Result<SessionStart, Error> {
-    let short = event.origin != SessionOrigin::Fresh;
+    let is_fresh = event.origin == SessionOrigin::Fresh;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
-        own: if short { 3 } else { MEMORIES_AT_START },
-        others: if short { 0 } else { OTHERS_AT_START },
-        sessions: !short,
+        own: match event.origin {
+            SessionOrigin::Continued => 3,
+            SessionOrigin::Fresh | SessionOrigin::Subagent => MEMORIES_AT_START,
+        },
+        others: if is_fresh { OTHERS_AT_START } else { 0 },
+        sessions: is_fresh,
     })?;
-    let max_chars = if short {
-        MAX_CONTINUED_CHARS
-    } else {
-        MAX_OUTPUT_CHARS
-    };
-    let output = fit_output(
-        &brief,
-        surface,
-        if short { 2 } else { 0 },
-        max_chars,
-        |text| event.output(&text::untagged(text)),
-    );
+    let output = fit_output(&brief, surface, if is_fresh { 0 } else { 2 }, |text| {
+        let text = text::untagged(text);
+        let output = event.output(&text);
+        let fits = match event.origin {
+            SessionOrigin::Fresh => output.characters() < MAX_OUTPUT_CHARS,
+            SessionOrigin::Continued => output.characters() < MAX_CONTINUED_CHARS,
+            SessionOrigin::Subagent => text::tokens(&text) <= MAX_SUBAGENT_TOKENS,
+        };
+        fits.then_some(output)
+    });
     let review = (service.config.command)("review");
     // Once a session, not each time that it is cleared.
     let output = match queue(&brief, now, &review).filter(|_| event.is_first) {
@@ -233,14 +235,13 @@ pub fn session_text(brief: &Brief) -> String {
     fits.unwrap_or_else(|| compose(brief, None, counts, 2))
 }
 
-/// The most detailed text whose output is shorter than `max_chars` characters. `first_level` is the
-/// detail level to start with.
+/// The output of the most detailed text that has one. `first_level` is the detail level to start
+/// with.
 fn fit_output(
     brief: &Brief,
     surface: Option<&Toolset>,
     first_level: u32,
-    max_chars: usize,
-    output: impl Fn(&str) -> Output,
+    output: impl Fn(&str) -> Option<Output>,
 ) -> Option<Output> {
     let context = &brief.context;
     let mut counts = (
@@ -249,9 +250,9 @@ fn fit_output(
     );
     let mut level = first_level;
     while counts != (0, 0) {
-        let output_text = output(&compose(brief, surface, counts, level));
-        if output_text.characters() < max_chars {
-            return Some(output_text);
+        let fitting = output(&compose(brief, surface, counts, level));
+        if fitting.is_some() {
+            return fitting;
         }
         if level < 2 {
             level += 1;

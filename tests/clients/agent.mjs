@@ -6,12 +6,12 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { AGENTS } from "./agents.mjs";
-import { model as start, prompt, writing } from "./model.mjs";
+import { TASK, delegating, failing, model as start, prompt, writing } from "./model.mjs";
 import { ANSWER, HIDDEN, SAMPLES, named, served } from "./samples.mjs";
 
 const TOOLS = ["get_context", "get_memory", "list_scopes", "query_memories"];
@@ -22,6 +22,9 @@ const NEAR = "ack-memory: reviewed memories near this prompt";
 /** And how that of a file that is about to be written does. */
 const FILE = "crates/transfers/src/lock.rs";
 const ABOUT = `ack-memory: reviewed memories about ${FILE}`;
+/** And that of a command that failed, whose output says why. */
+const EXPLAINED = "ack-memory: a reviewed memory about this error";
+const ERROR = 'ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile": pnpm-lock.yaml is not up to date with package.json';
 const PROJECT = "ledger-api";
 /** No session of two short turns takes longer. */
 const PATIENCE = 60_000;
@@ -78,7 +81,7 @@ function requests(turn) {
 
 /** The texts of ours that a request holds, those of sessions or of prompts, each as the ids that it tells. */
 function told(request, opening = OPENING) {
-  const texts = request.turns.flatMap(({ text }) => text.split(/(?=ack-memory: reviewed memories )/));
+  const texts = request.turns.flatMap(({ text }) => text.split(/(?=ack-memory: (?:a )?reviewed memor)/));
   return texts.filter((text) => text.startsWith(opening)).map(named);
 }
 
@@ -155,18 +158,50 @@ if (agent.cleared) {
   assert.deepEqual(texts, [before], "a conversation that was emptied is told again, once");
   console.log("cleared");
 }
-if (agent.write) {
-  const first = model.requests.length;
-  // Claude Code wants the whole path, Codex the one from the folder.
-  const path = process.argv[2] === "claude-code" ? join(folder, FILE) : FILE;
-  await session(agent.write(writing(path)));
-  const texts = told(model.requests.slice(first).at(-1), ABOUT);
-  assert.equal(texts.length, 1, "what is known about the file is told before it is written");
-  assert.ok(
-    texts[0].length > 0 && texts[0].every(served),
-    `nothing is told, or something that nobody approved: ${texts}`,
-  );
-  console.log("written");
+const errands = {
+  async write() {
+    // Codex patches by the path from the folder, the others write by the whole one.
+    const path = process.argv[2] === "codex" ? FILE : join(folder, FILE);
+    const texts = told((await requestsOf(writing(path))).at(-1), ABOUT);
+    assert.equal(texts.length, 1, "what is known about the file is told before it is written");
+    isServed(texts[0]);
+  },
+
+  async fail() {
+    // Qwen Code may lose the output of a command that ends at once.
+    writeFileSync(join(folder, "install.sh"), `echo '${ERROR}'\nsleep 1\nexit 1\n`);
+    const sent = await requestsOf(failing("install.sh"));
+    const texts = sent.map((request) => told(request, EXPLAINED));
+    assert.deepEqual(texts.map((found) => found.length), [0, 1, 1], "a command failed twice, and the error is explained once");
+    isServed(texts[1][0]);
+  },
+
+  async delegate() {
+    const isTask = ({ role, name, text }) => role !== "result" && !name && text.includes(TASK);
+    const [first] = (await requestsOf(delegating)).filter((request) => request.turns.some(isTask));
+    assert.ok(first, "no subagent asked");
+    const texts = told(first);
+    assert.equal(texts.length, 1, "a subagent is told of the memories once");
+    assert.ok(texts[0].length <= 6, `the titles of six at most: ${texts[0]}`);
+    isServed(texts[0]);
+  },
+};
+
+/** Something is told, and all of it may be seen. */
+function isServed(ids) {
+  assert.ok(ids.length > 0 && ids.every(served), `nothing is told, or something that nobody approved: ${ids}`);
+}
+
+/** What is sent in a session in which tools run without asking. */
+async function requestsOf(said) {
+  const before = model.requests.length;
+  await session(agent.free(said));
+  return model.requests.slice(before).filter((request) => request.tools.length > 0);
+}
+
+for (const errand of agent.errands ?? []) {
+  await errands[errand]();
+  console.log(`errand: ${errand}`);
 }
 const sent = JSON.stringify(model.requests.map((request) => request.body));
 const seen = HIDDEN.filter((title) => sent.includes(JSON.stringify(title).slice(1, -1)));

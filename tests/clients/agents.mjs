@@ -30,8 +30,6 @@ function launched() {
 
 const LAUNCHED = launched();
 const SERVER = { command: LAUNCHED, args: ["--root", ROOT, "serve"] };
-/** The command of a hook, for clients that `connect` does not know. */
-const HOOK = [LAUNCHED, "--root", ROOT, "hook", "session-start"].join(" ");
 
 function connect(client, files, ...more) {
   execFileSync(BINARY, ["--root", ROOT, "connect", client, "--yes", ...more], { stdio: "inherit" });
@@ -54,8 +52,9 @@ async function trustHooks(codex, folder) {
  * The agents. `prepare`: sets it up. `environment`: besides what every check has. `run(prompt)` and
  * `resume(prompt)`: its command line for a session that starts and for one that continues.
  * `cleared(prompts)`: one whose conversation is emptied between two prompts, with what is written
- * to standard input, one text after each turn. `write(prompt)`: one for a session in which a file
- * is written, if the client has a hook for that.
+ * to standard input, one text after each turn. `free(prompt)`: one for a session in which tools run
+ * without asking. `errands`: what is done there, because the client has a hook for it: a file is
+ * written (`write`), a command fails (`fail`), a subagent starts (`delegate`).
  *
  * `offers`: a tool's whole description, its name, or only a line about its server. `told`: whether
  * a session that starts gets the memories. `prompted`: whether a prompt gets those near it.
@@ -68,7 +67,7 @@ export const AGENTS = {
     prompted: true,
     told: true,
     resumed: "added",
-    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"], "--prompt-hook", "--edit-hook"),
+    prepare: () => connect("claude-code", [".claude.json", ".claude/settings.json"], "--prompt-hook", "--edit-hook", "--failure-hook"),
     environment: (model) => ({
       ANTHROPIC_BASE_URL: model,
       ANTHROPIC_API_KEY: "none",
@@ -78,7 +77,8 @@ export const AGENTS = {
     }),
     run: (prompt) => [program("claude", "claude"), "-p", prompt],
     resume: (prompt) => [program("claude", "claude"), "--continue", "-p", prompt],
-    write: (prompt) => [program("claude", "claude"), "--permission-mode", "acceptEdits", "-p", prompt],
+    errands: ["write", "fail", "delegate"],
+    free: (prompt) => [program("claude", "claude"), "-p", prompt, "--permission-mode", "acceptEdits", "--allowedTools", "Bash"],
     cleared: (prompts) => ({
       command: [program("claude", "claude"), "-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"],
       lines: [prompts[0], "/clear", prompts[1]].map((content) => JSON.stringify({ type: "user", message: { role: "user", content } })),
@@ -100,13 +100,14 @@ export const AGENTS = {
         `[projects."${folder}"]\ntrust_level = "trusted"`,
       ];
       write(".codex/config.toml", `${config.join("\n\n")}\n`);
-      connect("codex", [".codex/config.toml", ".codex/hooks.json"], "--prompt-hook", "--edit-hook");
+      connect("codex", [".codex/config.toml", ".codex/hooks.json"], "--prompt-hook", "--edit-hook", "--failure-hook");
       await trustHooks(program("codex", "codex"), folder);
     },
     environment: () => ({ SCRIPTED_KEY: "none" }),
     run: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", prompt],
     resume: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", "resume", "--last", prompt],
-    write: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", prompt],
+    errands: ["write", "fail", "delegate"],
+    free: (prompt) => [program("codex", "codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
   },
 
   gemini: {
@@ -120,11 +121,13 @@ export const AGENTS = {
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
       });
-      connect("gemini", [".gemini/settings.json"], "--prompt-hook");
+      connect("gemini", [".gemini/settings.json"], "--prompt-hook", "--failure-hook");
     },
     environment: (model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "none", GEMINI_CLI_TRUST_WORKSPACE: "true" }),
     run: (prompt) => [program("gemini", "gemini"), "-m", "gemini-2.5-pro", "-p", prompt],
     resume: (prompt) => [program("gemini", "gemini"), "-m", "gemini-2.5-pro", "--resume", "latest", "-p", prompt],
+    errands: ["fail"],
+    free: (prompt) => [program("gemini", "gemini"), "-m", "gemini-2.5-pro", "--yolo", "-p", prompt],
   },
 
   opencode: {
@@ -154,32 +157,37 @@ export const AGENTS = {
     offers: "schema",
     told: true,
     resumed: "again",
-    prepare: () => connect("copilot", [".copilot/mcp-config.json", ".copilot/hooks/ack-memory.json"]),
+    prepare: () => connect("copilot", [".copilot/mcp-config.json", ".copilot/hooks/ack-memory.json"], "--edit-hook", "--failure-hook"),
     environment: (model) => ({
       COPILOT_PROVIDER_BASE_URL: `${model}/v1`,
       COPILOT_PROVIDER_API_KEY: "none",
-      COPILOT_MODEL: "gpt-4",
+      // It gets tools that create and edit files; other models write patches.
+      COPILOT_MODEL: "claude-sonnet-4.5",
       COPILOT_OFFLINE: "true",
     }),
     run: (prompt) => [program("copilot", "copilot"), "-p", prompt],
     resume: (prompt) => [program("copilot", "copilot"), "--continue", "-p", prompt],
+    errands: ["write", "fail"],
+    free: (prompt) => [program("copilot", "copilot"), "--allow-all-tools", "-p", prompt],
   },
 
   qwen: {
     offers: "name",
     told: true,
     resumed: "again",
-    prepare: () =>
+    prepare() {
       write(".qwen/settings.json", {
         security: { auth: { selectedType: "openai" } },
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
-        mcpServers: { "ack-memory": { ...SERVER, trust: true } },
-        hooks: { SessionStart: [{ hooks: [{ type: "command", command: HOOK, timeout: 10_000 }] }] },
-      }),
+      });
+      connect("qwen", [".qwen/settings.json"], "--failure-hook");
+    },
     environment: (model) => ({ OPENAI_BASE_URL: `${model}/v1`, OPENAI_API_KEY: "none", OPENAI_MODEL: "scripted" }),
     run: (prompt) => [program("qwen", "qwen"), "-p", prompt],
     resume: (prompt) => [program("qwen", "qwen"), "--continue", "-p", prompt],
+    errands: ["fail"],
+    free: (prompt) => [program("qwen", "qwen"), "--yolo", "-p", prompt],
   },
 
   cline: {

@@ -11,11 +11,43 @@ export const DONE = "The memory was asked.";
 /** What a person says to the client, for the first, second, … time. */
 export const prompt = (turn) => `The container was killed with exit code 137, SIGKILL. Ask the memory. This is turn ${turn} of ours.`;
 const PROMPT = /This is turn \d+ of ours\./;
-/** And what has a file written. */
+/** And what has something else done. */
 export const writing = (path) => `Write the file ${path} now. This is turn 9 of ours.`;
-const WRITING = /Write the file (\S+) now\./;
-/** The tools that write one. */
-const WRITE = /^(Write|apply_patch)$/;
+export const failing = (script) => `Run the script ${script} twice. This is turn 9 of ours.`;
+export const delegating = "Have a subagent do it. This is turn 9 of ours.";
+/** What a subagent is told. */
+export const TASK = "Do what a subagent does.";
+const patch = (path) => `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch\n`;
+const inCode = (call, args) => `text(await tools.${call}(${JSON.stringify(args)}));`;
+const shell = (script) => ({ command: `sh ${script}`, description: "Runs it" });
+const running = {
+  Bash: shell,
+  bash: shell,
+  run_shell_command: (script) => ({ ...shell(script), is_background: false }),
+  exec: (script) => inCode("exec_command", { cmd: `sh ${script}` }),
+};
+const agent = () => ({ description: "Does it", prompt: TASK, subagent_type: "general-purpose", run_in_background: false });
+/** What is called for each, one call after the other: by the tool that a client has for it, with its arguments. */
+const ERRANDS = [
+  {
+    asked: /Write the file (\S+) now\./,
+    calls: [
+      {
+        Write: (path) => ({ file_path: path, content: "x" }),
+        create: (path) => ({ path, file_text: "x" }),
+        exec: (path) => inCode("apply_patch", patch(path)),
+      },
+    ],
+  },
+  { asked: /Run the script (\S+) twice\./, calls: [running, running] },
+  {
+    asked: /Have a subagent do it\./,
+    calls: [
+      { Agent: agent, agent, spawn_agent: () => ({ task_name: "it", message: TASK, fork_turns: "none" }) },
+      { wait_agent: () => ({ timeout_ms: 10_000 }) },
+    ],
+  },
+];
 const TOOL = "query_memories";
 /** A client that offers tools by name alone has one that fetches their schemas, */
 const SEARCH = /^(ToolSearch|tool_search)$/;
@@ -129,15 +161,11 @@ function next({ tools, turns }) {
   const search = offered((name) => SEARCH.test(name));
   const bridge = offered((name) => name === BRIDGE);
   const program = offered((name) => name === PROGRAM);
-  const path = turns[start]?.text.match(WRITING)?.[1];
-  if (path && !called.some((name) => WRITE.test(name) || name === PROGRAM)) {
-    const write = offered((name) => name === "Write");
-    const patch = JSON.stringify(`*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch\n`);
-    if (write) return { call: write, args: { file_path: path, content: "x" } };
-    return { call: program, args: `text(await tools.apply_patch(${patch}));` };
-  }
-  if (path) {
-    return { say: DONE };
+  const errand = ERRANDS.find(({ asked }) => asked.test(turns[start]?.text));
+  if (errand) {
+    const known = errand.calls[called.length] ?? {};
+    const call = offered((name) => Object.hasOwn(known, name));
+    return call ? { call, args: known[call.name](turns[start].text.match(errand.asked)[1]) } : { say: DONE };
   }
   if (called.some((name) => name.endsWith(TOOL) || name === BRIDGE || name === PROGRAM)) {
     return { say: DONE };

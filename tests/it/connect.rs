@@ -413,15 +413,19 @@ fn the_hooks_of_codex_have_a_name_and_an_existing_one_is_not_changed() {
     home.run(&["connect", "codex", "--yes", "--prompt-hook", "--edit-hook"])
         .ok();
     let hooks = home.json(".codex/hooks.json");
-    for event in ["SessionStart", "UserPromptSubmit", "PreToolUse"] {
+    for event in [
+        "SessionStart",
+        "SubagentStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+    ] {
         let message = hooks["hooks"][event][0]["hooks"][0]["statusMessage"].as_str();
         assert!(message.unwrap().starts_with("ack-memory: "), "{hooks}");
     }
     // As an earlier version wrote it, without a name and a time limit.
     let command = &hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"];
-    let old = json!({ "hooks": { "SessionStart": [
-        { "hooks": [{ "type": "command", "command": command }] }
-    ] } });
+    let old = json!([{ "hooks": [{ "type": "command", "command": command }] }]);
+    let old = json!({ "hooks": { "SessionStart": old, "SubagentStart": old } });
     home.write(".codex/hooks.json", &old.to_string());
     let again = home.run(&["connect", "codex", "--yes"]).ok();
     assert_contains!(again, "already connected");

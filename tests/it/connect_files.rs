@@ -356,13 +356,8 @@ fn a_hook_is_replaced_in_place_and_its_neighbours_are_kept() {
 
     home.run(&["--root", "/second", "connect", "codex", "--yes"])
         .ok();
-    let command = hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    hooks["hooks"]["SessionStart"][0]["hooks"][1]["command"] =
-        json!(command.replace("/first", "/second"));
-    assert_eq!(home.json(name), hooks);
+    let changed = hooks.to_string().replace("/first", "/second");
+    assert_eq!(home.json(name), changed.parse::<Value>().unwrap());
     let before = contents(home.0.path());
     home.run(&["--root", "/second", "connect", "codex", "--yes"])
         .ok();

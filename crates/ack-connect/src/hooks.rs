@@ -91,8 +91,9 @@ impl Client {
             (Self::Gemini, "tool-failure") => &["AfterTool"],
             (_, "tool-failure") => &["PostToolUseFailure"],
             (Self::Copilot, _) => &["userPromptSubmitted"],
-            // A subagent does not see what its session started with.
-            (Self::ClaudeCode, "session-start") => &["SessionStart", "SubagentStart"],
+            // A subagent does not see what its session started with. Qwen Code has the event too, but
+            // none of its own agents reads the text.
+            (Self::ClaudeCode | Self::Codex, "session-start") => &["SessionStart", "SubagentStart"],
             (_, "session-start") => &["SessionStart"],
             (_, "pre-tool-use") => &["PreToolUse"],
             (Self::Gemini, _) => &["BeforeAgent"],
