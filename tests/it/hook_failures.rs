@@ -102,6 +102,22 @@ fn a_memory_that_explains_an_error_arrives_once_a_session() {
 }
 
 #[test]
+fn a_memory_about_the_error_arrives_rather_than_one_that_mentions_it() {
+    let shell = Shell {
+        root: Root::samples(),
+        home: Home::new(),
+    };
+    let sent = json!({
+        "session_id": "s", "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+        "tool_input": { "command": "docker run worker" }, "error": "Exit code 137\nKilled",
+    });
+    assert_contains!(
+        shell.call("claude-code", &sent).out,
+        "Exit code 137 is SIGKILL"
+    );
+}
+
+#[test]
 fn an_error_that_no_memory_explains_brings_nothing() {
     let shell = Shell::new("approved");
     for error in [

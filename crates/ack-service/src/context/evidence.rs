@@ -323,9 +323,11 @@ impl Weights {
         weight.copied().unwrap_or_default()
     }
 
-    /// The weight of some words.
-    pub fn sum_of(&self, found: u128) -> f64 {
-        bits(found).map(|number| self.of(number)).sum()
+    /// The words that have a weight.
+    pub fn counted(&self) -> u128 {
+        let numbered = (0u32..).zip(&self.0);
+        let counted = numbered.filter(|(_, weight)| **weight > 0.0);
+        counted.fold(0, |set, (number, _)| set | 1 << number)
     }
 
     /// The weight of the rarest of some words.

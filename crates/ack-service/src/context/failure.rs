@@ -26,27 +26,26 @@ use ack_search::analysis::{self, TextRole};
 use ack_search::analyzer::Analyzer;
 use ack_search::encoder::Encoder;
 use ack_search::semantic::QuantizedVector;
-use ack_store::outline::{FindWords, Outline, OutlineQuery};
+use ack_store::outline::{FindWords, Outline, OutlineQuery, WordMatches};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 /// How many memories are read and compared.
-const MAX_CANDIDATES: usize = 12;
+const MAX_CANDIDATES: usize = 8;
 /// The most bytes of a text in which quotations are looked for.
 const MAX_TEXT_BYTES: usize = 8_000;
 /// Exit codes that say more than that something failed.
 const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
 
-// The evidence that a memory explains an error is the cosine between them, and four shares with
+// The evidence that a memory explains an error is the cosine between them, and three shares with
 // these weights. See docs/benchmarks.md for how they and the minimum were chosen.
 /// How rare the three rarest words are that both have.
-const RARITY_WEIGHT: f64 = 0.5;
+const RARITY_WEIGHT: f64 = 0.2;
 /// How much of the error the memory quotes in one piece.
-const QUOTE_WEIGHT: f64 = 0.4;
-/// How many words of the memory's title the error has.
-const TITLE_WEIGHT: f64 = 0.2;
-/// How much of the error's known words the memory has, by weight.
-const COVERAGE_WEIGHT: f64 = 0.2;
-const MIN_EVIDENCE: f64 = 1.28;
+const QUOTE_WEIGHT: f64 = 0.2;
+/// How much of the error's known words the memory has, by weight. Those in its title and tags count
+/// twice.
+const COVERAGE_WEIGHT: f64 = 0.7;
+const MIN_EVIDENCE: f64 = 1.05;
 /// Fewer words in common say nothing, however rare they are.
 const MIN_WORDS: u32 = 3;
 /// A quotation of so many of the rarest words counts in full.
@@ -105,17 +104,9 @@ impl Service {
                 })?;
                 Ok((Arc::clone(scope), outlines.served))
             })?;
-        let rows = || read.iter().flat_map(|(_, rows)| rows);
-        let weights = Frequencies::count(rows(), &words.0).weights();
         let vector = encoder.query(&format!("{text}\n{}", programs(&request.command)));
-        let failure = Failure {
-            lines: &lines,
-            words: &words.0,
-            max_weight: weight_of_one(rows().count()),
-            total: weights.sum_of(words.0.all()),
-            weights,
-            vector: vector.as_deref().and_then(QuantizedVector::quantize),
-        };
+        let vector = vector.as_deref().and_then(QuantizedVector::quantize);
+        let failure = Failure::new(&lines, &words.0, &read, vector);
         let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
@@ -141,20 +132,46 @@ impl Service {
 
 /// The failed command as memories are compared with it.
 struct Failure<'a> {
-    lines: &'a [String],
+    /// The words of each line, with their weights.
+    lines: Vec<Vec<(String, f64)>>,
     words: &'a Words,
     weights: Weights,
     /// The weight of a word that one memory has.
     max_weight: f64,
-    /// The weight of all its words.
+    /// The weight of all its known words, if they stand in a title.
     total: f64,
     vector: Option<QuantizedVector>,
 }
 
-impl Failure<'_> {
+impl<'a> Failure<'a> {
+    fn new(
+        lines: &[String],
+        words: &'a Words,
+        read: &[(Arc<Scope>, Vec<Outline>)],
+        vector: Option<QuantizedVector>,
+    ) -> Self {
+        let rows = || read.iter().flat_map(|(_, rows)| rows);
+        let weights = Frequencies::count(rows(), words).weights();
+        let lines = lines.iter().map(|line| weighted(line, words, &weights));
+        let known = words.without_parts(weights.counted());
+        let all_in_title = WordMatches {
+            title_or_tags: known,
+            ..WordMatches::default()
+        };
+        Self {
+            lines: lines.collect(),
+            words,
+            max_weight: weight_of_one(rows().count()),
+            total: weights.sum(all_in_title, known),
+            weights,
+            vector,
+        }
+    }
+
     /// How certainly a memory explains it.
     fn evidence(&self, outline: &Outline, memory: &Memory) -> f64 {
-        let found = outline.matches.anywhere;
+        // Whoever has `git.corp.internal` has `corp` too.
+        let found = self.words.without_parts(outline.matches.anywhere);
         let cosine = || {
             let analyzed = Analyzer::default().analyze(memory, Encoder::embedded());
             let (own, other) = (self.vector.as_ref()?, analyzed.quantized_vector()?);
@@ -162,15 +179,11 @@ impl Failure<'_> {
         };
         let rarity = self.weights.sum_of_rarest(found, 3) / (3.0 * self.max_weight);
         let quote = self.longest_quote(memory) / (LONG_QUOTE * self.max_weight);
-        let title = words_of(&memory.title);
-        let in_title = title.words().filter(|word| self.words.has(word)).count();
-        #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-        let title = in_title as f64 / title.len().max(1) as f64;
+        let coverage = self.weights.sum(outline.matches, found) / self.total.max(f64::MIN_POSITIVE);
         cosine().unwrap_or_default()
             + RARITY_WEIGHT * rarity.min(1.0)
             + QUOTE_WEIGHT * quote.min(1.0)
-            + TITLE_WEIGHT * title
-            + COVERAGE_WEIGHT * self.weights.sum_of(found) / self.total.max(f64::MIN_POSITIVE)
+            + COVERAGE_WEIGHT * coverage.min(1.0)
     }
 
     /// The weight of the longest piece of the error, of two words or more, that a memory repeats.
@@ -189,15 +202,10 @@ impl Failure<'_> {
             for (at, word) in text.iter().enumerate() {
                 positions.entry(word).or_default().push(at);
             }
-            for line in self.lines {
+            for line in &self.lines {
                 // The pieces that end at the word before, by where they end in the memory.
                 let mut before: HashMap<usize, (f64, usize)> = HashMap::new();
-                for word in plain_words(line) {
-                    let weight = self
-                        .words
-                        .number(&word)
-                        .map(|number| self.weights.of(number));
-                    let weight = weight.unwrap_or(STOP_WORD_WEIGHT);
+                for (word, weight) in line {
                     let mut now = HashMap::new();
                     for at in positions.get(word.as_str()).into_iter().flatten() {
                         let so_far = at.checked_sub(1).and_then(|at| before.get(&at));
@@ -213,6 +221,15 @@ impl Failure<'_> {
         }
         best
     }
+}
+
+/// The words of a line of the error, stop words included, with their weights.
+fn weighted(line: &str, words: &Words, weights: &Weights) -> Vec<(String, f64)> {
+    let weighted = plain_words(line).into_iter().map(|word| {
+        let weight = words.number(&word).map(|number| weights.of(number));
+        (word, weight.unwrap_or(STOP_WORD_WEIGHT))
+    });
+    weighted.collect()
 }
 
 /// The words of a text in lower case, stop words included.

@@ -21,10 +21,26 @@ pub enum WordKind {
     Name,
 }
 
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    word: String,
+    kind: WordKind,
+    stem: String,
+}
+
+impl Entry {
+    /// Whether a word of a text is a form of this one.
+    fn is_form(&self, found: &[u8]) -> bool {
+        let lower = || str::from_utf8(found).unwrap_or_default().to_lowercase();
+        // Stemming takes much longer than the rest of the search.
+        found.eq_ignore_ascii_case(self.word.as_bytes()) || stem(&lower()) == self.stem
+    }
+}
+
 /// Words to search for, numbered in the order they were added.
 #[derive(Debug, Default)]
 pub struct Words {
-    entries: Vec<(String, WordKind)>,
+    entries: Vec<Entry>,
     pattern_words: Vec<usize>,
     automaton: Option<AhoCorasick>,
     /// Tells much faster whether a text in lower case has any of the words, if there are few.
@@ -39,17 +55,18 @@ impl Words {
     /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
     /// Ignores case.
     pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = (W, WordKind)>) -> Self {
-        let mut list: Vec<(String, WordKind)> = Vec::new();
+        let mut list: Vec<Entry> = Vec::new();
         let (mut patterns, mut owners) = (Vec::new(), Vec::new());
-        for (word, origin) in words {
+        for (word, kind) in words {
             let word = word.as_ref().to_lowercase();
-            let known = list.iter().any(|(known, _)| *known == word);
+            let known = list.iter().any(|known| known.word == word);
             if known || word.len() < 2 || list.len() == MAX_WORDS || is_stop_word(&word) {
                 continue;
             }
-            let mut forms = match origin {
+            let stem = stem(&word).into_owned();
+            let mut forms = match kind {
                 // A final `i` may stand for a `y`: `retry`, `retries`.
-                WordKind::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
+                WordKind::Prose => vec![stem.trim_end_matches('i').to_owned()],
                 // A list of files is JSON, which escapes a backslash as two.
                 WordKind::Name => vec![
                     word.clone(),
@@ -63,7 +80,7 @@ impl Words {
             forms.dedup();
             owners.resize(owners.len() + forms.len(), list.len());
             patterns.extend(forms);
-            list.push((word, origin));
+            list.push(Entry { word, kind, stem });
         }
         // Overlapping matches need the standard kind.
         let automaton = AhoCorasick::builder()
@@ -128,27 +145,18 @@ impl Words {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
         let numbered = (0u32..)
             .zip(&self.entries)
-            .filter(|(_, (word, _))| words.contains(word));
+            .filter(|(_, entry)| words.contains(&entry.word));
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|(word, _)| word.as_str())
+        self.entries.iter().map(|entry| entry.word.as_str())
     }
 
     /// The number of a word.
     pub fn number(&self, word: &str) -> Option<u32> {
         let at = self.words().position(|known| known == word)?;
         u32::try_from(at).ok()
-    }
-
-    pub fn has(&self, word: &str) -> bool {
-        self.words().any(|known| known == word)
-    }
-
-    /// Every word.
-    pub fn all(&self) -> u128 {
-        self.set(self.words())
     }
 
     pub const fn len(&self) -> usize {
@@ -161,13 +169,18 @@ impl Words {
         let words = (0u32..)
             .zip(&self.entries)
             .filter(|(number, _)| set >> number & 1 == 1);
-        let words: Vec<&str> = words.map(|(_, (word, _))| word.as_str()).collect();
+        let words: Vec<&str> = words.map(|(_, entry)| entry.word.as_str()).collect();
         let within = |word: &str| {
             words
                 .iter()
                 .any(|other| other.len() > word.len() && other.contains(word))
         };
         words.iter().filter(|word| !within(word)).copied().collect()
+    }
+
+    /// A set without the words that are part of another word of it.
+    pub fn without_parts(&self, set: u128) -> u128 {
+        self.set(self.list(set))
     }
 
     /// The words that occur in a text.
@@ -181,27 +194,29 @@ impl Words {
         }
         let mut found = 0;
         for hit in automaton.find_overlapping_iter(text) {
-            let Some((number, (word, origin))) = self
+            let Some((number, entry)) = self
                 .pattern_words
                 .get(hit.pattern().as_usize())
                 .and_then(|number| Some((*number, self.entries.get(*number)?)))
+                .filter(|(number, _)| found >> number & 1 == 0)
             else {
                 continue;
             };
             let before = text.get(..hit.start()).and_then(|before| before.last());
+            // A file name does not match the end of another file name.
+            let is_file = entry.word.contains('.');
+            let goes_on = |byte: &u8| is_part(*byte) || (is_file && matches!(byte, b'_' | b'-'));
+            if before.is_some_and(goes_on) {
+                continue;
+            }
             let after = text.get(hit.end()..).unwrap_or_default();
             let ending = after.iter().take_while(|byte| is_part(**byte)).count();
-            let ends = match origin {
-                WordKind::Prose => {
-                    let whole_word = text.get(hit.start()..hit.end() + ending);
-                    is_form_of(whole_word.unwrap_or_default(), word)
-                }
+            let whole_word = text.get(hit.start()..hit.end() + ending);
+            let ends = match entry.kind {
+                WordKind::Prose => entry.is_form(whole_word.unwrap_or_default()),
                 WordKind::Name => ending == 0,
             };
-            // A file name does not match the end of another file name.
-            let is_file = word.contains('.');
-            let goes_on = |byte: &u8| is_part(*byte) || (is_file && matches!(byte, b'_' | b'-'));
-            if ends && !before.is_some_and(goes_on) {
+            if ends {
                 found |= 1 << number;
             }
         }
@@ -217,11 +232,6 @@ impl PartialEq for Words {
 }
 
 impl Eq for Words {}
-
-fn is_form_of(found: &[u8], word: &str) -> bool {
-    let found = str::from_utf8(found).unwrap_or_default().to_lowercase();
-    found == word || stem(&found) == stem(word)
-}
 
 const fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()

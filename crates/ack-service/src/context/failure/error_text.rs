@@ -17,14 +17,16 @@ const MAX_LINE_BYTES: usize = 300;
 /// The most bytes of an output that are read, at its beginning and at its end.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
+// Every hook compiles these anew, and the tables of Unicode's letters and digits are what takes time.
+
 /// A line that is an error: it begins with the word, or names the class or the code of one.
-const ERROR: &str = r"(?x)
-    ^ \W* (?: [\w.@/-]+ [:\ ]\s* )? (?: line\ \d+: \s* )? (?i: error|err!|fatal|panic|failed|failure|conflict|e:) \b
+const ERROR: &str = r"(?x-u)
+    ^ (?u: [^0-9A-Za-z_]*) (?: [\w.@/-]+ [:\ ]\s* )? (?: line\ \d+: \s* )? (?i: error|err!|fatal|panic|failed|failure|conflict|e:) \b
     | ^E\s{2,} | \bpanicked\b
     | [a-z](?: Error|Exception)\b | \b[A-Z]{3,}_[A-Z_]{3,}\b | \bE[A-Z]{4,}\b | \bTS\d{4}\b
     | ^[\w./-]+: \s ";
 /// Words of a line that tells of a failure.
-const FAILURE: &str = r"(?xi) \b (?:
+const FAILURE: &str = r"(?xi-u) \b (?:
       error|err!|fatal|exception|panic|denied|refused|refusing|rejected|killed|aborted|abort
       |segmentation|cannot|can't|could\ not|couldn't|unable|failed|failure|fails|not\ found|no\ such
       |undefined|unresolved|unknown|unrecognized|invalid|illegal|unsupported|incompatible|conflicts?
@@ -34,16 +36,17 @@ const FAILURE: &str = r"(?xi) \b (?:
       |deadlock|locked|does\ not|doesn't|did\ not|is\ not|isn't|externally-managed
       |overflow|violates|dubious|unreachable|diverged|divergent|oom )\b";
 /// Lines that stand under errors of every kind.
-const NOTHING: &str = r"(?xi) \bwarn(?:ing)?s?\b | \bdeprecat | complete\ log\ of\ this\ run
+const NOTHING: &str = r"(?xi-u) \bwarn(?:ing)?s?\b | \bdeprecat | complete\ log\ of\ this\ run
     | ^Traceback\ | for\ more\ information | could\ not\ compile | aborting\ due
     | ^npm\ error\ (?: errno|syscall|path|dest )\b
     | test\ suites?: | ^tests?: | short\ test\ summary | ^=+\ | \ [=-]{4,}$ | ^at\ | ^(?: plugins|platform|rootdir|collected|configfile ):?\ ";
 /// Escape sequences of terminals.
 const ESCAPES: &str = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)";
 /// A path with at least two parts, of which the last one says what it is.
-const PATH: &str = r"(?:[A-Za-z]:)?[~.\w@+-]*(?:/[\w.@+~-]+){2,}/?";
+const PATH: &str = r"(?x) (?:(?-u:\b)[A-Za-z]:)?
+    [~.@+0-9A-Z_a-z\u{80}-\u{10FFFF}-]* (?: / [~.@+0-9A-Z_a-z\u{80}-\u{10FFFF}-]+ ){2,} /?";
 /// Addresses, times, hashes and numbers that another run does not repeat.
-const NOISE: &str = r"(?x) 0x[0-9a-fA-F]{4,} | \b[0-9a-f]{12,}\b | \b\d{4}-\d\d-\d\d[T\ ]?\S* | \b\d+:\d+:\d+\S*
+const NOISE: &str = r"(?x-u) 0x[0-9a-fA-F]{4,} | \b[0-9a-f]{12,}\b | \b\d{4}-\d\d-\d\d[T\ ]?(?u:\S*) | \b\d+:\d+:\d+(?u:\S*)
     | (?::\d+){1,2}\b | \b\d+(?:\.\d+)?\s?(?:ms|s|kB|MB|KiB|MiB)\b";
 
 struct Patterns {
@@ -126,4 +129,20 @@ fn both_ends(output: &str) -> Cow<'_, str> {
     let (first, _) = output.split_at(output.floor_char_boundary(MAX_OUTPUT_BYTES));
     let (_, last) = output.split_at(output.ceil_char_boundary(output.len() - MAX_OUTPUT_BYTES));
     Cow::Owned(format!("{first}\n{last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn a_line_keeps_hosts_and_file_names_without_their_folders() {
+        let output = "fatal: cannot read 'https://git.corp.internal:8444/docs/site.git/'\n\
+                      error: /home/jür/shop/Cargo.toml is missing since 2026-11-27T10:00:00Z";
+        let expected = [
+            "fatal: cannot read 'https://git.corp.internal:site.git'",
+            "error: Cargo.toml is missing since",
+        ];
+        assert_eq!(lines(output, true), expected);
+    }
 }
