@@ -367,6 +367,11 @@ const CHECKS = {
     );
     const root = new Root([
       ...approved,
+      memory("near", "Retries need jitter", {
+        status: "approved",
+        created_at: "2026-01-01T00:00:00Z",
+        facts: ["Jitter spreads load"],
+      }),
       memory("m1", "Deadlock in the refund path", {
         narrative: text.join("\n"),
         facts: ["Use `ORDER BY id`"],
@@ -377,9 +382,9 @@ const CHECKS = {
         narrative: "wordy ".repeat(20_000),
         facts: Array.from({ length: 100 }, (_, n) => `${n} ${"long fact ".repeat(90)}`),
       }),
-      memory("m4", "Lesson 7 of the shop", {
+      memory("m4", "Retries need jitter", {
         created_at: "2026-10-04T00:00:00Z",
-        facts: [...facts(7), "It says more than the approved one does"],
+        facts: ["Jitter spreads load", "It says more than the approved one does"],
       }),
     ]);
     const { address } = await root.review();
