@@ -500,7 +500,7 @@ mod tests {
                 "[a]: https://x.example 'said'|text",
             ),
             ("text\n\n[a]: b\n[a]: other", "text|[a]: b\n[a]: other"),
-            ("- [a]: b\n  text\n- c", "[[a]: b|text;c]"),
+            ("- [a]: b\n  text\n- c", "[- [a]: b|text;c]"),
             ("a&#8203;b &lt;i&gt;", "a[U+200B]b <i>"),
             ("```sh said more\nx\n```", "sh said more{x}"),
         ] {
@@ -530,7 +530,7 @@ mod tests {
         );
         let link = format!("[a](https://x.example/ \"{order}\")");
         assert!(
-            drawn(&link).contains(&format!("!{order}")),
+            drawn(&link).contains(&format!("{order}!")),
             "{}",
             drawn(&link)
         );
