@@ -420,7 +420,7 @@ impl Setup<'_> {
         self.say(&format!("    {found}, {best}\n"))?;
         if !hit.approved {
             self.say(
-                "    None is approved yet, so ack-memory shows agents none. To look at each:\n",
+                "    None is approved yet, so agents get none of them here. To look at each:\n",
             )?;
             self.say_command("    ", &self::command("review"))?;
             let scope = quoted(&hit.scope);

@@ -126,7 +126,7 @@ fn a_guessed_command_gets_a_tip_that_works() {
     for (word, tip) in [
         ("mcp", "to serve MCP, use `ack-memory serve`"),
         ("server", "to serve MCP, use `ack-memory serve`"),
-        ("add", "`ack-memory scopes add NAME --store PATH`"),
+        ("remember", "`ack-memory add TITLE`"),
         ("remove", "`ack-memory reject ID`"),
     ] {
         let output = binary().arg(word).output().unwrap();

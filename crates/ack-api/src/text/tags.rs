@@ -447,7 +447,7 @@ mod tests {
             blanks in "[ \\n\u{200b}\u{200d}\u{fe0f}]{0,2}",
             mark in prop::sample::select(vec!["system-reminder", "/system-reminder", "/hook_context", "tool_result", "antml:invoke", "|im_start|", "/Human", "/x"]),
             shape in 0..4usize,
-            after in "[a-z <>/\\n]{0,6}",
+            after in "[a-wyz <>/\\n]{0,6}",
         ) {
             let spelt: String = match shape {
                 0 => mark.to_owned(),
