@@ -232,13 +232,17 @@ fn standard_input() -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin()
         .lock()
-        .take(MAX_TEXT_BYTES)
+        .take(MAX_TEXT_BYTES + 1)
         .read_to_end(&mut bytes);
-    read.map_err(|source| CliError::Io {
+    let length = read.map_err(|source| CliError::Io {
         action: "read",
         path: "standard input".into(),
         source,
     })?;
+    if length as u64 > MAX_TEXT_BYTES {
+        let message = "the text is longer than 1 MiB: nothing was added; shorten it";
+        return Err(CliError::Typed(message.to_owned()));
+    }
     String::from_utf8(bytes).map_err(|_| CliError::Typed("the text is not UTF-8".to_owned()))
 }
 

@@ -330,11 +330,11 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
         lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
     }
-    let all = match dry_run {
-        true => "review --list | less".to_owned(),
-        false => format!("undo {batch} --dry-run | less"),
+    // A dry run is there to show what would be decided.
+    text += &match dry_run {
+        true => lines.concat(),
+        false => Screen::of_output().fold(lines, &format!("undo {batch} --dry-run | less")),
     };
-    text += &Screen::of_output().fold(lines, &all);
     let consequence = match *written {
         0 => "",
         _ => ": nothing was written about it",

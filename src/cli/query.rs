@@ -20,7 +20,7 @@ use super::{pager, progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
 use ack_connect::quoted;
-use ack_desk::matching::waiting_for;
+use ack_desk::matching::{waiting_for, waiting_named};
 use ack_service::Service;
 
 /// The token limit for people, for whom tokens do not matter.
@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let names_unreviewed = screen.width.is_some() && !global.quiet;
     let listing = Listing {
         unreviewed: match names_unreviewed {
-            true => unreviewed(service.0, &request),
+            true => unreviewed(service.0, &request, &answer),
             false => None,
         },
         screen: &screen,
@@ -108,7 +108,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
 
 /// How many unreviewed memories match a question, and the command that opens those alone. `None` if
 /// `review` lacks a filter of the request.
-fn unreviewed(service: &Service, request: &QueryRequest) -> Option<String> {
+fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse) -> Option<String> {
     let question = request.query.as_deref()?;
     let tags = request.tags.as_deref().unwrap_or_default();
     let is_narrower = request.files.is_some()
@@ -122,7 +122,13 @@ fn unreviewed(service: &Service, request: &QueryRequest) -> Option<String> {
     if is_narrower {
         return None;
     }
-    let found = waiting_for(service, request).ok()?.len();
+    // The answer knows whether any matches; an id may name one that it does not match.
+    let hidden = answer.hidden.as_ref();
+    let found = match hidden.is_some_and(|hidden| hidden.by_status > 0) {
+        true => waiting_for(service, request),
+        false => waiting_named(service, question, request.scope.as_deref()),
+    };
+    let found = found.ok()?.len();
     let filters = [
         ("scope", request.scope.as_deref()),
         ("project", request.project.as_deref()),

@@ -24,6 +24,7 @@ use ack_connect::{Client, quoted};
 use ack_service::config::Config;
 use ack_service::scope::{KnownScopes, Registry, Scope};
 use ack_service::{Error, Service};
+use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
@@ -481,7 +482,7 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
         let titles = newest.results.iter().map(|result| result.title.as_str());
         let words = titles.filter_map(|title| {
             title
-                .split(|letter: char| !letter.is_alphanumeric())
+                .unicode_words()
                 .filter(|word| word.chars().count() >= MIN_WORD_LETTERS)
                 .max_by_key(|word| word.chars().count())
         });

@@ -180,6 +180,10 @@ fn the_text_comes_from_standard_input_or_from_the_editor() {
     );
     assert_eq!(got["title"], "Retries need jitter");
     assert_eq!(got["narrative"], "Else they meet again.");
+    let long = "word ".repeat(220_000);
+    let refused = run_with_input(&mut scene.command(&["add", "Long", "-"]), long.as_bytes());
+    assert_contains!(refused.fails(2), "longer than 1 MiB: nothing was added");
+    assert_eq!(scene.json(&["query", "long", "--all"])["total"], 0);
     assert_contains!(
         run(&mut scene.command(&["add"])).fails(2),
         "the title is missing"

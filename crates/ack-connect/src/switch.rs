@@ -1,7 +1,7 @@
 //! What is switched off in a client's file, and how it is switched on again.
 //!
 //! Next to the file, a record says what was switched off. `disconnect` reads it and removes it, so
-//! nothing that somebody else switched off comes back with it.
+//! what somebody else switched off stays off.
 
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,8 @@ impl Switch {
         }
     }
 
-    /// Puts back what was there. Of a list that somebody has changed since, only what was taken out
-    /// comes back; any other value that has changed stays.
+    /// Restores the value. If somebody has changed the list since, only the entries that were
+    /// removed come back; any other value that has changed is left alone.
     pub fn turn_on(&self, settings: &mut Value) {
         if self.is(settings, &self.off) {
             put(settings, &self.path, self.on.clone());

@@ -143,7 +143,7 @@ fn user(places: &ClientPlaces) -> ClientPlaces {
     }
 }
 
-/// A file of the user with nothing of ours in it.
+/// One of the user's files, without any of our entries.
 fn bare(path: &Path, format: FileFormat, places: &ClientPlaces) -> ClientFile {
     ClientFile {
         path: path.to_owned(),

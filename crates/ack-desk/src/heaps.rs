@@ -99,7 +99,7 @@ pub struct Heap {
     pub missed: Option<usize>,
     /// What was chosen for its memories, if none waits.
     pub done: Option<&'static str>,
-    /// Whether all of it is saved, so that it cannot be taken back here.
+    /// Whether all of it is saved, so it can no longer be undone here.
     pub is_saved: bool,
     /// The key of what is most likely right; `None` if each has to be looked at.
     pub suggested: Option<char>,
@@ -168,7 +168,7 @@ impl Desk {
             }
         }
         let mut sorted: Vec<(&HeapKind, Vec<usize>)> = numbers.into_iter().collect();
-        sorted.sort_by_key(|(kind, numbers)| match kind {
+        sorted.sort_by_cached_key(|(kind, numbers)| match kind {
             HeapKind::Project(_) => (1, Reverse((self.need_of(numbers), numbers.len()))),
             HeapKind::Elsewhere => (2, Reverse((0, 0))),
             _ => (0, Reverse((0, 0))),
@@ -226,7 +226,7 @@ impl Desk {
                 HeapKind::Flagged | HeapKind::Old => None,
                 HeapKind::Summaries | HeapKind::Replaced => Some('R'),
                 HeapKind::Alike => Some('g'),
-                // What nobody ever missed may wait for ever.
+                // What nobody ever missed can wait.
                 HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => Some('h'),
                 HeapKind::Project(_) | HeapKind::Elsewhere => Some('A'),
             },

@@ -69,26 +69,23 @@ pub struct Answered {
 pub struct NeedSearch {
     service: &'static Service,
     scopes: Vec<Arc<Scope>>,
-    /// The memories that wait, by number.
-    waiting: Vec<Candidate>,
 }
 
 impl NeedSearch {
-    /// Asks the newest prompts again. Stores that cannot be read have none.
-    pub fn run(&self) -> Need {
+    /// Asks the newest prompts again. Stores that cannot be read have none. `waiting` are the
+    /// memories that wait, by number.
+    pub fn run(&self, waiting: &[Candidate]) -> Need {
         let prompts = self.prompts();
         if prompts.is_empty() {
-            let memories = self
-                .waiting
-                .iter()
-                .map(|candidate| (candidate.memory(), &*candidate.scope));
+            let memories = waiting.iter();
+            let memories = memories.map(|candidate| (candidate.memory(), &*candidate.scope));
             let memories: Vec<(&Memory, &Scope)> = memories.collect();
             return Need {
                 work: self.service.nearness_to_work(&memories),
                 ..Need::default()
             };
         }
-        let waiting = self.waiting.iter().enumerate();
+        let waiting = waiting.iter().enumerate();
         let numbers: HashMap<(&str, &str), usize> = waiting
             .map(|(number, candidate)| {
                 let scope = candidate.scope.name.as_str();
@@ -123,10 +120,10 @@ impl NeedSearch {
     }
 
     /// How many prompts find an approved memory now.
-    pub fn answered(&self, need: &[Prompt]) -> usize {
+    pub fn answered(&self, prompts: &[Prompt]) -> usize {
         let is_answered =
             |prompt: &&Prompt| !self.memories(prompt, StatusFilter::Approved).is_empty();
-        need.iter().filter(is_answered).count()
+        prompts.iter().filter(is_answered).count()
     }
 
     /// The memories that a prompt finds, each with the name of its scope: no session summaries,
@@ -180,7 +177,6 @@ impl Desk {
         NeedSearch {
             service: self.service,
             scopes: self.scopes.clone(),
-            waiting: self.waiting().into_iter().cloned().collect(),
         }
     }
 

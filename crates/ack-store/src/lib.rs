@@ -15,7 +15,8 @@
 //!   only a person may approve.
 //! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
 //!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
-//!   about projects, [`prompts`] about what a person asked. [`outline`] scans a whole store that has no index yet.
+//!   about projects, [`prompts`] about what a person asked. [`outline`] scans a whole store that has
+//!   no index yet.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it. Whatever
 //!   returns one fails if the store cannot be read.
 

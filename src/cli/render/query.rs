@@ -83,7 +83,11 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let hidden = answer.hidden.as_ref();
     let is_empty = answer.results.is_empty();
     let hidden = hidden.map(|hidden| Hidden {
-        by_status: hidden.by_status * u64::from(listing.unreviewed.is_none()),
+        // A line of its own says how many are unreviewed.
+        by_status: match listing.unreviewed {
+            None => hidden.by_status,
+            Some(_) => 0,
+        },
         ..*hidden
     });
     let hidden = hidden.filter(|hidden| *hidden != Hidden::default());

@@ -201,11 +201,13 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         (created.is_none(), created)
     });
     if let Some(only) = &filter.only {
+        let places = only.iter().zip(0usize..);
+        let places: HashMap<(&str, &str), usize> = places
+            .map(|((scope, id), place)| ((scope.as_str(), id.as_str()), place))
+            .collect();
         let place = |candidate: &Candidate| {
-            let is_it = |(scope, id): &Matched| {
-                *id == candidate.memory().id && *scope == candidate.scope.name
-            };
-            only.iter().position(is_it)
+            let id = candidate.memory().id.as_str();
+            places.get(&(candidate.scope.name.as_str(), id)).copied()
         };
         found.retain(|candidate| place(candidate).is_some());
         found.sort_by_key(place);

@@ -70,7 +70,7 @@ function showAnswered(answered) {
 }
 
 const COMMANDS = [
-  ["What a session gets", "ack-memory context"],
+  ["What a session gets", "ack-memory context --preview"],
   ["Ask by hand", "ack-memory query"],
   ["Undo the last save", "ack-memory undo"],
 ];

@@ -492,8 +492,12 @@ impl ReviewSite {
 
     /// Finds out what the person's agents missed.
     fn find_need(&self) {
-        let search = self.desk.lock().need_search();
-        let need = search.run();
+        let (search, waiting) = {
+            let desk = self.desk.lock();
+            let waiting: Vec<Candidate> = desk.waiting().into_iter().cloned().collect();
+            (desk.need_search(), waiting)
+        };
+        let need = search.run(&waiting);
         let prompts = {
             let mut desk = self.desk.lock();
             desk.set_need(need);
