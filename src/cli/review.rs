@@ -60,7 +60,8 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 }
 
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
-    let (browser, tty) = (args.browser, args.tty);
+    let (browser, plain) = (args.browser, args.plain);
+    let tty = args.tty || plain;
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     if scopes.is_empty() && is_any_unreadable(caller)? {
         return Err(CliError::NothingReadable);
@@ -110,7 +111,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     if in_browser {
         browser::show(caller, desk, &review_session)
     } else {
-        terminal::run_terminal_desk(caller, desk, &review_session)
+        terminal::run_terminal_desk(caller, desk, &review_session, plain)
     }
 }
 

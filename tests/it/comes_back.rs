@@ -206,11 +206,11 @@ fn the_desk_says_before_and_after_what_comes_back() {
     decide(root.path(), &["undo"]).ok();
 
     let terminal = Terminal::new();
-    let command = terminal.command(root.path(), &["review", "--tty"]);
+    let command = terminal.command(root.path(), &["review", "--plain"]);
     let mut review = Session::start(command);
     review.answer("if you reject it, waits again: first  Use npm", "r no\n");
     review
-        .expect("Reject, 1 waits again")
+        .expect("Rejected: ")
         .expect("waits again: first  Use npm")
         .answer("save? [Y/n]", "y\n");
     review.expect("waits again: first  Use npm");

@@ -390,13 +390,13 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let editor = root.path().join("editor");
     let content = "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n";
     write_file(&editor, content);
-    let mut command = person(root.path(), &["review", "--tty"]);
+    let mut command = person(root.path(), &["review", "--plain"]);
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
         .env_remove("VISUAL");
-    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken
-    // back, rejected again; skipped; edited; left.
-    let typed = "?\ny 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
+    // Help; two lines that are not clear; a wrong target; merge; the whole text; approved, taken
+    // back, rejected; skipped; edited; left.
+    let typed = "?\ny 7\nyes\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);
     let (code, shown) = session.end();
@@ -404,12 +404,11 @@ fn a_queue_is_reviewed_by_keys_alone() {
     for expected in [
         "5 memories wait for review",
         "1/5",
-        "approved: keep  Retry with jitter",
+        "keep  Retry with jitter",
         "no memory has the id `nobody`",
-        "28 more lines: n",
-        "`y 7` is not a key; ? lists the keys",
-        "`m` needs an id: m ID",
-        "`h` needs a day",
+        "28 more lines n",
+        "`y` takes nothing after it",
+        "`yes` is not a key; ? lists the keys",
         "Line 39 of the text",
         "looks like it contains a password",
         "3 decisions: save? [Y/n]",
@@ -418,7 +417,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
         assert_contains!(shown, expected);
     }
     assert_lacks!(shown, "\u{1b}[31m");
-    let helped = shown.matches("finish: save the choices").count();
+    let helped = shown.matches("after r and h, what they ask for").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
     let listed: Vec<(&str, &str)> = log

@@ -14,8 +14,13 @@ use crate::curate::{approved, decide, log};
 use crate::support::{Root, memory, titled, write_file};
 use crate::terminal::Session;
 
-/// `review --tty` of a person.
+/// `review` of a person, line by line.
 pub fn review(root: &Root) -> Command {
+    review_with(root, &["--plain"])
+}
+
+/// `review` of a person at a terminal.
+pub fn review_with(root: &Root, arguments: &[&str]) -> Command {
     let mut command = binary();
     command
         .env("GIT_AUTHOR_NAME", "ana")
@@ -23,7 +28,8 @@ pub fn review(root: &Root) -> Command {
         .env_remove("VISUAL")
         .arg("--root")
         .arg(root.path())
-        .args(["review", "--tty"]);
+        .arg("review")
+        .args(arguments);
     command
 }
 
@@ -73,14 +79,14 @@ fn verdicts(root: &Root) -> Vec<(String, &'static str)> {
 fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let root = three();
     let mut session = Session::start(review(&root));
-    session.expect("z q ? > ").press("a\n").expect("2/3");
+    session.expect("l q ? > ").press("a\n").expect("2/3");
     session
-        .expect("z q ? > ")
+        .expect("l q ? > ")
         .interrupt()
         .answer("1 decision: save? [Y/n]", "k\n")
         .answer("2/3", "1\n")
         .expect("3/3")
-        .expect("z q ? > ")
+        .expect("l q ? > ")
         .interrupt()
         .expect("2 decisions: save? [Y/n]")
         .interrupt()
@@ -112,8 +118,8 @@ fn closing_the_terminal_saves_the_choices() {
     for (signal, expected) in [(Signal::SIGHUP, 129), (Signal::SIGTERM, 143)] {
         let root = three();
         let mut session = Session::start(review(&root));
-        session.expect("z q ? > ").press("a\n").expect("2/3");
-        session.expect("z q ? > ").signal(signal);
+        session.expect("l q ? > ").press("a\n").expect("2/3");
+        session.expect("l q ? > ").signal(signal);
         let (code, shown) = session.end();
         assert_eq!(code, Some(expected), "{shown}");
         let files = saved(&root);
@@ -123,7 +129,7 @@ fn closing_the_terminal_saves_the_choices() {
         assert_eq!(approved(root.path()), ["w0"]);
         // If nothing was decided, nothing is saved.
         let mut session = Session::start(review(&root));
-        session.expect("z q ? > ").signal(signal);
+        session.expect("l q ? > ").signal(signal);
         session.end();
         assert_eq!(saved(&root).len(), 1);
     }
@@ -135,20 +141,19 @@ fn after_the_last_card_every_card_can_be_reached_again() {
     let mut session = Session::start(review(&root));
     session
         .press("a\ns\nr no\n")
-        .answer("2 decisions: save? [Y/n]", "what\n")
+        // The card that was skipped comes again.
+        .answer("2/3", "p\n")
+        .answer("3 decisions: save? [Y/n]", "what\n")
         .expect("`what` is not an answer")
-        // The card without a decision comes first.
         .answer("go back to the cards", "k\n")
-        .expect("2/3")
-        // The others are not shown again: they are decided.
-        .press("p\n")
-        .answer("3 decisions: save? [Y/n]", "k\n")
-        .answer("3/3", "k\nz\n")
+        // All are decided: the last one.
+        .answer("3/3", "u\n")
+        .expect("Undone.")
         .answer("2/3", "k\n")
         .expect("1/3")
-        .expect("  approved\n".replace('\n', "\r\n").as_str())
+        .expect("approved; not saved yet")
         .press("r no\n")
-        .answer("2/3", "s\n")
+        .answer("2/3", "q\n")
         .answer("2 decisions: save? [Y/n]", "y\n")
         .expect("2 decisions:");
     let (code, shown) = session.end();
@@ -200,7 +205,7 @@ fn saved_choices_decide_the_same_as_written_ones() {
         ];
         Root::with("alpha", &memories)
     };
-    let typed = "d keep\nh 2w\nm keep\nu old\np\ne\nq\n";
+    let typed = "d keep\nh 2w\nm keep\n= old\np\ne\nq\n";
     let sit = |root: &Root, end: &str| {
         let editor = root.path().join("editor");
         let text = "sed -i 's/^title = .*/title = \"Ports\"/' \"$1\"\n";
@@ -257,26 +262,29 @@ fn alike() -> Root {
 
 #[test]
 fn similar_memories_are_decided_together() {
-    for (keys, label, expected) in [
-        ("A", "Approve 3 memories? [y/n]", ["approve"; 3]),
-        ("R 9", "Reject 3 memories? [y/n]", ["reject"; 3]),
+    for (keys, said, expected) in [
+        ("A", "Approved: 3 memories", ["approve"; 3]),
+        ("R 9", "Rejected: 3 memories", ["reject"; 3]),
         (
             "g",
-            "Approve g1, with 2 duplicates? [y/n]",
+            "Approved, with 2 duplicates: Webhook timeout",
             ["approve", "merge", "merge"],
         ),
     ] {
         let root = alike();
         let mut session = Session::start(review(&root));
         session
-            .expect("2 waiting too, much alike: g2 g3")
-            .answer("z q ? > ", &format!("{keys}\n"))
-            .answer(label, "n\n")
+            .expect("3 alike")
+            .expect("the others: g2 g3")
+            .answer("l q ? > ", &format!("{keys}\n"))
+            .expect(said)
+            // All of it is taken back together.
+            .answer("4/4", "u\n")
+            .expect("Undone.")
             .answer("1/4", &format!("{keys}\n"))
-            .answer(label, "y\n")
-            // The others are decided too.
+            .expect(said)
             .expect("4/4")
-            .answer("z q ? > ", "A\n")
+            .answer("l q ? > ", "A\n")
             .answer("no other waiting memory is much like it", "q\ny\n")
             .expect("3 decisions:");
         let (code, shown) = session.end();
@@ -293,13 +301,15 @@ fn a_card_shows_decisions_on_similar_memories_and_the_difference_from_the_neares
     let mut session = Session::start(review(&root));
     session
         .expect("1/4")
+        .expect("Nearest approved")
+        .answer("l q ? > ", ">\n")
         .expect("[-only there-] {+only here+}")
         .expect("[-once-].")
-        .answer("z q ? > ", "a\n")
+        .answer("l q ? > ", "a\n")
         .expect("2/4")
-        .expect("waiting too, much alike: g3")
-        .answer("already decided, much alike: g1 approved", "x\n")
-        .answer("`x` works only on the page", "j\n")
+        .expect("the others: g3")
+        .answer("already decided, much alike: g1 approved", "y\n")
+        .answer("`y` is not a key", "j\n")
         .answer("3/4", "j\n")
         .answer("4/4", "k\n")
         .answer("3/4", "q\nn\n");

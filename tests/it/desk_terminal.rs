@@ -98,8 +98,10 @@ fn without_a_display_review_stays_in_the_terminal() {
         if cfg!(target_os = "macos") && display.is_empty() {
             continue;
         }
-        let mut terminal = Session::start(review(&root, display));
-        terminal.expect("1/2").press("q\n");
+        let mut command = review(&root, display);
+        command.env("TERM", "xterm");
+        let mut terminal = Session::start(command);
+        terminal.shows("1 of 2").press("q");
         let (code, shown) = terminal.end();
         assert_eq!(code, Some(0), "{shown}");
         assert_lacks!(shown, "http://");

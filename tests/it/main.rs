@@ -58,6 +58,7 @@ mod decision_text;
 mod decisions;
 mod desk;
 mod desk_choices;
+mod desk_full_screen;
 mod desk_need;
 mod desk_screen;
 mod desk_session;

@@ -295,7 +295,7 @@ fn a_blank_reason_is_none() {
     }
 }
 
-/// `review --tty` of a person.
+/// `review` of a person, line by line.
 fn review(root: &Root, editor: &str) -> Command {
     let mut command = binary();
     command
@@ -305,7 +305,7 @@ fn review(root: &Root, editor: &str) -> Command {
         .env("EDITOR", editor)
         .arg("--root")
         .arg(root.path())
-        .args(["review", "--tty"]);
+        .args(["review", "--plain"]);
     command
 }
 

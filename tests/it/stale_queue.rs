@@ -141,17 +141,17 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
         .arg(root.path())
         .arg("-C")
         .arg(&folder)
-        .args(["review", "--stale", "--tty"]);
+        .args(["review", "--stale", "--plain"]);
     let mut session = Session::start(command);
-    session.press("p\na\no there\nq\ny\n");
+    session.press("p\na\n= there\nq\ny\n");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     for expected in [
         "2 approved memories may be out of date",
         "1/2",
-        "`p` does not work here; use a (keep), e, r, or m/d/o with an ID",
-        "Keep",
-        "Replace by there",
+        "`p` does not work here: it is approved already",
+        "Kept: ",
+        "Replaced: ",
         "2 decisions: save? [Y/n]",
     ] {
         assert_contains!(shown, expected);

@@ -11,17 +11,22 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, binary};
 
 /// How long a command may stay silent before a test gives up.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a screen may stay without what a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Both ends of a terminal. Ours stays open between commands, so that it keeps its name.
 struct Pty {
     master: File,
     slave: OwnedFd,
+    columns: u16,
+    rows: u16,
 }
 
 impl Pty {
@@ -36,6 +41,8 @@ impl Pty {
         Rc::new(Self {
             master: pair.master.into(),
             slave: pair.slave,
+            columns,
+            rows,
         })
     }
 
@@ -118,7 +125,12 @@ pub struct Session {
     seen: Vec<u8>,
     /// What [`Session::expect`] has gone past.
     past: usize,
+    /// A terminal that does what came so far.
+    shown: vt100::Parser,
 }
+
+/// What ends a frame of the full screen.
+const END_OF_FRAME: &[u8] = b"\x1b[?2026l";
 
 impl Session {
     /// Starts a command with all three streams at a terminal of its own.
@@ -155,6 +167,99 @@ impl Session {
             child,
             seen: Vec::new(),
             past: 0,
+            shown: vt100::Parser::new(pty.rows, pty.columns, 0),
+        }
+    }
+
+    /// The rows of the screen.
+    pub fn rows(&self) -> Vec<String> {
+        let screen = self.shown.screen();
+        screen.rows(0, screen.size().1).collect()
+    }
+
+    /// The screen of a terminal that does what came so far.
+    pub fn emulated(&self) -> &vt100::Screen {
+        self.shown.screen()
+    }
+
+    /// Waits until the whole screen, drawn to its end, has a text.
+    #[track_caller]
+    pub fn shows(&mut self, text: &str) -> &mut Self {
+        self.wait_for(&format!("{text:?}"), |session| {
+            session.seen.ends_with(END_OF_FRAME) && session.rows().join("\n").contains(text)
+        })
+    }
+
+    /// Waits until the screen has a text no more.
+    #[track_caller]
+    pub fn shows_no(&mut self, text: &str) -> &mut Self {
+        self.wait_for(&format!("no {text:?}"), |session| {
+            session.seen.ends_with(END_OF_FRAME) && !session.rows().join("\n").contains(text)
+        })
+    }
+
+    #[track_caller]
+    fn wait_for(&mut self, what: &str, is_there: impl Fn(&Self) -> bool) -> &mut Self {
+        let mut since = Instant::now();
+        loop {
+            if self.read() {
+                since = Instant::now();
+                continue;
+            }
+            if is_there(self) {
+                return self;
+            }
+            let ended = self.child.try_wait().unwrap().is_some();
+            let screen = self.rows().join("\n");
+            assert!(!ended, "the command ended without {what}:\n{screen}");
+            if since.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                panic!("{what} never came:\n{screen}");
+            }
+        }
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) -> &mut Self {
+        let size = [columns, rows].map(|side| side.to_string());
+        let resized = Command::new("stty")
+            .args(["cols", &size[0], "rows", &size[1]])
+            .stdin(self.pty.stream())
+            .status()
+            .unwrap();
+        assert!(resized.success());
+        self.shown.screen_mut().set_size(rows, columns);
+        self
+    }
+
+    /// Whether the terminal shows what is typed and waits for whole lines, as a shell needs it.
+    pub fn is_given_back(&self) -> bool {
+        let modes = nix::sys::termios::tcgetattr(&self.pty.slave).unwrap();
+        let lines = LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG;
+        let screen = self.shown.screen();
+        modes.local_flags.contains(lines) && !screen.alternate_screen() && !screen.hide_cursor()
+    }
+
+    /// Waits until the command has stopped, as Ctrl+Z stops it.
+    pub fn wait_for_stop(&mut self) -> &mut Self {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
+        let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert!(matches!(stopped, WaitStatus::Stopped(..)), "{stopped:?}");
+        while self.read() {}
+        self
+    }
+
+    /// Waits for the end. The screen stays to be looked at.
+    pub fn wait_for_end(&mut self) -> ExitStatus {
+        let mut status = None;
+        loop {
+            if self.read() {
+                continue;
+            }
+            match (status, self.child.try_wait().unwrap()) {
+                (Some(status), _) => return status,
+                (None, ended) => status = ended,
+            }
         }
     }
 
@@ -167,6 +272,7 @@ impl Session {
         let mut bytes = [0_u8; 4096];
         let read = (&self.pty.master).read(&mut bytes).unwrap();
         self.seen.extend_from_slice(&bytes[..read]);
+        self.shown.process(&bytes[..read]);
         true
     }
 

@@ -160,6 +160,20 @@ impl QueueView {
 
     /// The same plus one more memory, waiting or not.
     pub fn with(&self, items: &[QueueItem], one_more: Option<usize>) -> Vec<usize> {
+        self.numbers(items, one_more, &[ItemState::Waiting])
+    }
+
+    /// The numbers of those in this view that are not written yet, with a choice or without one.
+    pub fn with_chosen(&self, items: &[QueueItem]) -> Vec<usize> {
+        self.numbers(items, None, &[ItemState::Waiting, ItemState::Chosen])
+    }
+
+    fn numbers(
+        &self,
+        items: &[QueueItem],
+        one_more: Option<usize>,
+        states: &[ItemState],
+    ) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
         let (waiting, approved) = by_queue(items);
@@ -170,7 +184,7 @@ impl QueueView {
         let mut found: Vec<(usize, &QueueItem)> = (first..)
             .zip(items)
             .filter(|(number, item)| {
-                let is_open = item.state == ItemState::Waiting;
+                let is_open = states.contains(&item.state);
                 let fits = is_open && words.iter().all(|word| item.fits(word));
                 fits || one_more == Some(*number)
             })

@@ -1,7 +1,9 @@
 //! Memories on the desk that are much alike.
 
 use super::Desk;
+use super::choice::Choice;
 use super::queue::{ItemState, QueueItem};
+use crate::curate::CurateError;
 
 impl Desk {
     /// The other waiting memories of the same scope that are much alike.
@@ -11,6 +13,26 @@ impl Desk {
             item.is_some_and(|item| item.state == ItemState::Waiting)
         };
         self.others_of_group(number).filter(waits).collect()
+    }
+
+    /// Approves a memory, and marks the others of its group as its duplicates. All of it is undone
+    /// together. Returns how many duplicates there are.
+    ///
+    /// # Errors
+    /// A choice is not possible. Then nothing is recorded.
+    pub fn keep_one(&mut self, number: usize) -> Result<usize, CurateError> {
+        let others = self.group(number);
+        let item = self.items.get(number);
+        let of = item.map(|item| item.candidate.memory().id.clone());
+        let of = of.unwrap_or_default();
+        let key = self.next_key;
+        self.choose_as(key, &[number], Choice::Approve, None)?;
+        if let Err(error) = self.choose_as(key, &others, Choice::Duplicate { of }, None) {
+            self.take_back(Some(key));
+            return Err(error);
+        }
+        self.next_key += 1;
+        Ok(others.len())
     }
 
     /// The ids of those memories.

@@ -167,6 +167,9 @@ pub struct ReviewArgs {
     /// Review in the terminal, even if a browser could be opened
     #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
     pub tty: bool,
+    /// Review in the terminal line by line, for screen readers and scripts
+    #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
+    pub plain: bool,
     /// Review in a browser, even if none opens by itself; prints the address
     #[arg(long, conflicts_with_all = ["list", "apply"])]
     pub browser: bool,
@@ -183,7 +186,7 @@ pub struct ReviewArgs {
     /// Accept decision logs as they are now, after lines of them were lost or other programs wrote
     /// to them
     #[arg(long, conflicts_with_all = [
-        "kind", "project", "tag", "flagged", "question", "tty", "browser", "list", "stale", "apply"
+        "kind", "project", "tag", "flagged", "question", "tty", "plain", "browser", "list", "stale", "apply"
     ])]
     pub accept_log: bool,
     /// Do not make or update the vector tables

@@ -51,7 +51,7 @@ pub fn finish(
     }
 }
 
-fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
+pub fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
     let message = match desk.lock().head().written {
         0 => "nothing was decided\n",
         _ => "nothing else was decided\n",
@@ -81,7 +81,7 @@ fn help(line: &str, has_cards: bool) -> String {
         "y         write them\nn         drop them\ns         save them to a file, for `{apply}`\n"
     ));
     if has_cards {
-        text.push_str("k         go back to the cards, where z undoes the last choice\n");
+        text.push_str("k         go back to the cards, where u undoes the last choice\n");
     }
     text
 }
@@ -101,7 +101,7 @@ fn write(
 }
 
 /// Saves the choices to a file, and says where.
-fn save(
+pub fn save(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     session: &ReviewSession,

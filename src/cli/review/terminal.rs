@@ -1,310 +1,235 @@
-//! The review desk at a terminal, line by line, like `git add -p`. Every command is a letter and
-//! Enter, which works with screen readers and scripts.
+//! The review desk at a terminal: on the full screen, or line by line.
 
 mod card;
-mod group;
+mod device;
+mod draw;
 mod input;
-mod why;
+mod keys;
+mod lines;
+mod plain;
+mod walk;
 
-use crate::cli::command::SHELL;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use ack_api::Diagnostic;
-use ack_api::text;
 use parking_lot::Mutex;
 
-use self::card::{CardFormat, card_text};
-use self::why::{WhyAnswer, reasons};
-use super::editor::edit_in_editor;
-use super::finish::{LeaveOutcome, finish};
-use super::unwritten;
-use crate::cli::args::day::parse_later_day;
-use crate::cli::caller::Caller;
-use crate::cli::error::CliError;
-use crate::cli::output::write_err;
-use ack_desk::Desk;
-use ack_desk::choice::{Choice, reason};
-use ack_desk::curate::ReviewSession;
-use ack_desk::queue::{ItemState, QueueKind};
-
-const HELP: &str = "\
-a         approve            r [WHY]   reject; asks for a reason without WHY
-p         promote            s         skip
-h DAY     snooze until a date, or for 7d, 2w
-m ID      merge into ID      d ID      duplicate of ID
-u ID      replaces ID        o ID      replaced by ID
-e         edit and approve   n         show all of its text
-g         approve it; those that are much alike are its duplicates
-A         approve it and those that are much alike
-R [WHY]   reject it and those that are much alike
-j         next               k         previous
-z         undo the last choice
-q         finish: save the choices, or quit
-Enter     show the card again
-";
-/// What the keys do, before the first card.
-const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY snooze, s skip,\n\
-                     z undo, q finish; ? explains all keys\n";
-const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by\n\
-                           another one, s skip, z undo, q finish; ? explains all keys\n";
-/// Keys with nothing after them.
-const LONE_KEYS: [&str; 12] = ["a", "p", "e", "g", "A", "s", "j", "k", "n", "z", "q", "?"];
-const PAGE_ONLY_KEYS: [&str; 4] = ["c", "l", "x", "/"];
-
+use self::device::Device;
 pub use self::input::{Input, Typed};
+use self::keys::Key;
+use self::walk::{Found, Walk, Wish};
+use super::editor::edit_in_editor;
+use super::{finish, unwritten};
+use crate::cli::caller::Caller;
+use crate::cli::command::SHELL;
+use crate::cli::curate::report;
+use crate::cli::error::CliError;
+use crate::cli::progress;
+use crate::cli::signals;
+use ack_desk::curate::{Candidate, ReviewSession};
+use ack_desk::queue::QueueKind;
+use ack_desk::{Desk, groups_of};
 
-enum Step {
-    /// Ask again below a message. The card is still on the screen.
-    Ask,
-    Show,
-    ShowAll,
-    To(usize),
-    Finish,
-}
-
-/// A person's way through the queue.
-struct QueueWalk<'a> {
-    desk: &'a Mutex<Desk>,
-    input: Input,
-    queue: QueueKind,
-    first: usize,
-    /// The number after the last memory.
-    end: usize,
-    position: usize,
-    /// Whether the next card shows the whole text.
-    show_all: bool,
-    /// How many lines above the next card should stay on the screen.
-    lines_above: usize,
-}
+/// With more memories, those that are much alike are found while the desk is already in use.
+const MAX_GROUPED_FIRST: usize = 2_000;
+/// How often the size of the terminal is looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// The same while something is looked for.
+const SHORT_TICK: Duration = Duration::from_millis(15);
 
 /// Goes through the queue, and writes the choices.
 pub fn run_terminal_desk(
     caller: Caller<'_>,
     mut desk: Desk,
     session: &ReviewSession,
+    is_plain: bool,
 ) -> Result<(), CliError> {
-    desk.find_groups();
     desk.shorten_ids();
-    write_err(&format!("{}\n", desk.head().text));
-    write_err(match desk.queue() {
-        QueueKind::Waiting => BEGIN,
-        QueueKind::Approved => BEGIN_STALE,
-    });
     let desk = Arc::new(Mutex::new(desk));
-    unwritten::save_at_exit(caller, &desk, session, || {});
-    let mut walk = QueueWalk::new(&desk);
-    loop {
-        walk.cards();
-        let outcome = finish(caller, &desk, session, true, |question| {
-            walk.input.ask(question)
-        })?;
-        match outcome {
-            LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return => walk.go_back(),
-        }
+    let term = std::env::var_os("TERM");
+    let term = term.as_ref().and_then(|term| term.to_str());
+    if is_plain || !Device::is_possible(term) {
+        return plain::run(caller, &desk, session);
     }
+    if desk.lock().waiting().len() <= MAX_GROUPED_FIRST {
+        progress::while_reading(|| desk.lock().find_groups());
+    }
+    let wish = on_screen(caller, &desk, session)?;
+    if wish == Wish::Keep {
+        finish::save(caller, &desk, session)?;
+    }
+    Ok(())
 }
 
-impl<'a> QueueWalk<'a> {
-    fn new(desk: &'a Mutex<Desk>) -> Self {
-        let (queue, first, end) = {
-            let desk = desk.lock();
-            let queue = desk.queue();
-            // Memories that may be out of date come after the waiting ones.
-            let mut queues = desk.items().iter().map(|item| item.queue());
-            let first = queues
-                .position(|offered| offered == queue)
-                .unwrap_or_default();
-            let count = desk.items().iter().filter(|item| item.queue() == queue);
-            (queue, first, first + count.count())
-        };
-        Self {
-            desk,
-            input: Input::start(),
-            queue,
-            first,
-            end,
-            position: first,
-            show_all: false,
-            lines_above: 0,
-        }
-    }
-
-    /// Shows cards until the person is done or wants to leave.
-    fn cards(&mut self) {
-        let mut shows_card = true;
-        while self.position < self.end {
-            if shows_card {
-                self.show_card();
+/// Shows the desk until the person leaves. The terminal is given back in every case.
+fn on_screen(
+    caller: Caller<'_>,
+    desk: &Arc<Mutex<Desk>>,
+    session: &ReviewSession,
+) -> Result<Wish, CliError> {
+    let mut device = Device::open();
+    let modes = device.modes();
+    unwritten::save_at_exit(caller, desk, session, move || modes.lock().end());
+    let mut walk = Walk::new(desk, session);
+    let helper = Helper::start(desk);
+    let interrupts = Interrupts::default();
+    interrupts.catch();
+    let wish = loop {
+        device.draw(|screen| draw::draw(&mut walk, screen));
+        let wish = match next_event(&mut device, &helper, &interrupts) {
+            Event::Key(key) => walk.press(&key),
+            Event::Found(found) => {
+                walk.learn(found);
+                Wish::Nothing
             }
-            let keys = match self.queue {
-                QueueKind::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
-                QueueKind::Approved => "a (keep) r m d o e s j k n z q ? > ",
-            };
-            shows_card = true;
-            let line = match self.input.ask(keys) {
-                Typed::Line(line) => line,
-                Typed::Interrupt | Typed::End => return,
-            };
-            match self.handle_line(&line) {
-                Ok(Step::Ask) => shows_card = false,
-                Ok(Step::Show) => {}
-                Ok(Step::ShowAll) => self.show_all = true,
-                Ok(Step::To(next)) => self.position = next,
-                Ok(Step::Finish) => return,
-                Err(error) => {
-                    write_err(&problem(&error));
-                    shows_card = false;
+            Event::Changed => {
+                walk.look_again();
+                Wish::Nothing
+            }
+            Event::Resized => Wish::Redraw,
+        };
+        match wish {
+            Wish::Leave | Wish::Keep => break wish,
+            Wish::Suspend => device.suspend(),
+            Wish::Redraw => device.draw_anew(),
+            Wish::Edit(number) => {
+                let item = desk.lock().items().get(number).cloned();
+                if let Some(item) = item {
+                    let edit = device.lend(|| edit_in_editor(&item.candidate, &Input::start()));
+                    walk.edited(number, edit);
+                    interrupts.catch();
                 }
             }
+            Wish::Nothing => {}
         }
+        helper.search(walk.wanted());
+    };
+    device.close();
+    for outcome in &walk.outcomes {
+        report(caller, outcome, false)?;
     }
-
-    fn show_card(&mut self) {
-        let position = self.position + 1 - self.first;
-        let format = CardFormat {
-            position: format!("{position}/{}", self.end - self.first),
-            show_all: std::mem::take(&mut self.show_all),
-            lines_above: std::mem::take(&mut self.lines_above),
-        };
-        write_err(&card_text(self.desk, self.position, &format));
+    if wish == Wish::Leave && walk.outcomes.is_empty() {
+        finish::leave_undecided(desk)?;
     }
+    Ok(wish)
+}
 
-    /// The next memory without a decision after this one, or the end.
-    fn next(&self) -> usize {
-        self.next_from(self.position + 1).unwrap_or(self.end)
-    }
+enum Event {
+    Key(Key),
+    Found(Found),
+    /// The groups or the approved memories that may be out of date are known now.
+    Changed,
+    Resized,
+}
 
-    fn next_from(&self, from: usize) -> Option<usize> {
-        let desk = self.desk.lock();
-        let items = desk.items();
-        (from..self.end).find(|number| {
-            let item = items.get(*number);
-            item.is_some_and(|item| item.state == ItemState::Waiting)
-        })
-    }
-
-    /// Returns from the last question, to the first card without a decision.
-    fn go_back(&mut self) {
-        let last = self.position.min(self.end.saturating_sub(1));
-        self.position = self.next_from(self.first).unwrap_or(last);
-    }
-
-    fn handle_line(&mut self, line: &str) -> Result<Step, CliError> {
-        let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let rest = rest.trim();
-        let is_stale = self.queue == QueueKind::Approved;
-        if is_stale && matches!(key, "p" | "h" | "u" | "g" | "A" | "R") {
-            return Ok(report_invalid(&format!(
-                "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"
-            )));
+fn next_event(device: &mut Device, helper: &Helper, interrupts: &Interrupts) -> Event {
+    loop {
+        if let Ok(event) = helper.events.try_recv() {
+            return event;
         }
-        if LONE_KEYS.contains(&key) && !rest.is_empty() {
-            return Ok(report_invalid(&format!(
-                "`{key}` takes nothing after it; type `{key}` alone, or ? for all keys"
-            )));
+        if interrupts.take() {
+            return Event::Key(Key::Interrupt);
         }
-        Ok(match key {
-            "" => Step::Show,
-            "n" => Step::ShowAll,
-            "s" => Step::To(self.next()),
-            "j" => Step::To(self.position + 1),
-            "k" if self.position == self.first => report_invalid("that was the first one"),
-            "k" => Step::To(self.position - 1),
-            "z" => match self.desk.lock().take_back(None).first() {
-                Some(last) => Step::To(*last),
-                None => report_invalid("nothing was decided yet"),
-            },
-            "q" => Step::Finish,
-            "g" => self.keep_one()?,
-            "A" => self.decide_group(Choice::Approve, None)?,
-            "r" | "R" if rest.is_empty() => match self.ask_reason() {
-                WhyAnswer::Reason(why) if key == "r" => self.choose(Choice::Reject, why)?,
-                WhyAnswer::Reason(why) => self.decide_group(Choice::Reject, why)?,
-                WhyAnswer::Back => Step::Show,
-                WhyAnswer::Leave => Step::Finish,
-            },
-            "R" => self.decide_group(Choice::Reject, reason(rest))?,
-            "?" => help(),
-            _ => match self.choice(key, rest)? {
-                Some((choice, why)) => self.choose(choice, why)?,
-                None => report_invalid(&unknown_command(line, key)),
-            },
-        })
-    }
-
-    /// The choice that a key stands for, with its reason.
-    fn choice(&self, key: &str, rest: &str) -> Result<Option<(Choice, Option<String>)>, CliError> {
-        let id = rest.to_owned();
-        Ok(Some(match key {
-            "a" => (Choice::Approve, None),
-            "p" => (Choice::Promote, None),
-            "r" => (Choice::Reject, reason(rest)),
-            "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" if rest.is_empty() => {
-                (Choice::Reject, reason(key))
-            }
-            "m" if !rest.is_empty() => (Choice::Merge { into: id }, None),
-            "d" if !rest.is_empty() => (Choice::Duplicate { of: id }, None),
-            "u" if !rest.is_empty() => (Choice::Supersede { older: id }, None),
-            "o" if !rest.is_empty() => (Choice::Replace { by: id }, None),
-            "h" if !rest.is_empty() => {
-                let until = parse_later_day(rest).map_err(CliError::Typed)?;
-                (Choice::PutOff { until }, None)
-            }
-            "e" => {
-                // The desk is not locked while the editor runs.
-                let item = self.desk.lock().items().get(self.position).cloned();
-                let edit = item.map(|item| edit_in_editor(&item.candidate, &self.input));
-                let Some(edit) = edit.transpose()?.flatten() else {
-                    return Err(CliError::Typed("nothing was changed".to_owned()));
-                };
-                let edit = Box::new(edit);
-                (Choice::Edit { edit }, None)
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    fn choose(&mut self, choice: Choice, why: Option<String>) -> Result<Step, CliError> {
-        let numbers = [self.position];
-        let mut desk = self.desk.lock();
-        let preview = desk.preview(&numbers, &choice)?;
-        desk.choose(&numbers, choice, why)?;
-        drop(desk);
-        write_err(&format!("  {}\n", preview.label));
-        for line in &preview.side_effects {
-            write_err(&format!("  {line}\n"));
+        if device.is_resized() {
+            return Event::Resized;
         }
-        self.lines_above = 1 + preview.side_effects.len();
-        Ok(Step::To(self.next()))
+        let is_busy = Arc::strong_count(&helper.is_busy) > 1;
+        if let Some(key) = device.key(if is_busy { SHORT_TICK } else { TICK }) {
+            return Event::Key(key);
+        }
     }
 }
 
-/// Why a line is not a command.
-fn unknown_command(line: &str, key: &str) -> String {
-    match key {
-        "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
-        "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
-        "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" => {
-            format!("`{key}` takes nothing after it; for a reason of your own: r WHY")
+/// Ctrl+C of a terminal that is not ours at that moment, and interrupts of other programs.
+#[derive(Debug, Default)]
+struct Interrupts(Arc<AtomicBool>);
+
+impl Interrupts {
+    fn catch(&self) {
+        let is_interrupted = Arc::clone(&self.0);
+        signals::on_interrupt(move || is_interrupted.store(true, Ordering::Relaxed));
+    }
+
+    fn take(&self) -> bool {
+        let is_interrupted = self.0.swap(false, Ordering::Relaxed);
+        if is_interrupted {
+            self.catch();
         }
-        key if PAGE_ONLY_KEYS.contains(&key) => {
-            format!("`{key}` works only on the page; ? lists the keys")
-        }
-        _ => format!("`{}` is not a key; ? lists the keys", text::line(line, 40)),
+        is_interrupted
     }
 }
 
-/// Reports an invalid line. Decides nothing.
-fn report_invalid(problem: &str) -> Step {
-    write_err(&format!("{problem}\n"));
-    Step::Ask
+/// Looks for what takes a while, on threads of its own.
+struct Helper {
+    wanted: Sender<(usize, Arc<()>)>,
+    events: Receiver<Event>,
+    /// Held by whatever is looked for.
+    is_busy: Arc<()>,
 }
 
-fn help() -> Step {
-    write_err(HELP);
-    write_err(&format!("reject at once for a reason:\n{}", reasons()));
-    Step::Ask
+impl Helper {
+    fn start(desk: &Arc<Mutex<Desk>>) -> Self {
+        let (sender, events) = channel();
+        let (wanted, wants) = channel::<(usize, Arc<()>)>();
+        let is_busy = Arc::new(());
+        let (desk_of_lists, sender_of_lists) = (Arc::clone(desk), sender.clone());
+        let busy = Arc::clone(&is_busy);
+        std::thread::spawn(move || {
+            find_lists(&desk_of_lists);
+            let _ = sender_of_lists.send(Event::Changed);
+            drop(busy);
+        });
+        let desk = Arc::clone(desk);
+        std::thread::spawn(move || {
+            while let Ok(mut latest) = wants.recv() {
+                // Only what is wanted last is still looked at.
+                while let Ok(later) = wants.try_recv() {
+                    latest = later;
+                }
+                let (number, _busy) = latest;
+                if sender
+                    .send(Event::Found(Found::search(&desk, number)))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self {
+            wanted,
+            events,
+            is_busy,
+        }
+    }
+
+    fn search(&self, number: Option<usize>) {
+        if let Some(number) = number {
+            let _ = self.wanted.send((number, Arc::clone(&self.is_busy)));
+        }
+    }
+}
+
+/// The memories that are much alike, unless they are known, and those that may be out of date.
+fn find_lists(desk: &Mutex<Desk>) {
+    let candidates: Vec<Candidate> = {
+        let desk = desk.lock();
+        desk.waiting().into_iter().cloned().collect()
+    };
+    if candidates.len() > MAX_GROUPED_FIRST {
+        let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
+        desk.lock().set_groups(groups);
+    }
+    if desk.lock().queue() == QueueKind::Stale {
+        return;
+    }
+    let search = desk.lock().stale_search();
+    // If a store cannot be read, its memories cannot be decided about anyway.
+    if let Ok(found) = search.run() {
+        desk.lock().add_stale(found);
+    }
 }
 
 /// An error with what to do about it.

@@ -1,223 +1,216 @@
-//! The card of a memory, as text for a terminal.
+//! The card of a memory, as lines.
 
-use std::fmt::Write as _;
+use ack_desk::nearest::{Near, ShownPart};
+use ratatui_core::text::{Line, Span};
 
-use ack_api::memory::Memory;
-use parking_lot::Mutex;
+use super::lines::{BOLD, DIM, GOOD, KEY, NAME, PLAIN, WARN, both_ends, heading, wrapped};
+use super::walk::{ShownCard, ShownNear};
 
-use crate::cli::screen::Screen;
-use crate::hook::session_text;
-use ack_desk::Desk;
-use ack_desk::card::Card;
-use ack_desk::choice::Choice;
-use ack_desk::evidence::{NextSession, evidence};
-use ack_desk::nearest::{Near, ShownPart, neighbours};
-
-/// How many lines of a narrative, or of a comparison, a card shows.
+/// How many lines of a narrative, or of a comparison, a card shows until it is unfolded.
 const FOLDED_LINES: usize = 12;
-/// The fewest lines of a card, however low the terminal is.
-const MIN_ROWS: usize = 6;
 
-pub struct CardFormat {
-    /// Its place in the queue: `2/7`.
-    pub position: String,
-    /// Whether it shows the whole text. Otherwise it fits the terminal.
-    pub show_all: bool,
-    /// How many lines above it should stay on the screen.
-    pub lines_above: usize,
+/// How much of a card is shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fold {
+    pub is_whole: bool,
+    /// Whether the text of the marked neighbour is shown.
+    pub is_near_open: bool,
+    /// Whether the screen is low: then the neighbours are one line.
+    pub is_low: bool,
 }
 
-/// The card of a memory, with what the desk knows about similar memories, and the nearest approved
-/// ones.
-pub fn card_text(desk: &Mutex<Desk>, number: usize, format: &CardFormat) -> String {
-    let (candidate, card, lines, service, now, decision, meta) = {
-        let desk = desk.lock();
-        let Some(item) = desk.items().get(number) else {
-            return String::new();
+/// The lines of a card: what it says, and what is known about it.
+#[derive(Debug, Default)]
+pub struct CardLines {
+    pub body: Vec<Line<'static>>,
+    pub foot: Vec<Line<'static>>,
+}
+
+impl CardLines {
+    pub fn of(shown: &ShownCard, columns: usize, fold: Fold) -> Self {
+        let mut lines = Self {
+            body: head(shown, columns),
+            foot: Vec::new(),
         };
-        let Some(card) = desk.card(number) else {
-            return String::new();
-        };
-        let mut lines = similar_text(&desk, number);
-        // If the store cannot be read, nothing can be rejected either.
-        let rejected = desk.preview(&[number], &Choice::Reject).unwrap_or_default();
-        let back = rejected.side_effects.iter();
-        lines.extend(back.map(|line| format!("if you reject it, {line}")));
-        let decision = desk.done(number);
-        let candidate = item.candidate.clone();
-        let meta = card.meta(desk.short_ids());
-        (
-            candidate,
-            card,
-            lines,
-            desk.service(),
-            desk.now(),
-            decision,
-            meta,
-        )
-    };
-    // The searches may take a while, and the desk is not locked meanwhile.
-    let (held, held_like) = {
-        let desk = desk.lock();
-        let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
-        (held, desk.held_like(&candidate))
-    };
-    let next = NextSession::of(service, &candidate, &held, session_text);
-    let next = next.map(|next| next.in_words());
-    let next = next.filter(|next| !next.is_empty());
-    let evidence = evidence(service, &candidate).into_iter().flatten();
-    let evidence: Vec<String> = evidence.chain(next).collect();
-    let neighbours = neighbours(service, &candidate, &held_like, now);
-    let neighbours: Vec<(String, Near)> = neighbours
-        .into_iter()
-        .map(|near| (desk.lock().short_ids().shortest(&near.id), near))
-        .collect();
-    let mut head = format!(
-        "\n{}\n",
-        wrapped(&format!("{}  {meta}", format.position), "")
-    );
-    head += &head_text(&card, decision);
-    let foot = |fold: usize| {
-        let lines = lines.iter().chain(&evidence);
-        let mut text: String = lines.map(|line| wrapped(line, "  ") + "\n").collect();
-        for (position, (id, near)) in neighbours.iter().enumerate() {
-            let fold = if position == 0 { fold } else { 0 };
-            text.push_str(&approved_text(near, id, fold));
+        lines.add_text(shown, columns, fold);
+        lines.add_details(shown, columns);
+        lines.add_known(shown, columns);
+        match &shown.near {
+            None => lines
+                .foot
+                .push(Line::styled("looking for approved ones …", DIM)),
+            Some(near) if near.is_empty() => {}
+            Some(near) => lines.add_near(shown, near, columns, fold),
         }
-        text
-    };
-    let parts = CardParts {
-        head: &head,
-        body: &|fold| body_text(&card, fold),
-        foot: &foot,
-    };
-    let rows = Screen::of_errors().height.filter(|_| !format.show_all);
-    match rows {
-        _ if format.show_all => parts.folded(usize::MAX),
-        None => parts.folded(FOLDED_LINES),
-        // The last line of the screen is for the keys.
-        Some(rows) => parts.within(rows.saturating_sub(1 + format.lines_above).max(MIN_ROWS)),
-    }
-}
-
-/// The parts of a card. Long texts are folded to a number of lines.
-struct CardParts<'a> {
-    head: &'a str,
-    body: &'a dyn Fn(usize) -> String,
-    /// What is known about other memories.
-    foot: &'a dyn Fn(usize) -> String,
-}
-
-impl CardParts<'_> {
-    fn folded(&self, fold: usize) -> String {
-        [self.head, &(self.body)(fold), &(self.foot)(fold)].concat()
+        lines
     }
 
-    /// A card of at most this many lines: the head first, then as much of the rest as fits.
-    fn within(&self, rows: usize) -> String {
-        for fold in [FOLDED_LINES, FOLDED_LINES / 2, FOLDED_LINES / 4] {
-            let text = self.folded(fold);
-            if text.lines().count() <= rows {
-                return text;
+    /// As many lines as fit: of the body its beginning, then what is known.
+    pub fn within(mut self, rows: usize) -> Vec<Line<'static>> {
+        if self.body.len() + self.foot.len() > rows {
+            let foot = self.foot.len().min(rows / 2);
+            let room = rows.saturating_sub(foot);
+            self.foot.truncate(foot);
+            if self.body.len() > room {
+                self.body.truncate(room.saturating_sub(1));
+                self.body.push(Line::styled("… more of it: n", DIM));
             }
         }
-        let all = self.folded(usize::MAX).lines().count();
-        let (body, foot) = ((self.body)(usize::MAX), (self.foot)(0));
-        let (body, foot): (Vec<&str>, Vec<&str>) = (body.lines().collect(), foot.lines().collect());
-        let room = rows.saturating_sub(1);
-        let head: Vec<&str> = self.head.lines().take(room).collect();
-        let room = room - head.len();
-        let body_lines = body.len().min(room - foot.len().min(room / 2));
-        let foot_lines = foot.len().min(room - body_lines);
-        let shown = head.len() + body_lines + foot_lines;
-        let more = format!("  … {} more lines: n", all - shown);
-        let lines = head.into_iter();
-        let lines = lines.chain(body.into_iter().take(body_lines));
-        let lines = lines.chain([more.as_str()]);
-        let lines = lines.chain(foot.into_iter().take(foot_lines));
-        lines.map(|line| format!("{line}\n")).collect()
+        self.body.append(&mut self.foot);
+        self.body
+    }
+
+    pub fn all(mut self) -> Vec<Line<'static>> {
+        self.body.append(&mut self.foot);
+        self.body
+    }
+
+    fn add_text(&mut self, shown: &ShownCard, columns: usize, fold: Fold) {
+        let card = &shown.card;
+        if let Some(subtitle) = &card.subtitle {
+            self.body.extend(wrapped(subtitle, columns, "", DIM));
+        }
+        if !card.facts.is_empty() {
+            self.body.push(Line::default());
+        }
+        for fact in &card.facts {
+            self.body.extend(wrapped(fact, columns, "• ", PLAIN));
+        }
+        let Some(narrative) = &card.narrative else {
+            return;
+        };
+        self.body.push(Line::default());
+        let narrative = wrapped(narrative, columns, "", PLAIN);
+        self.body.extend(folded(narrative, fold.is_whole, "n"));
+    }
+
+    fn add_details(&mut self, shown: &ShownCard, columns: usize) {
+        let card = &shown.card;
+        self.body.push(Line::default());
+        let session = card.session_title.as_ref().or(card.session.as_ref());
+        let details = [
+            ("tags", card.concepts.join(", ")),
+            ("files", card.files.join(", ")),
+            ("session", session.cloned().unwrap_or_default()),
+        ];
+        for (name, value) in details.iter().filter(|(_, value)| !value.is_empty()) {
+            let line = format!("{name}: {value}");
+            self.body.extend(wrapped(&line, columns, "", DIM));
+        }
+        for place in &card.served {
+            self.body.extend(wrapped(place, columns, "", DIM));
+        }
+    }
+
+    /// What the desk knows about other memories, and what the working tree says.
+    fn add_known(&mut self, shown: &ShownCard, columns: usize) {
+        let mut lines = Vec::new();
+        if let Some(alike) = &shown.alike {
+            lines.extend(wrapped(alike, columns, "= ", NAME));
+        }
+        for line in &shown.known {
+            lines.extend(wrapped(line, columns, "  ", PLAIN));
+        }
+        for line in &shown.evidence {
+            lines.extend(wrapped(line, columns, "  ", DIM));
+        }
+        if !lines.is_empty() {
+            self.foot.push(Line::default());
+            self.foot.append(&mut lines);
+        }
+    }
+
+    fn add_near(&mut self, shown: &ShownCard, near: &[ShownNear], columns: usize, fold: Fold) {
+        self.foot.push(Line::default());
+        if fold.is_low && !fold.is_near_open {
+            let marked = near.get(shown.marked).into_iter();
+            self.foot.extend(marked.map(|near| {
+                let relation = near.near.relation.as_str();
+                let line = format!("nearest approved: {relation} {}", near.near.title);
+                both_ends(&line, PLAIN, "> unfolds", DIM, columns)
+            }));
+            return;
+        }
+        let hint = if fold.is_near_open {
+            "> folds"
+        } else {
+            "> unfolds"
+        };
+        self.foot.push(heading("Nearest approved", hint, columns));
+        for (position, ShownNear { short_id, near }) in near.iter().enumerate() {
+            let is_marked = position == shown.marked;
+            let lead = if is_marked { "▸ " } else { "  " };
+            let title = format!("{}  {short_id}  {}", near.relation.as_str(), near.title);
+            self.foot.extend(wrapped(
+                &title,
+                columns,
+                lead,
+                if is_marked { BOLD } else { PLAIN },
+            ));
+            if let Some(conflict) = &near.conflict {
+                self.foot
+                    .extend(wrapped(&conflict.newer, columns, "    here:  ", WARN));
+                self.foot
+                    .extend(wrapped(&conflict.older, columns, "    there: ", WARN));
+            }
+            if is_marked {
+                self.foot.extend(near_keys(shown, columns));
+                if fold.is_near_open {
+                    self.foot.extend(comparison(near, columns, fold.is_whole));
+                }
+            }
+        }
     }
 }
 
-/// What should be seen first: the title, the marks, and the decision of this session.
-fn head_text(card: &Card, decision: Option<&str>) -> String {
-    let mut text = wrapped(&card.title, "") + "\n";
+/// What should be seen first: what it is, why to look twice, its title, and the decision.
+fn head(shown: &ShownCard, columns: usize) -> Vec<Line<'static>> {
+    let card = &shown.card;
+    let mut lines = vec![both_ends(
+        &shown.about(),
+        DIM,
+        &shown.short_id,
+        NAME,
+        columns,
+    )];
     for mark in &card.marks {
-        let _ = writeln!(text, "{}", wrapped(mark, "  ! "));
+        lines.extend(wrapped(mark, columns, "! ", WARN));
     }
-    if let Some(decision) = decision {
-        let _ = writeln!(text, "  {decision}");
+    if shown.is_flagged {
+        lines.extend(wrapped(
+            "flagged: never decided with others",
+            columns,
+            "⚑ ",
+            WARN,
+        ));
     }
-    text
-}
-
-fn body_text(card: &Card, fold: usize) -> String {
-    let mut text = String::new();
-    if let Some(subtitle) = &card.subtitle {
-        let _ = writeln!(text, "{}", wrapped(subtitle, "  "));
-    }
-    for fact in &card.facts {
-        let _ = writeln!(text, "{}", wrapped(fact, "  - "));
-    }
-    if let Some(narrative) = &card.narrative {
-        let _ = writeln!(text, "\n{}", fold_lines(narrative, "  ", fold));
-    }
-    for (name, values) in [("tags", &card.concepts), ("files", &card.files)] {
-        if !values.is_empty() {
-            let line = format!("{name}: {}", values.join(", "));
-            let _ = writeln!(text, "{}", wrapped(&line, "  "));
-        }
-    }
-    if let Some(session) = card.session_title.as_ref().or(card.session.as_ref()) {
-        let _ = writeln!(text, "{}", wrapped(&format!("session: {session}"), "  "));
-    }
-    for served in &card.served {
-        let _ = writeln!(text, "{}", wrapped(served, "  "));
-    }
-    text
-}
-
-/// What the desk knows about the memories that are much alike: those that wait, and those that were
-/// decided in this session.
-fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
-    let short = desk.short_ids();
-    let ids = desk.ids_of_group(number).into_iter();
-    let ids: Vec<String> = ids.map(|id| short.shortest(&id)).collect();
-    let waits = (!ids.is_empty()).then(|| {
-        let keys = "g keeps this one alone, A approves all, R rejects all";
-        match ids.len() {
-            1 => format!("waiting too, much alike: {} ({keys})", ids.join(" ")),
-            many => format!("{many} waiting too, much alike: {} ({keys})", ids.join(" ")),
-        }
-    });
-    let decided = desk.decided_in_group(number).into_iter();
-    let decided: Vec<String> = decided
-        .map(|(id, decision)| format!("{} {decision}", short.shortest(&id)))
-        .collect();
-    let decided = (!decided.is_empty())
-        .then(|| format!("already decided, much alike: {}", decided.join(", ")));
-    waits.into_iter().chain(decided).collect()
-}
-
-/// An approved memory. The nearest one is compared word by word, in `fold` lines.
-fn approved_text(near: &Near, id: &str, fold: usize) -> String {
-    let relation = near.relation.as_str();
-    let line = format!("approved: {id}  {}  ({relation})", near.title);
-    let mut lines = wrapped(&line, "  ") + "\n";
-    if let Some(conflict) = &near.conflict {
-        let _ = writeln!(lines, "{}", wrapped(&conflict.newer, "    here:  "));
-        let _ = writeln!(lines, "{}", wrapped(&conflict.older, "    there: "));
-    }
-    if fold == 0 {
-        return lines;
-    }
-    if let Some(diff) = &near.diff {
-        lines.push_str("    [-only there-] {+only here+}\n");
-        lines.push_str(&fold_lines(&diff_text(diff), "    ", fold));
-    } else if let Some(text) = &near.text {
-        lines.push_str(&fold_lines(text, "    ", fold));
+    lines.extend(wrapped(&card.title, columns, "", BOLD));
+    if let Some(decision) = shown.decision {
+        let line = format!("{decision}; not saved yet");
+        lines.extend(wrapped(&line, columns, "✓ ", GOOD));
     }
     lines
+}
+
+/// What the keys for the marked neighbour do.
+fn near_keys(shown: &ShownCard, columns: usize) -> Vec<Line<'static>> {
+    let keys = shown.near_keys.iter();
+    let keys =
+        keys.flat_map(|(key, label)| wrapped(&format!("{key}  {label}"), columns, "    ", KEY));
+    keys.collect()
+}
+
+/// The marked neighbour's text: word by word where the two have much in common.
+fn comparison(near: &Near, columns: usize, is_whole: bool) -> Vec<Line<'static>> {
+    let lines = match (&near.diff, &near.text) {
+        (Some(diff), _) => {
+            let text = format!("[-only there-] {{+only here+}}\n{}", diff_text(diff));
+            wrapped(&text, columns, "    ", PLAIN)
+        }
+        (None, Some(text)) => wrapped(text, columns, "    ", PLAIN),
+        (None, None) => Vec::new(),
+    };
+    folded(lines, is_whole, "n")
 }
 
 fn diff_text(diff: &[ShownPart]) -> String {
@@ -234,34 +227,16 @@ fn diff_text(diff: &[ShownPart]) -> String {
     marked.collect()
 }
 
-fn fold_lines(text: &str, indent: &str, fold: usize) -> String {
-    let text = wrapped(text, indent);
-    let lines: Vec<&str> = text.lines().collect();
-    let line_count = fold.min(lines.len());
-    let mut folded_text = String::new();
-    for line in lines.iter().take(line_count) {
-        let _ = writeln!(folded_text, "{line}");
+/// The first of some lines, and how many more there are.
+fn folded(mut lines: Vec<Line<'static>>, is_whole: bool, key: &'static str) -> Vec<Line<'static>> {
+    if is_whole || lines.len() <= FOLDED_LINES + 1 {
+        return lines;
     }
-    if line_count < lines.len() {
-        let _ = writeln!(
-            folded_text,
-            "{indent}… {} more lines: n",
-            lines.len() - line_count
-        );
-    }
-    folded_text
-}
-
-/// Text wrapped to the width of the terminal, with an indent for every line.
-fn wrapped(text: &str, indent: &str) -> String {
-    let rest = " ".repeat(indent.len());
-    let width = Screen::of_errors().width.unwrap_or(80);
-    let lines = text.lines().enumerate().map(|(number, line)| {
-        let first = if number == 0 { indent } else { &rest };
-        let options = textwrap::Options::new(width)
-            .initial_indent(first)
-            .subsequent_indent(&rest);
-        textwrap::fill(line, options)
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    let more = lines.len() - FOLDED_LINES;
+    lines.truncate(FOLDED_LINES);
+    lines.push(Line::from(vec![
+        Span::styled(format!("… {more} more lines "), DIM),
+        Span::styled(key, KEY),
+    ]));
+    lines
 }

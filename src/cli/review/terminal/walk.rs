@@ -1,0 +1,683 @@
+//! A person's way through the desk, without a terminal: what stands on the screen, and what each
+//! key does. The full screen and the lines of `--plain` show the same walk.
+
+mod field;
+mod plan;
+mod shown;
+
+use std::collections::{BTreeSet, HashMap};
+
+use ack_api::decision::Edit;
+use ack_api::text;
+use parking_lot::Mutex;
+
+pub use self::field::{Asked, Field};
+pub use self::plan::{Plan, suggestion};
+pub use self::shown::{Found, ShownCard, ShownNear};
+use super::keys::Key;
+use super::problem;
+use crate::cli::error::CliError;
+use ack_desk::choice::{Choice, REASONS};
+use ack_desk::curate::ReviewSession;
+use ack_desk::queue::{ItemState, QueueKind, QueueView};
+use ack_desk::{Desk, ReviewOutcome};
+
+/// With fewer memories, one looks at each anyway.
+const MIN_PLANNED: usize = 12;
+/// The beginning of a filter that shows the cards of a heap.
+const HEAP: &str = "heap:";
+
+/// What only the caller can do after a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Nothing,
+    /// The memory with this number in the person's editor.
+    Edit(usize),
+    Suspend,
+    Redraw,
+    /// The end. Every choice is saved or given up.
+    Leave,
+    /// The end. What is not saved goes to a file.
+    Keep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Plan,
+    Cards,
+}
+
+/// What happened, in one line.
+#[derive(Debug, Default)]
+pub struct Said {
+    pub text: String,
+    pub is_problem: bool,
+}
+
+pub struct Walk<'a> {
+    pub desk: &'a Mutex<Desk>,
+    actor: String,
+    pub place: Place,
+    pub view: QueueView,
+    pub plan: Plan,
+    /// The numbers of the memories in the view, decided or not.
+    pub list: Vec<usize>,
+    /// The card, if there is one.
+    pub shown: Option<ShownCard>,
+    pub selected: BTreeSet<usize>,
+    /// The question that keys answer, if one is open.
+    pub field: Option<Field>,
+    pub said: Said,
+    pub shows_keys: bool,
+    /// Whether a narrow screen shows the list in place of the card.
+    pub shows_list: bool,
+    pub is_whole: bool,
+    pub is_near_open: bool,
+    /// How many lines above the screen are left out.
+    pub scroll: usize,
+    /// What is known about memories that were looked at.
+    found: HashMap<usize, Found>,
+    /// What was saved.
+    pub outcomes: Vec<ReviewOutcome>,
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at the plan, or at the first card.
+    pub fn new(desk: &'a Mutex<Desk>, session: &ReviewSession) -> Self {
+        let view = QueueView {
+            queue: desk.lock().queue(),
+            ..QueueView::default()
+        };
+        let mut walk = Self {
+            desk,
+            actor: session.actor.clone(),
+            place: Place::Cards,
+            view,
+            plan: Plan::default(),
+            list: Vec::new(),
+            shown: None,
+            selected: BTreeSet::new(),
+            field: None,
+            said: Said::default(),
+            shows_keys: false,
+            shows_list: false,
+            is_whole: false,
+            is_near_open: false,
+            scroll: 0,
+            found: HashMap::new(),
+            outcomes: Vec::new(),
+        };
+        let is_waiting = walk.view.queue == QueueKind::Waiting;
+        if is_waiting && walk.progress().left() >= MIN_PLANNED {
+            walk.open_plan();
+        } else {
+            walk.open_cards("");
+        }
+        walk
+    }
+
+    /// Does what a key does.
+    pub fn press(&mut self, key: &Key) -> Wish {
+        match key {
+            Key::Interrupt => return self.leave(true),
+            Key::Suspend => return Wish::Suspend,
+            Key::Redraw => return Wish::Redraw,
+            Key::End => return Wish::Keep,
+            _ => {}
+        }
+        self.said = Said::default();
+        if self.field.is_some() {
+            return self.field_key(key);
+        }
+        if self.shows_keys {
+            self.keys_key(key);
+            return Wish::Nothing;
+        }
+        self.any_key(key).unwrap_or_else(|problem| {
+            self.complain(&problem);
+            Wish::Nothing
+        })
+    }
+
+    /// In the list of keys, some move it, and every other one closes it.
+    fn keys_key(&mut self, key: &Key) {
+        match key {
+            Key::Down | Key::PageDown | Key::Char('j' | ' ') => self.scroll += 1,
+            Key::Up | Key::PageUp | Key::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            _ => {
+                self.shows_keys = false;
+                self.scroll = 0;
+            }
+        }
+    }
+
+    /// The keys that mean the same everywhere; then those of the place.
+    fn any_key(&mut self, key: &Key) -> Result<Wish, String> {
+        match key {
+            Key::Char('u' | 'z') => self.take_back(),
+            Key::Char('c') => self.save(),
+            Key::Char('q') => return Ok(self.leave(false)),
+            Key::Char('/') => self.ask(Asked::Filter),
+            Key::Char('l') => self.change_queue(),
+            Key::Char('X') => self.select_all(),
+            Key::Char('?') => {
+                self.shows_keys = true;
+                self.scroll = 0;
+            }
+            _ => match self.place {
+                Place::Plan => self.plan_key(key)?,
+                Place::Cards => return self.card_key(key),
+            },
+        }
+        Ok(Wish::Nothing)
+    }
+
+    fn card_key(&mut self, key: &Key) -> Result<Wish, String> {
+        match key {
+            Key::Escape => self.step_back(),
+            Key::Tab => self.shows_list = !self.shows_list,
+            Key::Char('A' | 'R') if !self.selected.is_empty() => self.decide_many(key)?,
+            Key::Char(letter) => return self.card_letter(*letter),
+            Key::Enter => self.is_near_open = !self.is_near_open,
+            Key::Up => self.scroll = self.scroll.saturating_sub(1),
+            Key::PageUp => self.scroll = self.scroll.saturating_sub(10),
+            Key::Down | Key::PageDown => {
+                self.is_whole = true;
+                self.scroll += if *key == Key::Down { 1 } else { 10 };
+            }
+            _ => {}
+        }
+        Ok(Wish::Nothing)
+    }
+
+    fn card_letter(&mut self, letter: char) -> Result<Wish, String> {
+        let Some(shown) = &mut self.shown else {
+            return Err("no card is open; Esc goes to the plan, ? lists the keys".to_owned());
+        };
+        let number = shown.number;
+        if shown.is_stale && matches!(letter, 'p' | 'h' | 'g' | 'A' | 'R') {
+            return Err(format!(
+                "`{letter}` does not work here: it is approved already"
+            ));
+        }
+        match letter {
+            'a' => self.choose(&[number], Choice::Approve, None)?,
+            'p' => self.choose(&[number], Choice::Promote, None)?,
+            'r' => self.ask(Asked::Reason(vec![number])),
+            '1'..='9' => {
+                let reason = ack_desk::choice::reason(&letter.to_string());
+                self.choose(&[number], Choice::Reject, reason)?;
+            }
+            'A' | 'R' => self.decide_many(&Key::Char(letter))?,
+            'g' => self.keep_one(number)?,
+            'h' => self.ask(Asked::Day(number)),
+            'e' => return Ok(Wish::Edit(number)),
+            'm' | 'd' | '=' => {
+                let id = shown.marked_id()?;
+                self.name_other(letter, id)?;
+            }
+            'o' => {
+                shown.mark_next(&self.desk.lock());
+            }
+            '>' => self.is_near_open = !self.is_near_open,
+            'n' => self.is_whole = !self.is_whole,
+            'x' => self.select(number),
+            's' => self.skip(number),
+            'j' => self.step(1)?,
+            'k' => self.step(-1)?,
+            ' ' => self.scroll += 10,
+            _ => return Err(format!("`{letter}` is not a key; ? lists the keys")),
+        }
+        Ok(Wish::Nothing)
+    }
+
+    /// Merges the memory into another one, or the like.
+    pub fn name_other(&mut self, key: char, id: String) -> Result<(), String> {
+        let Some(shown) = &self.shown else {
+            return Ok(());
+        };
+        let choice = match key {
+            'm' => Choice::Merge { into: id },
+            'd' => Choice::Duplicate { of: id },
+            _ if shown.is_stale => Choice::Replace { by: id },
+            _ => Choice::Supersede { older: id },
+        };
+        self.choose(&[shown.number], choice, None)
+    }
+
+    /// The same, saying what is wrong.
+    pub fn name_id(&mut self, key: char, id: String) {
+        self.said = Said::default();
+        if let Err(problem) = self.name_other(key, id) {
+            self.complain(&problem);
+        }
+    }
+
+    /// Takes over what came from the editor.
+    pub fn edited(&mut self, number: usize, edit: Result<Option<Edit>, CliError>) {
+        let done = match edit {
+            Ok(Some(edit)) => {
+                let edit = Box::new(edit);
+                self.choose(&[number], Choice::Edit { edit }, None)
+            }
+            Ok(None) => Err("nothing was changed".to_owned()),
+            Err(error) => Err(problem(&error)),
+        };
+        if let Err(problem) = done {
+            self.complain(&problem);
+        }
+    }
+
+    /// Records a choice, and goes on.
+    fn choose(
+        &mut self,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+    ) -> Result<(), String> {
+        let last = numbers.last().copied().unwrap_or_default();
+        let mut desk = self.desk.lock();
+        let (picked, held_back) = match numbers {
+            [_] => (numbers.to_vec(), Default::default()),
+            _ => desk.without_flagged(numbers, &choice),
+        };
+        let preview = desk
+            .preview(numbers, &choice)
+            .map_err(|error| problem(&error))?;
+        let is_stale = desk
+            .items()
+            .get(last)
+            .is_some_and(|item| item.stale.is_some());
+        let done = choice.done(is_stale);
+        desk.choose(numbers, choice, reason)
+            .map_err(|error| problem(&error))?;
+        let next = desk.next(&self.view, last);
+        let about = match picked.as_slice() {
+            [number] => shown::title(&desk, *number),
+            picked => format!("{} memories", picked.len()),
+        };
+        drop(desk);
+        for number in numbers {
+            self.selected.remove(number);
+        }
+        let mut said = format!("{}: {about}", shown::capitalised(done));
+        said.extend(
+            Some(held_back.in_words())
+                .filter(|held| !held.is_empty())
+                .map(|held| format!("; {held}")),
+        );
+        said.extend(preview.side_effects.iter().map(|line| format!("; {line}")));
+        self.go_on(next, &said);
+        Ok(())
+    }
+
+    /// Approves a memory; those that are much alike become its duplicates.
+    fn keep_one(&mut self, number: usize) -> Result<(), String> {
+        let mut desk = self.desk.lock();
+        if desk.group(number).is_empty() {
+            return Err(NO_SIMILAR.to_owned());
+        }
+        let count = desk.keep_one(number).map_err(|error| problem(&error))?;
+        let about = shown::title(&desk, number);
+        let next = desk.next(&self.view, number);
+        drop(desk);
+        let others = ack_desk::choice::count_text(count, "duplicate", "duplicates");
+        self.go_on(next, &format!("Approved, with {others}: {about}"));
+        Ok(())
+    }
+
+    /// Approves or rejects what is selected, or else the memory and those that are much alike.
+    fn decide_many(&mut self, key: &Key) -> Result<(), String> {
+        let numbers: Vec<usize> = match &self.shown {
+            _ if !self.selected.is_empty() => self.selected.iter().copied().collect(),
+            Some(shown) => {
+                let others = self.desk.lock().group(shown.number);
+                if others.is_empty() {
+                    return Err(NO_SIMILAR.to_owned());
+                }
+                std::iter::once(shown.number).chain(others).collect()
+            }
+            None => return Ok(()),
+        };
+        if *key == Key::Char('R') {
+            self.ask(Asked::Reason(numbers));
+            return Ok(());
+        }
+        self.choose(&numbers, Choice::Approve, None)
+    }
+
+    /// What comes after a decision: the next card, or the plan if the heap is done.
+    fn go_on(&mut self, next: Option<usize>, said: &str) {
+        if next.is_none() && self.view.filter.starts_with(HEAP) {
+            self.open_plan();
+        } else {
+            self.reload();
+            self.show(next);
+        }
+        let left = self.progress().left();
+        self.say(&format!("{said} · {left} left · u undo"));
+    }
+
+    fn take_back(&mut self) {
+        let before: Vec<String> = self.plan.decided_names();
+        let numbers = self.desk.lock().take_back(None);
+        let Some(first) = numbers.first().copied() else {
+            let command = crate::cli::command::command("undo");
+            self.say(&format!(
+                "Nothing to undo. `{command}` takes back what was saved."
+            ));
+            return;
+        };
+        if self.place == Place::Plan {
+            self.open_plan();
+            self.plan.go_to_reopened(&before);
+        } else {
+            self.reload();
+            if !self.list.contains(&first) {
+                self.view.filter.clear();
+                self.reload();
+            }
+            self.show(Some(first));
+        }
+        self.say("Undone.");
+    }
+
+    /// Writes the choices.
+    fn save(&mut self) {
+        if self.desk.lock().unwritten() == 0 {
+            self.say("Nothing to save.");
+            return;
+        }
+        let session = ReviewSession::begin(self.actor.clone(), None, jiff::Timestamp::now());
+        let outcome = self.desk.lock().write(&session);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return self.complain(&problem(&error)),
+        };
+        self.found.clear();
+        let number = self.shown.as_ref().map(|shown| shown.number);
+        match self.place {
+            Place::Plan => self.open_plan(),
+            Place::Cards => {
+                self.reload();
+                let next = number.filter(|number| self.list.contains(number));
+                self.show(next.or(self.list.first().copied()));
+            }
+        }
+        let undo = crate::cli::command::command(&format!("undo {}", outcome.batch));
+        match outcome.changed.len() {
+            0 => self.say(&format!(
+                "✓ Saved {}. `{undo}` takes it back.",
+                outcome.written
+            )),
+            changed => self.complain(&format!(
+                "saved {}; {changed} changed since you read them and came back",
+                outcome.written
+            )),
+        }
+        self.outcomes.push(outcome);
+    }
+
+    /// Ends, or asks about what is not saved. Ctrl+C at that question keeps it in a file.
+    fn leave(&mut self, is_interrupt: bool) -> Wish {
+        let is_asking = matches!(&self.field, Some(field) if field.asked == Asked::Leave);
+        if self.desk.lock().unwritten() == 0 {
+            return Wish::Leave;
+        }
+        if is_asking && is_interrupt {
+            return Wish::Keep;
+        }
+        self.ask(Asked::Leave);
+        Wish::Nothing
+    }
+
+    fn select(&mut self, number: usize) {
+        if !self.selected.remove(&number) {
+            self.selected.insert(number);
+            let _ = self.step(1);
+        }
+    }
+
+    /// Selects what the view shows and is not decided.
+    fn select_all(&mut self) {
+        if self.place == Place::Plan {
+            self.open_cards("");
+        }
+        self.selected = self.view.of(self.desk.lock().items()).into_iter().collect();
+    }
+
+    /// How many a choice for what is selected would be for, and what it holds back.
+    pub fn selection(&self) -> Option<(usize, String)> {
+        let numbers: Vec<usize> = self.selected.iter().copied().collect();
+        let desk = self.desk.lock();
+        let (picked, held_back) = desk.without_flagged(&numbers, &Choice::Approve);
+        (!numbers.is_empty()).then(|| (picked.len(), held_back.in_words()))
+    }
+
+    fn skip(&mut self, number: usize) {
+        let next = self.desk.lock().next(&self.view, number);
+        if next == Some(number) {
+            self.say("That was the last one.");
+        }
+        self.show(next);
+    }
+
+    /// The card before or after this one, decided or not.
+    fn step(&mut self, step: isize) -> Result<(), String> {
+        let number = self.shown.as_ref().map(|shown| shown.number);
+        let place = self.list.iter().position(|listed| Some(*listed) == number);
+        let next = place.and_then(|place| place.checked_add_signed(step));
+        match next.and_then(|next| self.list.get(next)) {
+            Some(next) => self.show(Some(*next)),
+            None if step > 0 => return Err("that was the last one".to_owned()),
+            None => return Err("that was the first one".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// From what is selected to the card, from a filter to all, from the cards to the plan.
+    fn step_back(&mut self) {
+        if !self.selected.is_empty() {
+            self.selected.clear();
+        } else if self.view.filter.is_empty() || self.view.filter.starts_with(HEAP) {
+            self.open_plan();
+        } else {
+            self.set_filter("");
+        }
+    }
+
+    /// What waits, or what may be out of date.
+    fn change_queue(&mut self) {
+        self.view.queue = match self.view.queue {
+            QueueKind::Waiting => QueueKind::Stale,
+            QueueKind::Stale => QueueKind::Waiting,
+        };
+        self.open_cards("");
+    }
+
+    /// The cards of a filter, from the first without a decision.
+    fn open_cards(&mut self, filter: &str) {
+        self.place = Place::Cards;
+        self.selected.clear();
+        filter.clone_into(&mut self.view.filter);
+        self.reload();
+        let first = self.view.of(self.desk.lock().items()).first().copied();
+        self.show(first.or(self.list.first().copied()));
+    }
+
+    /// Filters the cards. The one that is shown stays, if it fits.
+    fn set_filter(&mut self, filter: &str) {
+        if self.place == Place::Plan {
+            self.open_cards("");
+        }
+        filter.clone_into(&mut self.view.filter);
+        self.reload();
+        let number = self.shown.as_ref().map(|shown| shown.number);
+        if !number.is_some_and(|number| self.list.contains(&number)) {
+            self.show(self.list.first().copied());
+        }
+        if let Some(complaint) = self.view.complaint() {
+            self.complain(&complaint);
+        } else if self.list.is_empty() {
+            self.say("No matches.");
+        }
+    }
+
+    fn reload(&mut self) {
+        self.list = self.view.with_chosen(self.desk.lock().items());
+    }
+
+    /// Shows a card from its beginning.
+    fn show(&mut self, number: Option<usize>) {
+        self.scroll = 0;
+        self.is_whole = false;
+        self.is_near_open = false;
+        let desk = self.desk.lock();
+        let shown = number.and_then(|number| ShownCard::of(&desk, number));
+        self.shown = shown.map(|mut shown| {
+            if let Some(found) = self.found.get(&shown.number) {
+                shown.learn(&desk, found);
+            }
+            shown
+        });
+    }
+
+    /// The card again, after what is known about others has changed.
+    pub fn look_again(&mut self) {
+        self.reload();
+        if self.place == Place::Plan {
+            self.open_plan();
+        } else {
+            let kept = (self.scroll, self.is_whole, self.is_near_open);
+            self.show(self.shown.as_ref().map(|shown| shown.number));
+            (self.scroll, self.is_whole, self.is_near_open) = kept;
+        }
+    }
+
+    /// The memory whose neighbours should be looked for: the one that is shown, then the next one.
+    pub fn wanted(&self) -> Option<usize> {
+        let shown = self.shown.as_ref().filter(|_| self.place == Place::Cards)?;
+        let is_known = |number: &usize| self.found.contains_key(number);
+        let next = || self.desk.lock().next(&self.view, shown.number);
+        Some(shown.number)
+            .filter(|number| !is_known(number))
+            .or_else(|| next().filter(|number| !is_known(number)))
+    }
+
+    /// The same, if the card that is shown lacks it.
+    pub fn wanted_now(&self) -> Option<usize> {
+        let shown = self.shown.as_ref().filter(|shown| shown.near.is_none());
+        shown.map(|shown| shown.number)
+    }
+
+    /// From the last question to the first card without a decision, or to the plan.
+    pub fn go_back(&mut self) {
+        self.reload();
+        let first = self.view.of(self.desk.lock().items()).first().copied();
+        let last = self.list.last().copied();
+        match self.place {
+            Place::Plan => self.open_plan(),
+            Place::Cards => self.show(first.or(last)),
+        }
+    }
+
+    /// Takes over what was found about a memory.
+    pub fn learn(&mut self, found: Found) {
+        if let Some(shown) = &mut self.shown
+            && shown.number == found.number
+        {
+            shown.learn(&self.desk.lock(), &found);
+        }
+        self.found.insert(found.number, found);
+    }
+
+    pub fn progress(&self) -> Progress {
+        let desk = self.desk.lock();
+        let items = desk.items().iter();
+        let mut progress = Progress::default();
+        for item in items.filter(|item| item.queue() == self.view.queue) {
+            progress.total += 1;
+            progress.decided += usize::from(item.state != ItemState::Waiting);
+        }
+        progress
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said = Said {
+            text: text::line(text, 500),
+            is_problem: false,
+        };
+    }
+
+    fn complain(&mut self, problem: &str) {
+        self.said = Said {
+            text: text::line(problem, 500),
+            is_problem: true,
+        };
+    }
+}
+
+const NO_SIMILAR: &str = "no other waiting memory is much like it";
+
+/// How far the queue is decided.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub decided: usize,
+    pub total: usize,
+}
+
+impl Progress {
+    pub const fn left(self) -> usize {
+        self.total - self.decided
+    }
+}
+
+/// The keys, each with what it does.
+pub fn keys() -> Vec<(String, String)> {
+    const KEYS: [(&str, &str); 25] = [
+        (
+            "a",
+            "approve; on the plan: A approves the heap, R rejects it",
+        ),
+        ("r", "reject; asks why"),
+        ("e", "edit and approve"),
+        ("p", "promote: approve for every project"),
+        ("m", "merge into the approved memory that is marked"),
+        ("d", "duplicate of the marked one"),
+        ("=", "approve in place of the marked one"),
+        ("o", "mark the next approved memory"),
+        (">, Enter", "unfold the marked one; on the plan: one by one"),
+        ("n", "the whole text; on the plan: five others"),
+        ("↑ ↓", "scroll"),
+        (
+            "g",
+            "keep this one, those that are much alike are its duplicates",
+        ),
+        (
+            "A, R",
+            "approve or reject all that are selected or much alike",
+        ),
+        ("x, X", "select, and select all that match"),
+        ("h", "snooze"),
+        ("s", "skip"),
+        ("j, k", "the next one, the one before"),
+        (
+            "/",
+            "filter: words, -word, type: project: scope: tag: id: heap: is:flagged is:duplicate",
+        ),
+        ("Tab", "the list, on a narrow screen"),
+        ("u", "undo"),
+        ("c", "save"),
+        ("l", "what waits, or what may be out of date (a keeps one)"),
+        ("o", "on the plan: all cards"),
+        ("Esc", "one step back"),
+        ("q", "leave"),
+    ];
+    let keys = KEYS
+        .iter()
+        .map(|(key, what)| ((*key).to_owned(), (*what).to_owned()));
+    let reasons = (1..).zip(REASONS);
+    let reasons =
+        reasons.map(|(digit, reason): (u8, _)| (digit.to_string(), format!("reject: {reason}")));
+    keys.chain(reasons).collect()
+}

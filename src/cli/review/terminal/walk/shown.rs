@@ -1,0 +1,201 @@
+//! The card that is shown, with what is known about other memories.
+
+use ack_api::text;
+use ack_desk::Desk;
+use ack_desk::card::{Card, days};
+use ack_desk::choice::{Choice, Preview};
+use ack_desk::evidence::evidence;
+use ack_desk::nearest::{Near, neighbours};
+use ack_desk::queue::QueueKind;
+use parking_lot::Mutex;
+
+/// What was found about a memory, which may take a while.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub number: usize,
+    near: Vec<Near>,
+    evidence: Vec<String>,
+}
+
+impl Found {
+    /// Looks for it. The desk is not locked meanwhile.
+    pub fn search(desk: &Mutex<Desk>, number: usize) -> Self {
+        let (candidate, service, now) = {
+            let desk = desk.lock();
+            let item = desk.items().get(number);
+            let candidate = item.map(|item| item.candidate.clone());
+            (candidate, desk.service(), desk.now())
+        };
+        let near = candidate
+            .as_ref()
+            .map(|candidate| neighbours(service, candidate, now));
+        let evidence = candidate.and_then(|candidate| evidence(service, &candidate));
+        Self {
+            number,
+            near: near.unwrap_or_default(),
+            evidence: evidence.unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ShownCard {
+    pub number: usize,
+    pub card: Card,
+    pub short_id: String,
+    pub is_flagged: bool,
+    pub is_stale: bool,
+    /// What was decided about it, as a participle.
+    pub decision: Option<&'static str>,
+    /// What approving and rejecting it would do.
+    pub approve: String,
+    pub reject: String,
+    /// Waiting ones that are much alike.
+    pub alike: Option<String>,
+    /// What else was decided, and what rejecting it would do.
+    pub known: Vec<String>,
+    /// `None` while it is looked for.
+    pub near: Option<Vec<ShownNear>>,
+    pub evidence: Vec<String>,
+    /// Which neighbour `m`, `d` and `=` are about.
+    pub marked: usize,
+    /// What these keys would do, or why they cannot.
+    pub near_keys: Vec<(char, String)>,
+}
+
+#[derive(Debug)]
+pub struct ShownNear {
+    pub short_id: String,
+    pub near: Near,
+}
+
+impl ShownCard {
+    /// The card of a memory.
+    pub fn of(desk: &Desk, number: usize) -> Option<Self> {
+        let item = desk.items().get(number)?;
+        let card = desk.card(number)?;
+        // If the store cannot be read, nothing can be decided either.
+        let preview = |choice| desk.preview(&[number], &choice).unwrap_or_default();
+        let rejected: Preview = preview(Choice::Reject);
+        let back = rejected.side_effects.iter();
+        let back = back.map(|line| format!("if you reject it, {line}"));
+        Some(Self {
+            number,
+            short_id: desk.short_ids().shortest(&card.id),
+            card,
+            is_flagged: item.is_flagged(),
+            is_stale: item.queue() == QueueKind::Stale,
+            decision: desk.done(number),
+            approve: preview(Choice::Approve).label,
+            reject: rejected.label,
+            alike: alike(desk, number),
+            known: decided_alike(desk, number)
+                .into_iter()
+                .chain(back)
+                .collect(),
+            near: None,
+            evidence: Vec::new(),
+            marked: 0,
+            near_keys: Vec::new(),
+        })
+    }
+
+    /// Takes over what was found.
+    pub fn learn(&mut self, desk: &Desk, found: &Found) {
+        let near = found.near.iter().map(|near| ShownNear {
+            short_id: desk.short_ids().shortest(&near.id),
+            near: near.clone(),
+        });
+        self.near = Some(near.collect());
+        self.evidence.clone_from(&found.evidence);
+        self.read_near_keys(desk);
+    }
+
+    pub fn mark_next(&mut self, desk: &Desk) {
+        let count = self.near.as_ref().map_or(0, Vec::len);
+        self.marked = (self.marked + 1) % count.max(1);
+        self.read_near_keys(desk);
+    }
+
+    fn read_near_keys(&mut self, desk: &Desk) {
+        let near = self.near.iter().flatten().nth(self.marked);
+        let Some(ShownNear { short_id, near }) = near else {
+            self.near_keys = Vec::new();
+            return;
+        };
+        let id = || near.id.clone();
+        let replace = if self.is_stale {
+            Choice::Replace { by: id() }
+        } else {
+            Choice::Supersede { older: id() }
+        };
+        let choices = [
+            ('m', Choice::Merge { into: id() }),
+            ('=', replace),
+            ('d', Choice::Duplicate { of: id() }),
+        ];
+        let keys = choices.into_iter().filter_map(|(key, choice)| {
+            let preview = desk.preview(&[self.number], &choice).ok()?;
+            // Its id stands above.
+            Some((key, preview.label.replace(short_id.as_str(), "it")))
+        });
+        self.near_keys = keys.collect();
+    }
+
+    /// The id of the marked neighbour.
+    pub fn marked_id(&self) -> Result<String, String> {
+        match &self.near {
+            None => Err("the approved memories are still looked for".to_owned()),
+            Some(near) => near
+                .get(self.marked)
+                .map(|marked| marked.near.id.clone())
+                .ok_or_else(|| "no approved memory is near it".to_owned()),
+        }
+    }
+
+    /// One line: where it belongs, its type, its age and its writer's confidence.
+    pub fn about(&self) -> String {
+        let card = &self.card;
+        let place = card.project.as_ref().unwrap_or(&card.scope).clone();
+        let age = card.age_days.map(|age| format!("{} old", days(age)));
+        let confidence = card
+            .confidence
+            .map(|share| format!("confidence {share:.2}"));
+        let parts = [Some(place), card.kind.clone(), age, confidence];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// The waiting memories that are much alike, and the keys for them.
+fn alike(desk: &Desk, number: usize) -> Option<String> {
+    let short = desk.short_ids();
+    let ids = desk.ids_of_group(number).into_iter();
+    let ids: Vec<String> = ids.map(|id| short.shortest(&id)).collect();
+    let count = ids.len() + 1;
+    (count > 1).then(|| {
+        let ids = ids.join(" ");
+        format!("{count} alike · g keep this one, A approve all, R reject all; the others: {ids}")
+    })
+}
+
+fn decided_alike(desk: &Desk, number: usize) -> Option<String> {
+    let decided = desk.decided_in_group(number).into_iter();
+    let decided: Vec<String> = decided
+        .map(|(id, decision)| format!("{} {decision}", desk.short_ids().shortest(&id)))
+        .collect();
+    (!decided.is_empty()).then(|| format!("already decided, much alike: {}", decided.join(", ")))
+}
+
+pub fn title(desk: &Desk, number: usize) -> String {
+    let item = desk.items().get(number);
+    item.map_or_else(String::new, |item| {
+        text::line(&item.candidate.memory().title, 120)
+    })
+}
+
+/// A participle at the beginning of a line.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase());
+    first.into_iter().flatten().chain(letters).collect()
+}
