@@ -3,7 +3,8 @@
 //!
 //! Starts the real binary and asks as the page does, over HTTP. The start is measured up to the
 //! first card; a decision up to the card of the next memory, which was not prefetched; every other
-//! key up to what it shows. A light development build does: `cargo bench --profile dev`.
+//! key up to what it shows. Then the same desk at a terminal of 100 columns and 30 rows: from a key to
+//! what it changes on the screen. A light development build does: `cargo bench --profile dev`.
 //! `ACK_BENCH_BINARY` names another binary to measure.
 #![allow(
     clippy::unwrap_used,
@@ -18,11 +19,13 @@
 #[path = "latency/data.rs"]
 mod data;
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::pty::{Winsize, openpty};
 use serde_json::{Value, json};
 
 const APPROVED: usize = 100_000;
@@ -85,6 +88,104 @@ impl Drop for Desk {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The desk at a terminal, which does what came so far.
+struct Screen {
+    child: Child,
+    terminal: File,
+    shown: vt100::Parser,
+}
+
+impl Screen {
+    fn open(root: &Path) -> Self {
+        let size = Winsize {
+            ws_row: 30,
+            ws_col: 100,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let pair = openpty(&size, None).unwrap();
+        let stream = || Stdio::from(pair.slave.try_clone().unwrap());
+        let built = env!("CARGO_BIN_EXE_ack-memory").into();
+        let binary = std::env::var_os("ACK_BENCH_BINARY").unwrap_or(built);
+        let child = Command::new(binary)
+            .env("TERM", "xterm")
+            .arg("--root")
+            .arg(root)
+            .args(["review", "--tty"])
+            .current_dir(root)
+            .stdin(stream())
+            .stdout(stream())
+            .stderr(stream())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            terminal: pair.master.into(),
+            shown: vt100::Parser::new(30, 100, 0),
+        }
+    }
+
+    /// Reads until the screen has a text. How long that took.
+    fn wait(&mut self, text: &str) -> Duration {
+        let began = Instant::now();
+        let mut bytes = [0; 65536];
+        while !self.shown.screen().contents().contains(text) {
+            let read = self.terminal.read(&mut bytes).unwrap();
+            self.shown.process(&bytes[..read]);
+        }
+        began.elapsed()
+    }
+
+    /// From a key to a text on the screen.
+    fn press(&mut self, key: &str, text: &str) -> Duration {
+        self.terminal.write_all(key.as_bytes()).unwrap();
+        self.wait(text)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn at_a_terminal(root: &Path, waiting: usize) {
+    let began = Instant::now();
+    let mut screen = Screen::open(root);
+    screen.wait("unreviewed memories, in");
+    report(
+        "at a terminal: opening, to the plan",
+        &mut [began.elapsed()],
+    );
+    screen.press("o", &format!("1 of {waiting}"));
+    // What is looked for at the beginning ends.
+    std::thread::sleep(Duration::from_secs(20));
+    let (mut decided, mut moved, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 1..=DECISIONS {
+        let key = ["a", "5"][n % 2];
+        decided.push(screen.press(key, &format!("{n} of {waiting} decided")));
+    }
+    for n in 1..=DECISIONS {
+        moved.push(screen.press("j", &format!("{} of {waiting}", DECISIONS + 1 + n)));
+    }
+    for n in 0..20 {
+        let word = format!("/{n}");
+        for (position, letter) in word.char_indices() {
+            let shown = if position == 0 {
+                "filter: ".to_owned()
+            } else {
+                format!("filter: {}", &word[1..=position])
+            };
+            filtered.push(screen.press(&letter.to_string(), &shown));
+        }
+        screen.press("\x1b", &format!("of {waiting}"));
+    }
+    report("at a terminal: a decision", &mut decided);
+    report("at a terminal: the next card", &mut moved);
+    report("at a terminal: a letter of a filter", &mut filtered);
 }
 
 fn main() {
@@ -194,6 +295,8 @@ fn main() {
     // 40 were undone, and 1 approved memory was kept.
     assert_eq!(written["written"], DECISIONS - 39);
     report("writing 500 decisions", &mut [began.elapsed()]);
+    drop(desk);
+    at_a_terminal(root, WAITING + 40 - DECISIONS);
 }
 
 fn report(what: &str, times: &mut [Duration]) {

@@ -211,7 +211,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     review.answer("if you reject it, waits again: first  Use npm", "r no\n");
     review
         .expect("Rejected: ")
-        .expect("waits again: first  Use npm")
+        .expect("waits again: first Use npm")
         .answer("save? [Y/n]", "y\n");
     review.expect("waits again: first  Use npm");
     review.end();

@@ -417,7 +417,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
         assert_contains!(shown, expected);
     }
     assert_lacks!(shown, "\u{1b}[31m");
-    let helped = shown.matches("after r and h, what they ask for").count();
+    let helped = shown.matches("Esc, q    one step back, leave").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
     let listed: Vec<(&str, &str)> = log

@@ -498,11 +498,11 @@ fn only_files_of_its_own_are_offered() {
     let offer = "decisions of an earlier review were not written";
     let shown = || {
         let mut session = Session::start(review(&root));
-        session.expect("l q ? > ").press("q\n");
+        session.expect("lists them > ").press("q\n");
         session.end().1
     };
     let mut session = Session::start(review(&root));
-    session.expect("l q ? > ").press("a\n").expect("2/3");
+    session.expect("lists them > ").press("a\n").expect("2/3");
     session.interrupt().expect("save? [Y/n]").press("s\n");
     session.end();
     assert!(shown().contains(offer));

@@ -12,7 +12,7 @@ use crate::desk_session::{review, saved, three, waits};
 use crate::support::{Root, memory, run_sql, write_file};
 use crate::terminal::Session;
 
-const PROMPT: &str = "l q ? > ";
+const PROMPT: &str = "lists them > ";
 
 /// A long memory with a warning, near an approved one.
 fn long() -> Root {
@@ -71,10 +71,10 @@ fn help_and_errors_stay_on_the_screen() {
     let mut session = Session::start(review(&root));
     session
         .answer(PROMPT, "?\n")
-        .expect("after r and h, what they ask for")
+        .expect("one step back, leave")
         .expect(PROMPT);
     let screen = session.last_lines(24);
-    assert_contains!(screen, "\nu         undo");
+    assert_contains!(screen, "\nu, c      undo, save");
     assert_contains!(
         screen,
         "9         reject: the code or its documentation says it"

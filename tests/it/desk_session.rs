@@ -79,14 +79,14 @@ fn verdicts(root: &Root) -> Vec<(String, &'static str)> {
 fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let root = three();
     let mut session = Session::start(review(&root));
-    session.expect("l q ? > ").press("a\n").expect("2/3");
+    session.expect("lists them > ").press("a\n").expect("2/3");
     session
-        .expect("l q ? > ")
+        .expect("lists them > ")
         .interrupt()
         .answer("1 decision: save? [Y/n]", "k\n")
         .answer("2/3", "1\n")
         .expect("3/3")
-        .expect("l q ? > ")
+        .expect("lists them > ")
         .interrupt()
         .expect("2 decisions: save? [Y/n]")
         .interrupt()
@@ -118,8 +118,8 @@ fn closing_the_terminal_saves_the_choices() {
     for (signal, expected) in [(Signal::SIGHUP, 129), (Signal::SIGTERM, 143)] {
         let root = three();
         let mut session = Session::start(review(&root));
-        session.expect("l q ? > ").press("a\n").expect("2/3");
-        session.expect("l q ? > ").signal(signal);
+        session.expect("lists them > ").press("a\n").expect("2/3");
+        session.expect("lists them > ").signal(signal);
         let (code, shown) = session.end();
         assert_eq!(code, Some(expected), "{shown}");
         let files = saved(&root);
@@ -129,7 +129,7 @@ fn closing_the_terminal_saves_the_choices() {
         assert_eq!(approved(root.path()), ["w0"]);
         // If nothing was decided, nothing is saved.
         let mut session = Session::start(review(&root));
-        session.expect("l q ? > ").signal(signal);
+        session.expect("lists them > ").signal(signal);
         session.end();
         assert_eq!(saved(&root).len(), 1);
     }
@@ -276,7 +276,7 @@ fn similar_memories_are_decided_together() {
         session
             .expect("3 alike")
             .expect("the others: g2 g3")
-            .answer("l q ? > ", &format!("{keys}\n"))
+            .answer("lists them > ", &format!("{keys}\n"))
             .expect(said)
             // All of it is taken back together.
             .answer("4/4", "u\n")
@@ -284,7 +284,7 @@ fn similar_memories_are_decided_together() {
             .answer("1/4", &format!("{keys}\n"))
             .expect(said)
             .expect("4/4")
-            .answer("l q ? > ", "A\n")
+            .answer("lists them > ", "A\n")
             .answer("no other waiting memory is much like it", "q\ny\n")
             .expect("3 decisions:");
         let (code, shown) = session.end();
@@ -302,10 +302,10 @@ fn a_card_shows_decisions_on_similar_memories_and_the_difference_from_the_neares
     session
         .expect("1/4")
         .expect("Nearest approved")
-        .answer("l q ? > ", ">\n")
+        .answer("lists them > ", ">\n")
         .expect("[-only there-] {+only here+}")
         .expect("[-once-].")
-        .answer("l q ? > ", "a\n")
+        .answer("lists them > ", "a\n")
         .expect("2/4")
         .expect("the others: g3")
         .answer("already decided, much alike: g1 approved", "y\n")

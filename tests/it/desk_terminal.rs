@@ -101,7 +101,7 @@ fn without_a_display_review_stays_in_the_terminal() {
         let mut command = review(&root, display);
         command.env("TERM", "xterm");
         let mut terminal = Session::start(command);
-        terminal.shows("1 of 2").press("q");
+        terminal.shows("0 of 2 decided").press("q");
         let (code, shown) = terminal.end();
         assert_eq!(code, Some(0), "{shown}");
         assert_lacks!(shown, "http://");

@@ -76,10 +76,13 @@ fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place
     for before in ["a", "p", "h 2w", "r no", "m keep"] {
         for end in ["y", "s"] {
             let root = queue();
-            let shown = sit(&root, &format!("{before}\ns\nu w0\nk\nk\nk\nq\n{end}\n"));
-            assert_contains!(shown, "Approve in its place, hides 1 older");
+            let shown = sit(&root, &format!("{before}\ns\n= w0\nk\nk\nk\nq\n{end}\n"));
+            assert_contains!(shown, "Approved in place of an older one");
             // The card says so when it is shown again.
-            assert_contains!(shown.rsplit("1/4").next().unwrap(), "\n  replaced\n");
+            assert_contains!(
+                shown.rsplit("1/4").next().unwrap(),
+                "replaced; not saved yet"
+            );
             apply(&root);
             let decided = last(&root);
             assert_eq!(decided["w2"][0], "approve", "{before} {end}: {decided:?}");
@@ -97,17 +100,17 @@ fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place
 #[test]
 fn undoing_the_replacement_brings_the_earlier_decision_back() {
     let root = queue();
-    sit(&root, "h 2w\ns\nu w0\nz\nq\ny\n");
+    sit(&root, "h 2w\ns\n= w0\nz\nq\ny\n");
     assert_eq!(last(&root).keys().collect::<Vec<_>>(), ["w0"]);
     assert_eq!(verdict(&root, "w0"), "stage");
     // A later decision about the replaced memory counts.
     let root = queue();
-    sit(&root, "s\ns\nu w0\nk\nk\nk\np\nq\ny\n");
+    sit(&root, "s\ns\n= w0\nk\nk\nk\np\nq\ny\n");
     assert_eq!(verdict(&root, "w0"), "promote");
     assert_eq!(verdict(&root, "w2"), "approve");
     // What it replaced stays replaced.
     let root = queue();
-    sit(&root, "u old\nu w0\nq\ny\n");
+    sit(&root, "= old\n= w0\nq\ny\n");
     assert_eq!(last(&root)["old"][1], "w1");
     assert_eq!(approved(root.path()), ["keep", "w1"]);
 }
@@ -116,7 +119,7 @@ fn undoing_the_replacement_brings_the_earlier_decision_back() {
 fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_after_all() {
     for end in ["y", "s"] {
         let root = queue();
-        sit(&root, &format!("m w2\nu w2\na\nq\n{end}\n"));
+        sit(&root, &format!("m w2\n= w2\na\nq\n{end}\n"));
         apply(&root);
         let decided = last(&root);
         assert_eq!(decided["w0"][1], "w2", "{end}: {decided:?}");
@@ -134,7 +137,7 @@ fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_af
 #[test]
 fn nothing_is_merged_into_a_memory_that_is_replaced() {
     let root = queue();
-    let shown = sit(&root, "u keep\nm keep\nq\ny\n");
+    let shown = sit(&root, "= keep\nm keep\nq\ny\n");
     let said = "`keep` cannot take the place of `w1`: you approved another memory in its place";
     assert_contains!(shown, said);
     assert_eq!(approved(root.path()), ["old", "w0"]);
@@ -143,7 +146,7 @@ fn nothing_is_merged_into_a_memory_that_is_replaced() {
 #[test]
 fn a_file_with_two_replacements_of_one_memory_can_be_applied() {
     let root = queue();
-    let shown = sit(&root, "u keep\nu keep\nq\ns\n");
+    let shown = sit(&root, "= keep\n= keep\nq\ns\n");
     assert_contains!(shown, "2 decisions are not written, and kept");
     apply(&root);
     assert_eq!(approved(root.path()), ["old", "w0", "w1"]);
@@ -199,7 +202,7 @@ fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
     let root = queue();
     let mut session = Session::start(review(&root));
     session
-        .press("a\ns\nu w0\nq\n")
+        .press("a\ns\n= w0\nq\n")
         .expect("2 decisions: save?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'";

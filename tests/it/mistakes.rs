@@ -314,9 +314,11 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
     let root = lessons();
     let mut session = Session::start(review(&root, "true"));
     session
-        .answer("q ? > ", "r no\n")
-        .answer("q ? > ", "r no\n");
-    session.answer("q ? > ", "q\n").expect("2 decisions: save?");
+        .answer("lists them > ", "r no\n")
+        .answer("lists them > ", "r no\n");
+    session
+        .answer("lists them > ", "q\n")
+        .expect("2 decisions: save?");
     decide(root.path(), &["approve", "les-0001"]).ok();
     session
         .press("y\n")

@@ -127,6 +127,8 @@ pub struct Session {
     past: usize,
     /// A terminal that does what came so far.
     shown: vt100::Parser,
+    /// How much had come when the terminal got its size.
+    at_size: usize,
 }
 
 /// What ends a frame of the full screen.
@@ -168,6 +170,7 @@ impl Session {
             seen: Vec::new(),
             past: 0,
             shown: vt100::Parser::new(pty.rows, pty.columns, 0),
+            at_size: 0,
         }
     }
 
@@ -198,6 +201,15 @@ impl Session {
         })
     }
 
+    /// Presses keys, and waits until the screen differs.
+    #[track_caller]
+    pub fn press_on(&mut self, keys: &str) -> &mut Self {
+        let before = self.rows();
+        self.press(keys).wait_for("another screen", |session| {
+            session.seen.ends_with(END_OF_FRAME) && session.rows() != before
+        })
+    }
+
     #[track_caller]
     fn wait_for(&mut self, what: &str, is_there: impl Fn(&Self) -> bool) -> &mut Self {
         let mut since = Instant::now();
@@ -206,7 +218,7 @@ impl Session {
                 since = Instant::now();
                 continue;
             }
-            if is_there(self) {
+            if self.seen.len() > self.at_size && is_there(self) {
                 return self;
             }
             let ended = self.child.try_wait().unwrap().is_some();
@@ -221,6 +233,8 @@ impl Session {
 
     /// Gives the terminal another size.
     pub fn resize(&mut self, columns: u16, rows: u16) -> &mut Self {
+        while self.read() {}
+        self.at_size = self.seen.len();
         let size = [columns, rows].map(|side| side.to_string());
         let resized = Command::new("stty")
             .args(["cols", &size[0], "rows", &size[1]])

@@ -80,6 +80,10 @@ fn on_screen(
     let wish = loop {
         device.draw(|screen| draw::draw(&mut walk, screen));
         let wish = match next_event(&mut device, &helper, &interrupts) {
+            Event::Key(Key::Suspend) => {
+                device.suspend();
+                Wish::Nothing
+            }
             Event::Key(key) => walk.press(&key),
             Event::Found(found) => {
                 walk.learn(found);
@@ -89,19 +93,15 @@ fn on_screen(
                 walk.look_again();
                 Wish::Nothing
             }
-            Event::Resized => Wish::Redraw,
+            Event::Resized => Wish::Nothing,
         };
         match wish {
             Wish::Leave | Wish::Keep => break wish,
-            Wish::Suspend => device.suspend(),
-            Wish::Redraw => device.draw_anew(),
             Wish::Edit(number) => {
-                let item = desk.lock().items().get(number).cloned();
-                if let Some(item) = item {
-                    let edit = device.lend(|| edit_in_editor(&item.candidate, &Input::start()));
-                    walk.edited(number, edit);
-                    interrupts.catch();
-                }
+                device.lend(|| {
+                    walk.edit(number, |memory| edit_in_editor(memory, &Input::start()));
+                });
+                interrupts.catch();
             }
             Wish::Nothing => {}
         }

@@ -73,7 +73,6 @@ impl Modes {
 pub struct Device {
     modes: Arc<Mutex<Modes>>,
     shown: Buffer,
-    /// The size that the terminal had when it was drawn, and had to be drawn as a whole.
     has_colours: bool,
     typed: Vec<u8>,
 }
@@ -221,7 +220,7 @@ impl Device {
 
     /// Stops the process, until the shell continues it.
     pub fn suspend(&mut self) {
-        self.lend(|| drop(raise(Signal::SIGTSTP)));
+        let _ = self.lend(|| raise(Signal::SIGTSTP));
     }
 
     /// Draws everything the next time.

@@ -20,8 +20,6 @@ pub enum Key {
     Interrupt,
     /// Ctrl+Z.
     Suspend,
-    /// Ctrl+L: draw everything again.
-    Redraw,
     /// Text that was pasted. Its letters are no keys.
     Paste(String),
     /// Nothing more comes.
@@ -39,7 +37,6 @@ pub fn first_key(bytes: &[u8]) -> Option<(Key, usize)> {
         0x7f | 0x08 => Key::Backspace,
         0x03 => Key::Interrupt,
         0x1a => Key::Suspend,
-        0x0c => Key::Redraw,
         0..0x20 => Key::Other,
         _ => return character(bytes),
     };
@@ -48,15 +45,14 @@ pub fn first_key(bytes: &[u8]) -> Option<(Key, usize)> {
 
 fn character(bytes: &[u8]) -> Option<(Key, usize)> {
     let start = bytes.get(..bytes.len().min(4))?;
-    let text = match std::str::from_utf8(start) {
-        Ok(text) => text,
-        Err(error) if error.valid_up_to() > 0 => {
-            std::str::from_utf8(start.get(..error.valid_up_to())?).ok()?
-        }
-        Err(error) => return error.error_len().map(|length| (Key::Other, length)),
-    };
-    let first = text.chars().next()?;
-    Some((Key::Char(first), first.len_utf8()))
+    match start.utf8_chunks().next()?.valid().chars().next() {
+        Some(first) => Some((Key::Char(first), first.len_utf8())),
+        // The beginning of a character, or no text at all.
+        None => std::str::from_utf8(start)
+            .err()?
+            .error_len()
+            .map(|length| (Key::Other, length)),
+    }
 }
 
 /// A key that begins with an escape, as terminals in the manner of the VT100 send it.
@@ -89,45 +85,5 @@ fn pasted(bytes: &[u8]) -> Option<(Key, usize)> {
         }
         None if bytes.len() > MAX_PASTE => Some((Key::Other, bytes.len())),
         None => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys(mut bytes: &[u8]) -> Vec<Key> {
-        let mut keys = Vec::new();
-        while let Some((key, length)) = first_key(bytes) {
-            keys.push(key);
-            bytes = &bytes[length..];
-        }
-        keys
-    }
-
-    #[test]
-    fn keys_are_told_apart() {
-        let typed = "aß語\r\x1b[A\x1bOB\x1b[6~\x03\x7f".as_bytes();
-        let letters = ['a', 'ß', '語'].map(Key::Char);
-        let others = [
-            Key::Enter,
-            Key::Up,
-            Key::Down,
-            Key::PageDown,
-            Key::Interrupt,
-            Key::Backspace,
-        ];
-        assert_eq!(keys(typed), [&letters[..], &others].concat());
-        assert_eq!(first_key(b"\x1b"), None);
-        assert_eq!(first_key("語".as_bytes().get(..2).unwrap()), None);
-        assert_eq!(first_key(b"\xffa"), Some((Key::Other, 1)));
-    }
-
-    #[test]
-    fn pasted_letters_are_no_keys() {
-        let typed = b"\x1b[200~a\x1br\x1b[201~n";
-        let pasted = Key::Paste("a\u{1b}r".to_owned());
-        assert_eq!(keys(typed), [pasted, Key::Char('n')]);
-        assert_eq!(first_key(b"\x1b[200~a"), None);
     }
 }

@@ -90,30 +90,3 @@ pub fn heading(title: &str, hint: &str, columns: usize) -> Line<'static> {
         ),
     ])
 }
-
-/// What it says, without its style.
-pub fn plain(line: &Line<'_>) -> String {
-    let text: String = line.spans.iter().map(|span| &*span.content).collect();
-    text.trim_end().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_characters_keep_the_columns() {
-        assert_eq!(shortened("日本語のテキスト", 7), "日本語…");
-        assert_eq!(shortened("abc", 3), "abc");
-        assert_eq!(shortened("👩‍👩‍👧 family", 4), "👩‍👩‍👧 …");
-        for line in wrapped("日本語のテキスト words", 10, "• ", PLAIN) {
-            assert!(display_width(&plain(&line)) <= 10, "{line:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_that_moves_the_cursor_is_left() {
-        let lines = wrapped("a\u{1b}[2Jb\u{202e}c\u{7}", 40, "", PLAIN);
-        assert_eq!(plain(&lines[0]), "abc");
-    }
-}

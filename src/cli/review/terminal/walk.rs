@@ -17,8 +17,8 @@ pub use self::shown::{Found, ShownCard, ShownNear};
 use super::keys::Key;
 use super::problem;
 use crate::cli::error::CliError;
-use ack_desk::choice::{Choice, REASONS};
-use ack_desk::curate::ReviewSession;
+use ack_desk::choice::{Choice, count_text};
+use ack_desk::curate::{Candidate, ReviewSession};
 use ack_desk::queue::{ItemState, QueueKind, QueueView};
 use ack_desk::{Desk, ReviewOutcome};
 
@@ -33,8 +33,6 @@ pub enum Wish {
     Nothing,
     /// The memory with this number in the person's editor.
     Edit(usize),
-    Suspend,
-    Redraw,
     /// The end. Every choice is saved or given up.
     Leave,
     /// The end. What is not saved goes to a file.
@@ -120,8 +118,6 @@ impl<'a> Walk<'a> {
     pub fn press(&mut self, key: &Key) -> Wish {
         match key {
             Key::Interrupt => return self.leave(true),
-            Key::Suspend => return Wish::Suspend,
-            Key::Redraw => return Wish::Redraw,
             Key::End => return Wish::Keep,
             _ => {}
         }
@@ -129,26 +125,36 @@ impl<'a> Walk<'a> {
         if self.field.is_some() {
             return self.field_key(key);
         }
-        if self.shows_keys {
-            self.keys_key(key);
+        if self.scrolls(key) {
             return Wish::Nothing;
         }
-        self.any_key(key).unwrap_or_else(|problem| {
-            self.complain(&problem);
-            Wish::Nothing
-        })
+        if std::mem::take(&mut self.shows_keys) {
+            self.scroll = 0;
+            return Wish::Nothing;
+        }
+        let done = self.any_key(key);
+        let wish = done.as_ref().map_or(Wish::Nothing, |wish| *wish);
+        self.complain_if(done);
+        wish
     }
 
-    /// In the list of keys, some move it, and every other one closes it.
-    fn keys_key(&mut self, key: &Key) {
-        match key {
-            Key::Down | Key::PageDown | Key::Char('j' | ' ') => self.scroll += 1,
-            Key::Up | Key::PageUp | Key::Char('k') => self.scroll = self.scroll.saturating_sub(1),
-            _ => {
-                self.shows_keys = false;
-                self.scroll = 0;
-            }
+    /// Scrolls in what is shown. On the plan, arrows move.
+    fn scrolls(&mut self, key: &Key) -> bool {
+        let step = match key {
+            Key::Up | Key::Down => 1,
+            Key::PageUp | Key::PageDown | Key::Char(' ') => 10,
+            _ => return false,
+        };
+        if self.place == Place::Plan && !self.shows_keys {
+            return false;
         }
+        if matches!(key, Key::Up | Key::PageUp) {
+            self.scroll = self.scroll.saturating_sub(step);
+        } else {
+            self.is_whole = true;
+            self.scroll += step;
+        }
+        true
     }
 
     /// The keys that mean the same everywhere; then those of the place.
@@ -179,12 +185,6 @@ impl<'a> Walk<'a> {
             Key::Char('A' | 'R') if !self.selected.is_empty() => self.decide_many(key)?,
             Key::Char(letter) => return self.card_letter(*letter),
             Key::Enter => self.is_near_open = !self.is_near_open,
-            Key::Up => self.scroll = self.scroll.saturating_sub(1),
-            Key::PageUp => self.scroll = self.scroll.saturating_sub(10),
-            Key::Down | Key::PageDown => {
-                self.is_whole = true;
-                self.scroll += if *key == Key::Down { 1 } else { 10 };
-            }
             _ => {}
         }
         Ok(Wish::Nothing)
@@ -214,48 +214,42 @@ impl<'a> Walk<'a> {
             'e' => return Ok(Wish::Edit(number)),
             'm' | 'd' | '=' => {
                 let id = shown.marked_id()?;
-                self.name_other(letter, id)?;
+                self.name_other(letter, id);
             }
-            'o' => {
-                shown.mark_next(&self.desk.lock());
-            }
+            'o' => shown.mark_next(&self.desk.lock()),
             '>' => self.is_near_open = !self.is_near_open,
             'n' => self.is_whole = !self.is_whole,
             'x' => self.select(number),
             's' => self.skip(number),
             'j' => self.step(1)?,
             'k' => self.step(-1)?,
-            ' ' => self.scroll += 10,
             _ => return Err(format!("`{letter}` is not a key; ? lists the keys")),
         }
         Ok(Wish::Nothing)
     }
 
     /// Merges the memory into another one, or the like.
-    pub fn name_other(&mut self, key: char, id: String) -> Result<(), String> {
-        let Some(shown) = &self.shown else {
-            return Ok(());
-        };
+    pub fn name_other(&mut self, key: char, id: String) {
+        let Some(shown) = &self.shown else { return };
         let choice = match key {
             'm' => Choice::Merge { into: id },
             'd' => Choice::Duplicate { of: id },
             _ if shown.is_stale => Choice::Replace { by: id },
             _ => Choice::Supersede { older: id },
         };
-        self.choose(&[shown.number], choice, None)
+        let done = self.choose(&[shown.number], choice, None);
+        self.complain_if(done);
     }
 
-    /// The same, saying what is wrong.
-    pub fn name_id(&mut self, key: char, id: String) {
-        self.said = Said::default();
-        if let Err(problem) = self.name_other(key, id) {
-            self.complain(&problem);
-        }
-    }
-
-    /// Takes over what came from the editor.
-    pub fn edited(&mut self, number: usize, edit: Result<Option<Edit>, CliError>) {
-        let done = match edit {
+    /// Lets a person edit the memory. The desk is not locked meanwhile.
+    pub fn edit(
+        &mut self,
+        number: usize,
+        edit: impl FnOnce(&Candidate) -> Result<Option<Edit>, CliError>,
+    ) {
+        let item = self.desk.lock().items().get(number).cloned();
+        let Some(item) = item else { return };
+        let done = match edit(&item.candidate) {
             Ok(Some(edit)) => {
                 let edit = Box::new(edit);
                 self.choose(&[number], Choice::Edit { edit }, None)
@@ -263,9 +257,7 @@ impl<'a> Walk<'a> {
             Ok(None) => Err("nothing was changed".to_owned()),
             Err(error) => Err(problem(&error)),
         };
-        if let Err(problem) = done {
-            self.complain(&problem);
-        }
+        self.complain_if(done);
     }
 
     /// Records a choice, and goes on.
@@ -277,10 +269,6 @@ impl<'a> Walk<'a> {
     ) -> Result<(), String> {
         let last = numbers.last().copied().unwrap_or_default();
         let mut desk = self.desk.lock();
-        let (picked, held_back) = match numbers {
-            [_] => (numbers.to_vec(), Default::default()),
-            _ => desk.without_flagged(numbers, &choice),
-        };
         let preview = desk
             .preview(numbers, &choice)
             .map_err(|error| problem(&error))?;
@@ -288,26 +276,22 @@ impl<'a> Walk<'a> {
             .items()
             .get(last)
             .is_some_and(|item| item.stale.is_some());
-        let done = choice.done(is_stale);
+        let done = shown::capitalised(choice.done(is_stale));
+        let about = match numbers {
+            [number] => shown::title(&desk, *number),
+            _ => {
+                let (picked, held_back) = desk.without_flagged(numbers, &choice);
+                held_back.after(&count_text(picked.len(), "memory", "memories"))
+            }
+        };
         desk.choose(numbers, choice, reason)
             .map_err(|error| problem(&error))?;
         let next = desk.next(&self.view, last);
-        let about = match picked.as_slice() {
-            [number] => shown::title(&desk, *number),
-            picked => format!("{} memories", picked.len()),
-        };
         drop(desk);
-        for number in numbers {
-            self.selected.remove(number);
-        }
-        let mut said = format!("{}: {about}", shown::capitalised(done));
-        said.extend(
-            Some(held_back.in_words())
-                .filter(|held| !held.is_empty())
-                .map(|held| format!("; {held}")),
-        );
-        said.extend(preview.side_effects.iter().map(|line| format!("; {line}")));
-        self.go_on(next, &said);
+        self.selected.retain(|number| !numbers.contains(number));
+        let mut said = vec![format!("{done}: {about}")];
+        said.extend(preview.side_effects);
+        self.go_on(next, &said.join("; "));
         Ok(())
     }
 
@@ -321,7 +305,7 @@ impl<'a> Walk<'a> {
         let about = shown::title(&desk, number);
         let next = desk.next(&self.view, number);
         drop(desk);
-        let others = ack_desk::choice::count_text(count, "duplicate", "duplicates");
+        let others = count_text(count, "duplicate", "duplicates");
         self.go_on(next, &format!("Approved, with {others}: {about}"));
         Ok(())
     }
@@ -343,6 +327,14 @@ impl<'a> Walk<'a> {
             self.ask(Asked::Reason(numbers));
             return Ok(());
         }
+        let picked = self
+            .desk
+            .lock()
+            .without_flagged(&numbers, &Choice::Approve)
+            .0;
+        if picked.is_empty() {
+            return Err("what is flagged is decided one by one: a approves it".to_owned());
+        }
         self.choose(&numbers, Choice::Approve, None)
     }
 
@@ -362,11 +354,7 @@ impl<'a> Walk<'a> {
         let before: Vec<String> = self.plan.decided_names();
         let numbers = self.desk.lock().take_back(None);
         let Some(first) = numbers.first().copied() else {
-            let command = crate::cli::command::command("undo");
-            self.say(&format!(
-                "Nothing to undo. `{command}` takes back what was saved."
-            ));
-            return;
+            return self.say("Nothing to undo here; the command `undo` takes back what was saved.");
         };
         if self.place == Place::Plan {
             self.open_plan();
@@ -385,8 +373,7 @@ impl<'a> Walk<'a> {
     /// Writes the choices.
     fn save(&mut self) {
         if self.desk.lock().unwritten() == 0 {
-            self.say("Nothing to save.");
-            return;
+            return self.say("Nothing to save.");
         }
         let session = ReviewSession::begin(self.actor.clone(), None, jiff::Timestamp::now());
         let outcome = self.desk.lock().write(&session);
@@ -405,14 +392,11 @@ impl<'a> Walk<'a> {
             }
         }
         let undo = crate::cli::command::command(&format!("undo {}", outcome.batch));
+        let saved = outcome.written;
         match outcome.changed.len() {
-            0 => self.say(&format!(
-                "✓ Saved {}. `{undo}` takes it back.",
-                outcome.written
-            )),
+            0 => self.say(&format!("✓ Saved {saved}. `{undo}` takes it back.")),
             changed => self.complain(&format!(
-                "saved {}; {changed} changed since you read them and came back",
-                outcome.written
+                "saved {saved}; {changed} changed since you read them and came back"
             )),
         }
         self.outcomes.push(outcome);
@@ -446,12 +430,25 @@ impl<'a> Walk<'a> {
         self.selected = self.view.of(self.desk.lock().items()).into_iter().collect();
     }
 
-    /// How many a choice for what is selected would be for, and what it holds back.
-    pub fn selection(&self) -> Option<(usize, String)> {
+    /// What keys do to what is selected.
+    pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
-        let desk = self.desk.lock();
-        let (picked, held_back) = desk.without_flagged(&numbers, &Choice::Approve);
-        (!numbers.is_empty()).then(|| (picked.len(), held_back.in_words()))
+        let (picked, held_back) = self.desk.lock().without_flagged(&numbers, &Choice::Approve);
+        let approve = held_back.after(&format!("A approve {}", picked.len()));
+        vec![
+            approve,
+            format!("R reject {}", numbers.len()),
+            "Esc clear".to_owned(),
+        ]
+    }
+
+    /// Where one is: `8 of 21`.
+    pub fn position(&self) -> String {
+        let number = self.shown.as_ref().map(|shown| shown.number);
+        let at = self.list.iter().position(|listed| Some(*listed) == number);
+        at.map_or_else(String::new, |at| {
+            format!("{} of {}", at + 1, self.list.len())
+        })
     }
 
     fn skip(&mut self, number: usize) {
@@ -467,11 +464,9 @@ impl<'a> Walk<'a> {
         let number = self.shown.as_ref().map(|shown| shown.number);
         let place = self.list.iter().position(|listed| Some(*listed) == number);
         let next = place.and_then(|place| place.checked_add_signed(step));
-        match next.and_then(|next| self.list.get(next)) {
-            Some(next) => self.show(Some(*next)),
-            None if step > 0 => return Err("that was the last one".to_owned()),
-            None => return Err("that was the first one".to_owned()),
-        }
+        let end = if step > 0 { "last" } else { "first" };
+        let next = next.and_then(|next| self.list.get(next)).copied();
+        self.show(Some(next.ok_or_else(|| format!("that was the {end} one"))?));
         Ok(())
     }
 
@@ -502,7 +497,7 @@ impl<'a> Walk<'a> {
         filter.clone_into(&mut self.view.filter);
         self.reload();
         let first = self.view.of(self.desk.lock().items()).first().copied();
-        self.show(first.or(self.list.first().copied()));
+        self.show(first.or(self.list.last().copied()));
     }
 
     /// Filters the cards. The one that is shown stays, if it fits.
@@ -557,27 +552,18 @@ impl<'a> Walk<'a> {
     /// The memory whose neighbours should be looked for: the one that is shown, then the next one.
     pub fn wanted(&self) -> Option<usize> {
         let shown = self.shown.as_ref().filter(|_| self.place == Place::Cards)?;
-        let is_known = |number: &usize| self.found.contains_key(number);
-        let next = || self.desk.lock().next(&self.view, shown.number);
-        Some(shown.number)
-            .filter(|number| !is_known(number))
-            .or_else(|| next().filter(|number| !is_known(number)))
-    }
-
-    /// The same, if the card that is shown lacks it.
-    pub fn wanted_now(&self) -> Option<usize> {
-        let shown = self.shown.as_ref().filter(|shown| shown.near.is_none());
-        shown.map(|shown| shown.number)
+        if shown.near.is_none() {
+            return Some(shown.number);
+        }
+        let next = self.desk.lock().next(&self.view, shown.number);
+        next.filter(|number| !self.found.contains_key(number))
     }
 
     /// From the last question to the first card without a decision, or to the plan.
     pub fn go_back(&mut self) {
-        self.reload();
-        let first = self.view.of(self.desk.lock().items()).first().copied();
-        let last = self.list.last().copied();
         match self.place {
             Place::Plan => self.open_plan(),
-            Place::Cards => self.show(first.or(last)),
+            Place::Cards => self.open_cards(&self.view.filter.clone()),
         }
     }
 
@@ -603,10 +589,14 @@ impl<'a> Walk<'a> {
     }
 
     fn say(&mut self, text: &str) {
-        self.said = Said {
-            text: text::line(text, 500),
-            is_problem: false,
-        };
+        self.complain(text);
+        self.said.is_problem = false;
+    }
+
+    fn complain_if<T>(&mut self, done: Result<T, String>) {
+        if let Err(problem) = done {
+            self.complain(&problem);
+        }
     }
 
     fn complain(&mut self, problem: &str) {
@@ -633,51 +623,25 @@ impl Progress {
 }
 
 /// The keys, each with what it does.
-pub fn keys() -> Vec<(String, String)> {
-    const KEYS: [(&str, &str); 25] = [
-        (
-            "a",
-            "approve; on the plan: A approves the heap, R rejects it",
-        ),
-        ("r", "reject; asks why"),
-        ("e", "edit and approve"),
-        ("p", "promote: approve for every project"),
-        ("m", "merge into the approved memory that is marked"),
-        ("d", "duplicate of the marked one"),
-        ("=", "approve in place of the marked one"),
-        ("o", "mark the next approved memory"),
-        (">, Enter", "unfold the marked one; on the plan: one by one"),
-        ("n", "the whole text; on the plan: five others"),
-        ("↑ ↓", "scroll"),
-        (
-            "g",
-            "keep this one, those that are much alike are its duplicates",
-        ),
-        (
-            "A, R",
-            "approve or reject all that are selected or much alike",
-        ),
-        ("x, X", "select, and select all that match"),
-        ("h", "snooze"),
-        ("s", "skip"),
-        ("j, k", "the next one, the one before"),
-        (
-            "/",
-            "filter: words, -word, type: project: scope: tag: id: heap: is:flagged is:duplicate",
-        ),
-        ("Tab", "the list, on a narrow screen"),
-        ("u", "undo"),
-        ("c", "save"),
-        ("l", "what waits, or what may be out of date (a keeps one)"),
-        ("o", "on the plan: all cards"),
-        ("Esc", "one step back"),
-        ("q", "leave"),
-    ];
-    let keys = KEYS
-        .iter()
-        .map(|(key, what)| ((*key).to_owned(), (*what).to_owned()));
-    let reasons = (1..).zip(REASONS);
-    let reasons =
-        reasons.map(|(digit, reason): (u8, _)| (digit.to_string(), format!("reject: {reason}")));
-    keys.chain(reasons).collect()
-}
+pub const KEYS: &str = "\
+a         approve; on the plan, A approves the heap
+r, 1 - 9  reject, with a reason; on the plan, R rejects the heap
+e         edit and approve
+p         promote: approve for every project
+m, d      merge into the marked approved memory; duplicate of it
+=         approve in place of the marked one
+o         mark the next approved memory; on the plan, all cards
+> Enter   unfold the marked one; on the plan, the heap one by one
+n         the whole text; on the plan, five others
+g         keep this one; those that are much alike are its duplicates
+A, R      approve or reject all that are selected, or else much alike
+x, X      select; select all that match the filter
+h         snooze
+s, j, k   skip, next, previous
+/         filter: words, -word, type: project: scope: tag: id: heap:
+          is:flagged is:duplicate
+Tab       the list, on a narrow screen; arrows scroll
+u, c      undo, save
+l         what is unreviewed, or what may be out of date (a keeps one)
+Esc, q    one step back, leave
+";

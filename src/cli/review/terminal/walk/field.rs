@@ -126,9 +126,7 @@ impl Walk<'_> {
             Asked::Day(number) => later_day(typed)
                 .and_then(|until| self.choose(&[*number], Choice::PutOff { until }, None)),
         };
-        if let Err(problem) = done {
-            self.complain(&problem);
-        }
+        self.complain_if(done);
     }
 
     fn leave_key(&mut self, key: &Key) -> Wish {

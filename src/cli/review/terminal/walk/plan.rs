@@ -61,8 +61,12 @@ impl Walk<'_> {
         self.selected.clear();
         self.view.filter.clear();
         self.view.queue = ack_desk::queue::QueueKind::Waiting;
+        let name = self.plan.current().map(|heap| heap.name.clone());
         self.plan.heaps = self.desk.lock().heaps(self.plan.turn);
-        self.plan.at = self.plan.at.min(self.plan.heaps.len().saturating_sub(1));
+        let last = self.plan.heaps.len().saturating_sub(1);
+        let mut heaps = self.plan.heaps.iter();
+        let at = heaps.position(|heap| Some(&heap.name) == name.as_ref());
+        self.plan.at = at.unwrap_or(self.plan.at.min(last));
     }
 
     pub(super) fn plan_key(&mut self, key: &Key) -> Result<(), String> {

@@ -86,8 +86,8 @@ impl ShownCard {
             is_flagged: item.is_flagged(),
             is_stale: item.queue() == QueueKind::Stale,
             decision: desk.done(number),
-            approve: preview(Choice::Approve).label,
-            reject: rejected.label,
+            approve: preview(Choice::Approve).label.to_lowercase(),
+            reject: rejected.label.to_lowercase(),
             alike: alike(desk, number),
             known: decided_alike(desk, number)
                 .into_iter()
@@ -137,7 +137,11 @@ impl ShownCard {
         let keys = choices.into_iter().filter_map(|(key, choice)| {
             let preview = desk.preview(&[self.number], &choice).ok()?;
             // Its id stands above.
-            Some((key, preview.label.replace(short_id.as_str(), "it")))
+            let label = match key {
+                '=' if !self.is_stale => preview.label,
+                _ => preview.label.replacen(&format!(" {short_id}"), " it", 1),
+            };
+            Some((key, label))
         });
         self.near_keys = keys.collect();
     }
@@ -151,6 +155,18 @@ impl ShownCard {
                 .map(|marked| marked.near.id.clone())
                 .ok_or_else(|| "no approved memory is near it".to_owned()),
         }
+    }
+
+    /// What keys do to it.
+    pub fn hints(&self) -> Vec<String> {
+        let mut hints = vec![
+            format!("a {}", self.approve),
+            format!("r 1-9 {}", self.reject),
+        ];
+        hints.push("e edit".to_owned());
+        hints.extend(self.alike.as_ref().map(|_| "g keep this one".to_owned()));
+        hints.extend(["h snooze", "s skip", "X all"].map(str::to_owned));
+        hints
     }
 
     /// One line: where it belongs, its type, its age and its writer's confidence.
