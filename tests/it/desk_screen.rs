@@ -46,7 +46,7 @@ fn a_long_card_shows_its_title_and_warnings_and_fits_the_terminal() {
         assert!(lines[title.expect(&size) - 1].starts_with("⚑ "), "{size}");
         assert!(lines.iter().any(|line| line.starts_with("! ")), "{size}");
         assert!(screen.contains("more"), "{size}");
-        let said = "keep  Deploys go out at noon";
+        let said = "Deploys go out at noon";
         assert!(screen.contains(said), "{size}");
         assert!(
             lines
@@ -75,10 +75,6 @@ fn help_and_errors_stay_on_the_screen() {
         .expect(PROMPT);
     let screen = session.last_lines(24);
     assert_contains!(screen, "\nu, c      undo, save");
-    assert_contains!(
-        screen,
-        "9         reject: the code or its documentation says it"
-    );
     assert_lacks!(screen, "Deploys leave"; "the card is not printed again");
     session
         .press("\n")

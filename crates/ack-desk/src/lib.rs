@@ -6,6 +6,7 @@
 //! ([`web`]) are user interfaces of the desk: they show the same [`card`] and the same [`Preview`].
 
 pub mod apply;
+pub mod background;
 pub mod card;
 pub mod check;
 pub mod choice;

@@ -28,9 +28,9 @@ use crate::cli::command::SHELL;
 use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::progress;
-use crate::cli::signals;
+use crate::cli::{prompt, signals};
+use ack_desk::background::{find_approved, find_need};
 use ack_desk::curate::{Candidate, ReviewSession};
-use ack_desk::queue::QueueKind;
 use ack_desk::{Desk, groups_of};
 
 /// With more memories, those that are much alike are found while the desk is already in use.
@@ -70,6 +70,7 @@ fn on_screen(
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
 ) -> Result<Wish, CliError> {
+    prompt::begin_reading();
     let mut device = Device::open();
     let modes = device.modes();
     unwritten::save_at_exit(caller, desk, session, move || modes.lock().end());
@@ -77,7 +78,12 @@ fn on_screen(
     let helper = Helper::start(desk);
     let interrupts = Interrupts::default();
     interrupts.catch();
+    let mut wanted = None;
     let wish = loop {
+        if walk.wanted() != wanted {
+            wanted = walk.wanted();
+            helper.search(wanted);
+        }
         device.draw(|screen| draw::draw(&mut walk, screen));
         let wish = match next_event(&mut device, &helper, &interrupts) {
             Event::Key(Key::Suspend) => {
@@ -105,7 +111,6 @@ fn on_screen(
             }
             Wish::Nothing => {}
         }
-        helper.search(walk.wanted());
     };
     device.close();
     for outcome in &walk.outcomes {
@@ -178,8 +183,10 @@ impl Helper {
         let (desk_of_lists, sender_of_lists) = (Arc::clone(desk), sender.clone());
         let busy = Arc::clone(&is_busy);
         std::thread::spawn(move || {
-            find_lists(&desk_of_lists);
-            let _ = sender_of_lists.send(Event::Changed);
+            let changed = || drop(sender_of_lists.send(Event::Changed));
+            find_groups(&desk_of_lists);
+            find_need(&desk_of_lists, changed);
+            find_approved(&desk_of_lists, changed);
             drop(busy);
         });
         let desk = Arc::clone(desk);
@@ -190,10 +197,8 @@ impl Helper {
                     latest = later;
                 }
                 let (number, _busy) = latest;
-                if sender
-                    .send(Event::Found(Found::search(&desk, number)))
-                    .is_err()
-                {
+                let found = Found::search(&desk, number);
+                if found.is_some_and(|found| sender.send(Event::Found(found)).is_err()) {
                     return;
                 }
             }
@@ -212,8 +217,8 @@ impl Helper {
     }
 }
 
-/// The memories that are much alike, unless they are known, and those that may be out of date.
-fn find_lists(desk: &Mutex<Desk>) {
+/// The memories that are much alike, unless they are known.
+fn find_groups(desk: &Mutex<Desk>) {
     let candidates: Vec<Candidate> = {
         let desk = desk.lock();
         desk.waiting().into_iter().cloned().collect()
@@ -221,14 +226,6 @@ fn find_lists(desk: &Mutex<Desk>) {
     if candidates.len() > MAX_GROUPED_FIRST {
         let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
         desk.lock().set_groups(groups);
-    }
-    if desk.lock().queue() == QueueKind::Stale {
-        return;
-    }
-    let search = desk.lock().stale_search();
-    // If a store cannot be read, its memories cannot be decided about anyway.
-    if let Ok(found) = search.run() {
-        desk.lock().add_stale(found);
     }
 }
 

@@ -30,19 +30,18 @@ use super::message::{
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
+use crate::background::{find_approved, find_need};
 use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
 use crate::need::Answered;
-use crate::queue::{ItemState, QueueItem, QueueKind};
+use crate::queue::{ItemState, QueueKind};
 use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
-/// How many approved memories are put on the desk at once. Keys do not wait for all of them.
-const MAX_ADDED: usize = 2_000;
 /// The first screen waits for the groups of this many memories.
 const MAX_GROUPED_FIRST: usize = 2_000;
 /// What the page asks because of a key.
@@ -485,51 +484,9 @@ impl ReviewSite {
     pub fn search(&self) {
         self.wait_for_near(FIRST_CARD_TIMEOUT);
         self.find_groups();
-        self.find_need();
-        self.find_approved();
+        find_need(&self.desk, || self.changed());
+        find_approved(&self.desk, || self.changed());
         self.is_searching.store(false, Ordering::Relaxed);
-    }
-
-    /// Finds out what the person's agents missed.
-    fn find_need(&self) {
-        let (search, waiting) = {
-            let desk = self.desk.lock();
-            let waiting: Vec<Candidate> = desk.waiting().into_iter().cloned().collect();
-            (desk.need_search(), waiting)
-        };
-        let need = search.run(&waiting);
-        let prompts = {
-            let mut desk = self.desk.lock();
-            desk.set_need(need);
-            desk.past_prompts().to_vec()
-        };
-        self.changed();
-        let answered = search.answered(&prompts);
-        let mut desk = self.desk.lock();
-        // Afterwards, it would count what was saved meanwhile.
-        if desk.progress().saved == 0 {
-            desk.set_answered(answered);
-        }
-    }
-
-    /// Reads the approved memories.
-    fn find_approved(&self) {
-        if self.desk.lock().queue() == QueueKind::Approved {
-            // Those that the person asked for are on the desk already.
-            return;
-        }
-        let search = self.desk.lock().approved_search();
-        // If a store cannot be read, its memories cannot be decided about anyway.
-        let found = search.run().unwrap_or_default();
-        let mut items = found.into_iter().map(QueueItem::approved);
-        loop {
-            let some: Vec<QueueItem> = items.by_ref().take(MAX_ADDED).collect();
-            if some.is_empty() {
-                break;
-            }
-            self.desk.lock().add_items(some);
-        }
-        self.changed();
     }
 
     /// The nearest approved memories, each with the possible actions for the pair.

@@ -153,6 +153,7 @@ impl Device {
         for (modifier, effect, needs_colours) in [
             (Modifier::BOLD, Effects::BOLD, false),
             (Modifier::REVERSED, Effects::INVERT, false),
+            (Modifier::UNDERLINED, Effects::UNDERLINE, false),
             (Modifier::DIM, Effects::DIMMED, true),
         ] {
             if cell.modifier.contains(modifier) && (self.has_colours || !needs_colours) {

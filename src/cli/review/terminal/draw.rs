@@ -1,7 +1,8 @@
 //! Draws a walk on a screen of any size.
 
-use ack_desk::choice::REASONS;
+use ack_desk::choice::{REASONS, count_text};
 use ack_desk::heaps::Heap;
+use ack_desk::progress::Closing;
 use ack_desk::queue::QueueKind;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -13,6 +14,8 @@ use super::card::{CardLines, Fold};
 use super::lines::{
     BAD, BOLD, CHOSEN, DIM, GOOD, KEY, NAME, PLAIN, WARN, both_ends, heading, shortened, wrapped,
 };
+use crate::cli::command::command;
+
 use super::walk::{Asked, KEYS, Place, Walk, suggestion};
 
 /// From here on, the list and the card stand side by side.
@@ -50,6 +53,14 @@ pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         }
         Place::Plan => draw_plan(walk, screen, body),
         Place::Cards => draw_cards(walk, screen, body),
+        Place::Closing => {
+            let closing = walk.desk.lock().closing();
+            put(
+                screen,
+                body,
+                &closing_lines(&closing, body.width.min(MAX_TEXT).into()),
+            );
+        }
     }
     if matches!(&walk.field, Some(field) if matches!(field.asked, Asked::Reason(_))) {
         let reasons = (1..).zip(REASONS);
@@ -98,25 +109,24 @@ fn key_lines<'a>(lines: impl Iterator<Item = &'a str>, columns: u16) -> Vec<Line
 
 /// The places, and how far one is.
 fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
-    let progress = walk.progress();
-    let left = progress.left();
-    let is_plan = walk.place == Place::Plan;
-    let (cards, plan) = if is_plan {
-        (DIM, CHOSEN)
-    } else {
-        (CHOSEN, DIM)
+    let (progress, approved) = {
+        let desk = walk.desk.lock();
+        (desk.progress(), desk.approved())
     };
-    let name = match walk.view.queue {
-        QueueKind::Waiting => "Cards",
-        QueueKind::Stale => "Out of date?",
-    };
-    let mut line = Line::from(vec![
-        Span::styled(" ack-memory ", BOLD),
-        Span::styled(" Plan ", plan),
-        Span::styled(format!(" {name} {left} "), cards),
-    ]);
-    let decided = format!("{} of {} decided ", progress.decided, progress.total);
-    let room = columns.saturating_sub(line.width() + decided.len());
+    let is_approved = walk.view.queue == QueueKind::Approved;
+    let left = progress.total - progress.decided;
+    let is_cards = walk.place == Place::Cards;
+    let tabs = [
+        (" Plan ".to_owned(), walk.place == Place::Plan),
+        (format!(" Cards {left} "), is_cards && !is_approved),
+        (format!(" Approved {approved} "), is_cards && is_approved),
+    ];
+    let tabs = tabs.into_iter();
+    let tabs = tabs.map(|(name, is_open)| Span::styled(name, if is_open { CHOSEN } else { DIM }));
+    let mut line = Line::from(vec![Span::styled(" ack-memory ", BOLD)]);
+    line.spans.extend(tabs);
+    let decided = format!("{} ", progress.text);
+    let room = columns.saturating_sub(line.width() + display_width(&decided));
     let bar = if room > BAR + 2 { BAR } else { 0 };
     let filled = (progress.decided * bar).div_ceil(progress.total.max(1));
     if room > 0 {
@@ -174,6 +184,7 @@ pub fn hints(walk: &Walk<'_>) -> Vec<String> {
         (Some(heap), _) if walk.place == Place::Plan => heap_hints(heap),
         (_, Some(_)) if !walk.selected.is_empty() => return walk.selection_hints(),
         (_, Some(shown)) => shown.hints(),
+        _ if walk.place == Place::Closing => ["↵ go on", "l approved"].map(str::to_owned).to_vec(),
         _ => Vec::new(),
     };
     let unsaved = walk.desk.lock().unwritten();
@@ -245,7 +256,7 @@ fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
         "" => "All",
         filter => filter,
     };
-    let mut lines = vec![both_ends(name, BOLD, &walk.position(), DIM, columns)];
+    let mut lines = vec![both_ends(name, BOLD, &walk.position(), columns)];
     let number = walk.shown.as_ref().map(|shown| shown.number);
     let at = walk.list.iter().position(|listed| Some(*listed) == number);
     let rows = usize::from(area.height.saturating_sub(1));
@@ -263,7 +274,7 @@ fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
             None => ("·", DIM),
         };
         let title = format!("{mark} {}", item.candidate.memory().title);
-        let mut line = both_ends(&title, PLAIN, "", PLAIN, columns + 1);
+        let mut line = both_ends(&title, PLAIN, "", columns + 1);
         if Some(*listed) == number {
             line = line.patch_style(CHOSEN);
         } else if mark != "·" {
@@ -290,7 +301,7 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
         let what = match walk.view.queue {
             _ if !walk.view.filter.is_empty() => "No matches. Esc takes the filter away.",
             QueueKind::Waiting => "Nothing unreviewed.",
-            QueueKind::Stale => "No approved memory is known to be out of date.",
+            QueueKind::Approved => "No approved memory was read yet.",
         };
         return put(screen, area, &wrapped(what, columns, "", BOLD));
     };
@@ -301,7 +312,7 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
     };
     let lines = CardLines::of(shown, columns, fold);
     if walk.is_whole || walk.is_near_open || walk.scroll > 0 {
-        draw_from(walk, screen, area, &lines.all());
+        draw_from(walk, screen, area, &lines.all(fold));
     } else {
         put(screen, area, &lines.within(area.height.into()));
     }
@@ -311,7 +322,16 @@ fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
     let heaps = &walk.plan.heaps;
     let total: usize = heaps.iter().map(|heap| heap.total).sum();
     let title = format!("{total} unreviewed memories, in {} heaps", heaps.len());
-    put(screen, body, &[Line::styled(title, BOLD)]);
+    let left = walk.desk.lock().left(heaps);
+    let minutes = left.minutes.max(1);
+    let keys = count_text(left.keys, "key", "keys");
+    let cards = count_text(left.cards, "card", "cards");
+    let left = format!("{keys} and {cards} left, about {minutes} min");
+    put(
+        screen,
+        body,
+        &[both_ends(&title, BOLD, &left, body.width.into())],
+    );
     let below = Rect {
         y: body.y + 2,
         height: body.height.saturating_sub(2),
@@ -377,7 +397,13 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
                 1 => " · 1 flagged one held back".to_owned(),
                 many => format!(" · {many} flagged ones held back"),
             };
-            let about = format!("{}{held_back}", heap.done.unwrap_or(&heap.about));
+            let missed = match heap.missed {
+                None => String::new(),
+                Some(0) => "not missed once · ".to_owned(),
+                Some(count) => format!("missed {} · ", count_text(count, "time", "times")),
+            };
+            let about = heap.done.unwrap_or(&heap.about);
+            let about = format!("{missed}{about}{held_back}");
             lines.extend(wrapped(
                 &shortened(&about, columns.saturating_sub(8)),
                 columns,
@@ -391,21 +417,59 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
 
 /// Some memories of a heap.
 fn sample(heap: &Heap, columns: usize) -> Vec<Line<'static>> {
-    let count = if heap.done.is_some() {
-        heap.total
-    } else {
-        heap.waiting
-    };
-    let hint = format!("{} of {count}", heap.sample.len());
-    let mut lines = vec![heading(
-        &shortened(&heap.title, columns / 2),
-        &hint,
-        columns,
-    )];
+    let mut lines = vec![heading(&heap.title, "", columns)];
+    lines.extend(wrapped(&heap.sampled, columns, "", DIM));
     for one in &heap.sample {
         for (text, style) in [(&one.title, BOLD), (&one.text, PLAIN), (&one.about, DIM)] {
             lines.extend(wrapped(&shortened(text, columns), columns, "", style));
         }
+    }
+    lines
+}
+
+/// What agents know since the review began, and how to go on.
+fn closing_lines(closing: &Closing, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled("What your agents know since today", BOLD)];
+    let learned = match closing.learned {
+        0 => "Nothing new.".to_owned(),
+        learned => format!(
+            "{} more than before.",
+            count_text(learned, "memory", "memories")
+        ),
+    };
+    let left = format!(
+        "{} decided, {} left. {learned}",
+        closing.decided, closing.left
+    );
+    lines.extend(wrapped(&left, columns, "", PLAIN));
+    for project in &closing.projects {
+        lines.push(Line::default());
+        lines.push(heading(
+            &project.project,
+            &format!("+{}", project.count),
+            columns,
+        ));
+        for lesson in &project.lessons {
+            lines.extend(wrapped(
+                &shortened(lesson, columns.saturating_sub(2)),
+                columns,
+                "+ ",
+                GOOD,
+            ));
+        }
+    }
+    lines.push(Line::default());
+    let saved = closing.saved.iter();
+    let saved: Vec<String> = saved
+        .map(|saved| format!("{} {}", saved.count, saved.done))
+        .collect();
+    for line in [
+        saved.join(" · "),
+        format!("{} shows what a session gets", command("context --preview")),
+        format!("{} takes back what was saved last", command("undo")),
+        closing.unchanged.clone(),
+    ] {
+        lines.extend(wrapped(&line, columns, "", DIM));
     }
     lines
 }

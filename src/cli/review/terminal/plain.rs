@@ -15,11 +15,13 @@ use super::walk::{Found, KEYS, Place, Walk, Wish};
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
+use crate::cli::progress;
 use crate::cli::review::editor::edit_in_editor;
 use crate::cli::review::finish::{LeaveOutcome, finish};
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
 use ack_desk::Desk;
+use ack_desk::background::{find_approved, find_need};
 use ack_desk::choice::REASONS;
 use ack_desk::curate::ReviewSession;
 
@@ -36,7 +38,12 @@ pub fn run(
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
 ) -> Result<(), CliError> {
-    desk.lock().find_groups();
+    progress::while_reading(|| {
+        desk.lock().find_groups();
+        find_need(desk, || {});
+    });
+    let approved = Arc::clone(desk);
+    std::thread::spawn(move || find_approved(&approved, || {}));
     write_err(&format!("{}\n{BEGIN}", desk.lock().head().text));
     unwritten::save_at_exit(caller, desk, session, || {});
     let mut walk = Walk::new(desk, session);
@@ -53,7 +60,7 @@ pub fn run(
 /// Takes lines, until the person is done or wants to leave.
 fn ask_keys(walk: &mut Walk<'_>, input: &Input) {
     let mut printed = String::new();
-    while walk.place == Place::Plan || walk.shown.is_some() {
+    while walk.place != Place::Cards || walk.shown.is_some() {
         let now = body(walk);
         if now != printed {
             write_err(&now);
@@ -77,21 +84,24 @@ fn ask_keys(walk: &mut Walk<'_>, input: &Input) {
 
 /// The place in the queue, and what the full screen shows below.
 fn body(walk: &mut Walk<'_>) -> String {
-    if let Some(shown) = walk.shown.as_ref().filter(|shown| shown.near.is_none()) {
-        walk.learn(Found::search(walk.desk, shown.number));
+    if let Some(found) = walk
+        .wanted()
+        .and_then(|number| Found::search(walk.desk, number))
+    {
+        walk.learn(found);
     }
     let screen = Screen::of_errors();
     let width = screen.width.unwrap_or(80).min(MAX_COLUMNS);
-    // Four rows are for the place, what was said, and the question.
-    let height = match screen.height {
+    let rows = match screen.height {
         _ if walk.is_whole || walk.is_near_open => WHOLE,
-        Some(rows) => rows.saturating_sub(4).max(6),
-        None => ROWS,
+        rows => rows.unwrap_or(ROWS),
     };
     let side = |side| u16::try_from(side).unwrap_or(u16::MAX);
-    let area = Rect::new(0, 0, side(width), side(height));
+    let area = Rect::new(0, 0, side(width), side(rows));
     let mut screen = Buffer::empty(area);
-    draw_body(walk, &mut screen, area);
+    // Four rows are for the place, what was said, and the question.
+    let height = area.height.saturating_sub(4).max(6);
+    draw_body(walk, &mut screen, Rect { height, ..area });
     let rows = screen.content().chunks(width);
     let rows: String = rows.map(|row| row_text(row) + "\n").collect();
     format!(

@@ -5,10 +5,11 @@ mod field;
 mod plan;
 mod shown;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use ack_api::decision::Edit;
 use ack_api::text;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 pub use self::field::{Asked, Field};
@@ -19,7 +20,7 @@ use super::problem;
 use crate::cli::error::CliError;
 use ack_desk::choice::{Choice, count_text};
 use ack_desk::curate::{Candidate, ReviewSession};
-use ack_desk::queue::{ItemState, QueueKind, QueueView};
+use ack_desk::queue::{QueueKind, QueueView};
 use ack_desk::{Desk, ReviewOutcome};
 
 /// With fewer memories, one looks at each anyway.
@@ -43,6 +44,8 @@ pub enum Wish {
 pub enum Place {
     Plan,
     Cards,
+    /// What agents know since then.
+    Closing,
 }
 
 /// What happened, in one line.
@@ -73,8 +76,7 @@ pub struct Walk<'a> {
     pub is_near_open: bool,
     /// How many lines above the screen are left out.
     pub scroll: usize,
-    /// What is known about memories that were looked at.
-    found: HashMap<usize, Found>,
+    was_closing_seen: bool,
     /// What was saved.
     pub outcomes: Vec<ReviewOutcome>,
 }
@@ -102,11 +104,11 @@ impl<'a> Walk<'a> {
             is_whole: false,
             is_near_open: false,
             scroll: 0,
-            found: HashMap::new(),
+            was_closing_seen: false,
             outcomes: Vec::new(),
         };
-        let is_waiting = walk.view.queue == QueueKind::Waiting;
-        if is_waiting && walk.progress().left() >= MIN_PLANNED {
+        let is_waiting = walk.view.queue == QueueKind::Waiting && !desk.lock().is_for_a_question();
+        if is_waiting && desk.lock().waiting().len() >= MIN_PLANNED {
             walk.open_plan();
         } else {
             walk.open_cards("");
@@ -121,6 +123,7 @@ impl<'a> Walk<'a> {
             Key::End => return Wish::Keep,
             _ => {}
         }
+        self.desk.lock().note_key(Timestamp::now());
         self.said = Said::default();
         if self.field.is_some() {
             return self.field_key(key);
@@ -145,7 +148,7 @@ impl<'a> Walk<'a> {
             Key::PageUp | Key::PageDown | Key::Char(' ') => 10,
             _ => return false,
         };
-        if self.place == Place::Plan && !self.shows_keys {
+        if self.place != Place::Cards && !self.shows_keys {
             return false;
         }
         if matches!(key, Key::Up | Key::PageUp) {
@@ -173,6 +176,7 @@ impl<'a> Walk<'a> {
             _ => match self.place {
                 Place::Plan => self.plan_key(key)?,
                 Place::Cards => return self.card_key(key),
+                Place::Closing => self.open_plan(),
             },
         }
         Ok(Wish::Nothing)
@@ -184,7 +188,7 @@ impl<'a> Walk<'a> {
             Key::Tab => self.shows_list = !self.shows_list,
             Key::Char('A' | 'R') if !self.selected.is_empty() => self.decide_many(key)?,
             Key::Char(letter) => return self.card_letter(*letter),
-            Key::Enter => self.is_near_open = !self.is_near_open,
+            Key::Enter => return self.card_letter('>'),
             _ => {}
         }
         Ok(Wish::Nothing)
@@ -195,7 +199,7 @@ impl<'a> Walk<'a> {
             return Err("no card is open; Esc goes to the plan, ? lists the keys".to_owned());
         };
         let number = shown.number;
-        if shown.is_stale && matches!(letter, 'p' | 'h' | 'g' | 'A' | 'R') {
+        if shown.is_approved && matches!(letter, 'p' | 'h' | 'g' | 'A' | 'R') {
             return Err(format!(
                 "`{letter}` does not work here: it is approved already"
             ));
@@ -217,7 +221,10 @@ impl<'a> Walk<'a> {
                 self.name_other(letter, id);
             }
             'o' => shown.mark_next(&self.desk.lock()),
-            '>' => self.is_near_open = !self.is_near_open,
+            '>' => {
+                self.is_near_open = !self.is_near_open;
+                self.scroll = 0;
+            }
             'n' => self.is_whole = !self.is_whole,
             'x' => self.select(number),
             's' => self.skip(number),
@@ -234,7 +241,7 @@ impl<'a> Walk<'a> {
         let choice = match key {
             'm' => Choice::Merge { into: id },
             'd' => Choice::Duplicate { of: id },
-            _ if shown.is_stale => Choice::Replace { by: id },
+            _ if shown.is_approved => Choice::Replace { by: id },
             _ => Choice::Supersede { older: id },
         };
         let done = self.choose(&[shown.number], choice, None);
@@ -272,11 +279,8 @@ impl<'a> Walk<'a> {
         let preview = desk
             .preview(numbers, &choice)
             .map_err(|error| problem(&error))?;
-        let is_stale = desk
-            .items()
-            .get(last)
-            .is_some_and(|item| item.stale.is_some());
-        let done = shown::capitalised(choice.done(is_stale));
+        let is_approved = desk.items().get(last).is_some_and(|item| item.is_approved);
+        let done = shown::capitalised(choice.done(is_approved));
         let about = match numbers {
             [number] => shown::title(&desk, *number),
             _ => {
@@ -346,8 +350,7 @@ impl<'a> Walk<'a> {
             self.reload();
             self.show(next);
         }
-        let left = self.progress().left();
-        self.say(&format!("{said} · {left} left · u undo"));
+        self.say(&format!("{said} · {} left · u undo", self.left()));
     }
 
     fn take_back(&mut self) {
@@ -360,6 +363,7 @@ impl<'a> Walk<'a> {
             self.open_plan();
             self.plan.go_to_reopened(&before);
         } else {
+            self.place = Place::Cards;
             self.reload();
             if !self.list.contains(&first) {
                 self.view.filter.clear();
@@ -375,21 +379,22 @@ impl<'a> Walk<'a> {
         if self.desk.lock().unwritten() == 0 {
             return self.say("Nothing to save.");
         }
-        let session = ReviewSession::begin(self.actor.clone(), None, jiff::Timestamp::now());
+        let session = ReviewSession::begin(self.actor.clone(), None, Timestamp::now());
         let outcome = self.desk.lock().write(&session);
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return self.complain(&problem(&error)),
         };
-        self.found.clear();
         let number = self.shown.as_ref().map(|shown| shown.number);
-        match self.place {
-            Place::Plan => self.open_plan(),
-            Place::Cards => {
-                self.reload();
-                let next = number.filter(|number| self.list.contains(number));
-                self.show(next.or(self.list.first().copied()));
-            }
+        let is_clean = outcome.changed.is_empty();
+        if is_clean && (self.place == Place::Plan || self.left() == 0) {
+            self.open_closing();
+        } else if self.place == Place::Plan {
+            self.open_plan();
+        } else {
+            self.reload();
+            let next = number.filter(|number| self.list.contains(number));
+            self.show(next.or(self.list.first().copied()));
         }
         let undo = crate::cli::command::command(&format!("undo {}", outcome.batch));
         let saved = outcome.written;
@@ -405,14 +410,25 @@ impl<'a> Walk<'a> {
     /// Ends, or asks about what is not saved. Ctrl+C at that question keeps it in a file.
     fn leave(&mut self, is_interrupt: bool) -> Wish {
         let is_asking = matches!(&self.field, Some(field) if field.asked == Asked::Leave);
+        let progress = self.desk.lock().progress();
         if self.desk.lock().unwritten() == 0 {
-            return Wish::Leave;
+            if progress.saved == 0 || self.was_closing_seen || is_interrupt {
+                return Wish::Leave;
+            }
+            self.open_closing();
+            return Wish::Nothing;
         }
         if is_asking && is_interrupt {
             return Wish::Keep;
         }
         self.ask(Asked::Leave);
         Wish::Nothing
+    }
+
+    fn open_closing(&mut self) {
+        self.place = Place::Closing;
+        self.was_closing_seen = true;
+        self.shown = None;
     }
 
     fn select(&mut self, number: usize) {
@@ -424,8 +440,8 @@ impl<'a> Walk<'a> {
 
     /// Selects what the view shows and is not decided.
     fn select_all(&mut self) {
-        if self.place == Place::Plan {
-            self.open_cards("");
+        if self.place != Place::Cards {
+            self.open_heap();
         }
         self.selected = self.view.of(self.desk.lock().items()).into_iter().collect();
     }
@@ -481,11 +497,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What waits, or what may be out of date.
+    /// What is unreviewed, or what is approved.
     fn change_queue(&mut self) {
         self.view.queue = match self.view.queue {
-            QueueKind::Waiting => QueueKind::Stale,
-            QueueKind::Stale => QueueKind::Waiting,
+            QueueKind::Waiting => QueueKind::Approved,
+            QueueKind::Approved => QueueKind::Waiting,
         };
         self.open_cards("");
     }
@@ -502,7 +518,7 @@ impl<'a> Walk<'a> {
 
     /// Filters the cards. The one that is shown stays, if it fits.
     fn set_filter(&mut self, filter: &str) {
-        if self.place == Place::Plan {
+        if self.place != Place::Cards {
             self.open_cards("");
         }
         filter.clone_into(&mut self.view.filter);
@@ -527,65 +543,45 @@ impl<'a> Walk<'a> {
         self.scroll = 0;
         self.is_whole = false;
         self.is_near_open = false;
-        let desk = self.desk.lock();
-        let shown = number.and_then(|number| ShownCard::of(&desk, number));
-        self.shown = shown.map(|mut shown| {
-            if let Some(found) = self.found.get(&shown.number) {
-                shown.learn(&desk, found);
-            }
-            shown
-        });
+        self.shown = number.and_then(|number| ShownCard::of(&self.desk.lock(), number));
     }
 
-    /// The card again, after what is known about others has changed.
+    /// The same place, after the desk learnt something.
     pub fn look_again(&mut self) {
         self.reload();
         if self.place == Place::Plan {
             self.open_plan();
-        } else {
-            let kept = (self.scroll, self.is_whole, self.is_near_open);
-            self.show(self.shown.as_ref().map(|shown| shown.number));
-            (self.scroll, self.is_whole, self.is_near_open) = kept;
         }
+        let shown = self.shown.take();
+        self.shown = shown.and_then(|shown| shown.again(&self.desk.lock()));
     }
 
-    /// The memory whose neighbours should be looked for: the one that is shown, then the next one.
+    /// The memory whose neighbours should be looked for.
     pub fn wanted(&self) -> Option<usize> {
-        let shown = self.shown.as_ref().filter(|_| self.place == Place::Cards)?;
-        if shown.near.is_none() {
-            return Some(shown.number);
-        }
-        let next = self.desk.lock().next(&self.view, shown.number);
-        next.filter(|number| !self.found.contains_key(number))
+        let shown = self.shown.as_ref().filter(|shown| shown.near.is_none());
+        shown.map(|shown| shown.number)
     }
 
     /// From the last question to the first card without a decision, or to the plan.
     pub fn go_back(&mut self) {
-        match self.place {
-            Place::Plan => self.open_plan(),
-            Place::Cards => self.open_cards(&self.view.filter.clone()),
+        if self.place == Place::Cards {
+            self.open_cards(&self.view.filter.clone());
+        } else {
+            self.open_plan();
         }
     }
 
     /// Takes over what was found about a memory.
     pub fn learn(&mut self, found: Found) {
-        if let Some(shown) = &mut self.shown
-            && shown.number == found.number
-        {
-            shown.learn(&self.desk.lock(), &found);
+        if let Some(shown) = &mut self.shown {
+            shown.learn(&self.desk.lock(), found);
         }
-        self.found.insert(found.number, found);
     }
 
-    pub fn progress(&self) -> Progress {
-        let desk = self.desk.lock();
-        let items = desk.items().iter();
-        let mut progress = Progress::default();
-        for item in items.filter(|item| item.queue() == self.view.queue) {
-            progress.total += 1;
-            progress.decided += usize::from(item.state != ItemState::Waiting);
-        }
-        progress
+    /// How many of what was unreviewed have no decision.
+    fn left(&self) -> usize {
+        let progress = self.desk.lock().progress();
+        progress.total - progress.decided
     }
 
     fn say(&mut self, text: &str) {
@@ -609,19 +605,6 @@ impl<'a> Walk<'a> {
 
 const NO_SIMILAR: &str = "no other waiting memory is much like it";
 
-/// How far the queue is decided.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
-    pub decided: usize,
-    pub total: usize,
-}
-
-impl Progress {
-    pub const fn left(self) -> usize {
-        self.total - self.decided
-    }
-}
-
 /// The keys, each with what it does.
 pub const KEYS: &str = "\
 a         approve; on the plan, A approves the heap
@@ -642,6 +625,6 @@ s, j, k   skip, next, previous
           is:flagged is:duplicate
 Tab       the list, on a narrow screen; arrows scroll
 u, c      undo, save
-l         what is unreviewed, or what may be out of date (a keeps one)
+l         approved memories, or what is unreviewed; a keeps an approved one
 Esc, q    one step back, leave
 ";

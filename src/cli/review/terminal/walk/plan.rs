@@ -45,10 +45,12 @@ impl Plan {
 /// What is most likely right for a heap: its key, and what it does.
 pub fn suggestion(heap: &Heap) -> (&'static str, &'static str) {
     match heap.suggested {
+        _ if heap.is_saved => ("✓", "saved"),
         _ if heap.done.is_some() => ("u", "undo"),
         Some('A') => ("A", "approve"),
         Some('R') => ("R", "reject"),
         Some('g') => ("g", "keep one each"),
+        Some('h') => ("h", "snooze"),
         _ => ("↵", "one by one"),
     }
 }
@@ -67,6 +69,9 @@ impl Walk<'_> {
         let mut heaps = self.plan.heaps.iter();
         let at = heaps.position(|heap| Some(&heap.name) == name.as_ref());
         self.plan.at = at.unwrap_or(self.plan.at.min(last));
+        if self.plan.heaps.is_empty() {
+            self.open_cards("");
+        }
     }
 
     pub(super) fn plan_key(&mut self, key: &Key) -> Result<(), String> {
@@ -96,7 +101,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn open_heap(&mut self) {
+    pub(super) fn open_heap(&mut self) {
         let filter = self
             .plan
             .current()
@@ -109,6 +114,9 @@ impl Walk<'_> {
         let Some(heap) = self.plan.current().cloned() else {
             return Err("there is no heap".to_owned());
         };
+        if heap.is_saved {
+            return Err("it is saved already".to_owned());
+        }
         if heap.done.is_some() {
             return Err("it is decided already; u takes it back".to_owned());
         }
@@ -128,7 +136,7 @@ impl Walk<'_> {
         let count = decided.map_err(|error| problem(&error))?;
         self.open_plan();
         self.plan.go_to_next();
-        let left = self.progress().left();
+        let left = self.left();
         let done = capitalised(done);
         self.say(&format!(
             "{done}{why}: {count} of {} · {left} left · u undo",

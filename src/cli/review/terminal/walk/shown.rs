@@ -1,50 +1,54 @@
 //! The card that is shown, with what is known about other memories.
 
+use ack_api::memory::Memory;
 use ack_api::text;
 use ack_desk::Desk;
 use ack_desk::card::{Card, days};
-use ack_desk::choice::{Choice, Preview};
-use ack_desk::evidence::evidence;
+use ack_desk::choice::{Choice, Preview, count_text};
+use ack_desk::curate::Candidate;
+use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
 use ack_desk::queue::QueueKind;
 use parking_lot::Mutex;
 
+use crate::hook::session_text;
+
 /// What was found about a memory, which may take a while.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Found {
-    pub number: usize,
+    number: usize,
     near: Vec<Near>,
     evidence: Vec<String>,
+    next: Option<NextSession>,
 }
 
 impl Found {
     /// Looks for it. The desk is not locked meanwhile.
-    pub fn search(desk: &Mutex<Desk>, number: usize) -> Self {
-        let (candidate, service, now) = {
+    pub fn search(desk: &Mutex<Desk>, number: usize) -> Option<Self> {
+        let (candidate, held, held_like, service, now) = {
             let desk = desk.lock();
-            let item = desk.items().get(number);
-            let candidate = item.map(|item| item.candidate.clone());
-            (candidate, desk.service(), desk.now())
+            let candidate = desk.items().get(number)?.candidate.clone();
+            let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
+            let held_like = desk.held_like(&candidate);
+            (candidate, held, held_like, desk.service(), desk.now())
         };
-        let near = candidate
-            .as_ref()
-            .map(|candidate| neighbours(service, candidate, now));
-        let evidence = candidate.and_then(|candidate| evidence(service, &candidate));
-        Self {
+        Some(Self {
             number,
-            near: near.unwrap_or_default(),
-            evidence: evidence.unwrap_or_default(),
-        }
+            near: neighbours(service, &candidate, &held_like, now),
+            evidence: evidence(service, &candidate).unwrap_or_default(),
+            next: NextSession::of(service, &candidate, &held, session_text),
+        })
     }
 }
 
 #[derive(Debug)]
 pub struct ShownCard {
     pub number: usize,
+    pub candidate: Candidate,
     pub card: Card,
     pub short_id: String,
     pub is_flagged: bool,
-    pub is_stale: bool,
+    pub is_approved: bool,
     /// What was decided about it, as a participle.
     pub decision: Option<&'static str>,
     /// What approving and rejecting it would do.
@@ -52,11 +56,12 @@ pub struct ShownCard {
     pub reject: String,
     /// Waiting ones that are much alike.
     pub alike: Option<String>,
-    /// What else was decided, and what rejecting it would do.
+    /// What else was decided, what rejecting it would do, and the prompts that would have found it.
     pub known: Vec<String>,
     /// `None` while it is looked for.
     pub near: Option<Vec<ShownNear>>,
     pub evidence: Vec<String>,
+    pub next: Option<NextSession>,
     /// Which neighbour `m`, `d` and `=` are about.
     pub marked: usize,
     /// What these keys would do, or why they cannot.
@@ -83,8 +88,9 @@ impl ShownCard {
             number,
             short_id: desk.short_ids().shortest(&card.id),
             card,
+            candidate: item.candidate.clone(),
             is_flagged: item.is_flagged(),
-            is_stale: item.queue() == QueueKind::Stale,
+            is_approved: item.queue() == QueueKind::Approved,
             decision: desk.done(number),
             approve: preview(Choice::Approve).label.to_lowercase(),
             reject: rejected.label.to_lowercase(),
@@ -92,23 +98,40 @@ impl ShownCard {
             known: decided_alike(desk, number)
                 .into_iter()
                 .chain(back)
+                .chain(missed(desk, number))
                 .collect(),
             near: None,
             evidence: Vec::new(),
+            next: None,
             marked: 0,
             near_keys: Vec::new(),
         })
     }
 
-    /// Takes over what was found.
-    pub fn learn(&mut self, desk: &Desk, found: &Found) {
-        let near = found.near.iter().map(|near| ShownNear {
+    /// Takes over what was found, if it is about this memory.
+    pub fn learn(&mut self, desk: &Desk, found: Found) {
+        if found.number != self.number {
+            return;
+        }
+        let near = found.near.into_iter().map(|near| ShownNear {
             short_id: desk.short_ids().shortest(&near.id),
-            near: near.clone(),
+            near,
         });
         self.near = Some(near.collect());
-        self.evidence.clone_from(&found.evidence);
+        (self.evidence, self.next) = (found.evidence, found.next);
         self.read_near_keys(desk);
+    }
+
+    /// The same card, as the desk knows it now.
+    pub fn again(self, desk: &Desk) -> Option<Self> {
+        Some(Self {
+            near: self.near,
+            evidence: self.evidence,
+            next: self.next,
+            marked: self.marked,
+            near_keys: self.near_keys,
+            ..Self::of(desk, self.number)?
+        })
     }
 
     pub fn mark_next(&mut self, desk: &Desk) {
@@ -124,7 +147,7 @@ impl ShownCard {
             return;
         };
         let id = || near.id.clone();
-        let replace = if self.is_stale {
+        let replace = if self.is_approved {
             Choice::Replace { by: id() }
         } else {
             Choice::Supersede { older: id() }
@@ -138,7 +161,7 @@ impl ShownCard {
             let preview = desk.preview(&[self.number], &choice).ok()?;
             // Its id stands above.
             let label = match key {
-                '=' if !self.is_stale => preview.label,
+                '=' if !self.is_approved => preview.label,
                 _ => preview.label.replacen(&format!(" {short_id}"), " it", 1),
             };
             Some((key, label))
@@ -192,6 +215,27 @@ fn alike(desk: &Desk, number: usize) -> Option<String> {
         let ids = ids.join(" ");
         format!("{count} alike · g keep this one, A approve all, R reject all; the others: {ids}")
     })
+}
+
+/// How often past prompts would have found it, and some of them.
+fn missed(desk: &Desk, number: usize) -> Vec<String> {
+    let item = desk.items().get(number).filter(|item| !item.is_approved);
+    let Some(missed) = item.and_then(|_| desk.missed(number)) else {
+        return Vec::new();
+    };
+    let times = match missed.count {
+        0 => return vec!["Missed by agents: not once".to_owned()],
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
+    };
+    let prompts = count_text(missed.prompts, "prompt", "prompts");
+    let said = format!("Your last {prompts} would have found this one {times}");
+    let examples = missed.examples.into_iter();
+    let examples = examples.map(|prompt| {
+        let day = prompt.day.unwrap_or_default();
+        format!("{day}  {}", prompt.text).trim().to_owned()
+    });
+    std::iter::once(said).chain(examples).collect()
 }
 
 fn decided_alike(desk: &Desk, number: usize) -> Option<String> {

@@ -1,0 +1,52 @@
+//! What the first screen of a desk does not wait for. `changed` is called when the desk has it.
+
+use parking_lot::Mutex;
+
+use super::Desk;
+use super::curate::Candidate;
+use super::queue::{QueueItem, QueueKind};
+
+/// How many approved memories are added at once. The desk is locked meanwhile.
+const MAX_ADDED: usize = 2_000;
+
+/// Finds out what the person's agents missed.
+pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
+    let (search, waiting) = {
+        let desk = desk.lock();
+        let waiting: Vec<Candidate> = desk.waiting().into_iter().cloned().collect();
+        (desk.need_search(), waiting)
+    };
+    let need = search.run(&waiting);
+    let prompts = {
+        let mut desk = desk.lock();
+        desk.set_need(need);
+        desk.past_prompts().to_vec()
+    };
+    changed();
+    let answered = search.answered(&prompts);
+    let mut desk = desk.lock();
+    // Afterwards, it would count what was saved meanwhile.
+    if desk.progress().saved == 0 {
+        desk.set_answered(answered);
+    }
+}
+
+/// Reads the approved memories.
+pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
+    if desk.lock().queue() == QueueKind::Approved {
+        // Those that the person asked for are on the desk already.
+        return;
+    }
+    let search = desk.lock().approved_search();
+    // If a store cannot be read, its memories cannot be decided about anyway.
+    let found = search.run().unwrap_or_default();
+    let mut items = found.into_iter().map(QueueItem::approved);
+    loop {
+        let some: Vec<QueueItem> = items.by_ref().take(MAX_ADDED).collect();
+        if some.is_empty() {
+            break;
+        }
+        desk.lock().add_items(some);
+    }
+    changed();
+}
