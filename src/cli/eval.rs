@@ -5,12 +5,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
 use super::output::{write_json, write_out};
-use super::render::{count, grouped, verb};
+use super::render::{count, grouped, table, verb};
 use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
 use crate::eval::metrics::Estimate;
@@ -56,26 +55,15 @@ fn wrong(error: &QueriesError) -> CliError {
 }
 
 fn render(report: &EvalReport) -> String {
-    let mut table = Table::new();
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.load_style(presets::NOTHING).set_header([
-        "",
-        "queries",
-        "Recall@5",
-        "Recall@10",
-        "MRR@10",
-        "nDCG@10",
-    ]);
+    let names = ["", "queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"];
+    let mut rows = vec![names.map(str::to_owned)];
     for mode in &report.modes {
-        row(&mut table, &name(mode), &mode.all);
-        for (category, scores) in &mode.categories {
-            row(&mut table, &format!("  {category}"), scores);
-        }
+        rows.push(row(&name(mode), &mode.all));
+        let categories = mode.categories.iter();
+        rows.extend(categories.map(|(category, scores)| row(&format!("  {category}"), scores)));
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut out = format!("{table}\nMeans with 95 % intervals.\n");
+    let mut out = table(&rows, 1..6, None);
+    out.push_str("Means with 95 % intervals.\n");
     if let Some(unknown) = unknown_ids(report) {
         out.push_str(&unknown);
     }
@@ -129,7 +117,7 @@ fn unknown_ids(report: &EvalReport) -> Option<String> {
     })
 }
 
-fn row(table: &mut Table, name: &str, scores: &Scores) {
+fn row(name: &str, scores: &Scores) -> [String; 6] {
     let cell = |estimate: Estimate| {
         if scores.queries == 0 {
             "-".to_owned()
@@ -137,14 +125,14 @@ fn row(table: &mut Table, name: &str, scores: &Scores) {
             format!("{:.3} ± {:.3}", estimate.mean, estimate.margin)
         }
     };
-    table.add_row([
+    [
         name.to_owned(),
         (scores.queries + scores.unanswerable).to_string(),
         cell(scores.recall_5),
         cell(scores.recall_10),
         cell(scores.mrr_10),
         cell(scores.ndcg_10),
-    ]);
+    ]
 }
 
 fn name(mode: &ModeReport) -> String {

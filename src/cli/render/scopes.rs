@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
 use super::age::{age, day, exact_time};
 use super::layout::block;
 use super::{DIM, PLAIN, notes};
@@ -53,28 +51,12 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
 }
 
 fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(match screen.width {
-            Some(_) => ContentArrangement::Dynamic,
-            None => ContentArrangement::Disabled,
-        })
-        .set_header(["scope", "memories", "waiting", "changed", "health", "about"]);
-    if let Some(width) = screen.width {
-        table.set_width(u16::try_from(width).unwrap_or(100));
-    }
-    for scope in scopes {
-        table.add_row(row(scope, current, screen));
-    }
-    for column in table.column_iter_mut().skip(1).take(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    // Cells are padded to their column's width, including the last one.
-    table
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect()
+    let names = ["scope", "memories", "waiting", "changed", "health", "about"];
+    let scopes = scopes.iter().map(|scope| row(scope, current, screen));
+    let rows: Vec<_> = std::iter::once(names.map(str::to_owned))
+        .chain(scopes)
+        .collect();
+    super::layout::table(&rows, 1..3, screen.width)
 }
 
 /// A row of the table, for a screen that is too narrow for it.
