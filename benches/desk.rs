@@ -181,7 +181,7 @@ fn at_a_terminal(root: &Path, waiting: usize) {
             };
             filtered.push(screen.press(&letter.to_string(), &shown));
         }
-        screen.press("\x1b", &format!("of {waiting}"));
+        screen.press("\x1b", "/ filter");
     }
     report("at a terminal: a decision", &mut decided);
     report("at a terminal: the next card", &mut moved);
