@@ -421,12 +421,12 @@ impl Setup<'_> {
         self.say(&format!("    {found}, {best}\n"))?;
         if !hit.approved {
             self.say(
-                "    None is approved yet, so agents get none of them here. To look at each:\n",
+                "    None is approved yet, so agents get none of them here. To review them, heap by heap:\n",
             )?;
             self.say_command("    ", &self::command("review"))?;
             let scope = quoted(&hit.scope);
             let trust = self::command(&format!("scopes set {scope} unreviewed=approved"));
-            self.say("    To approve all of them as they are:\n")?;
+            self.say("    To trust all but what is flagged:\n")?;
             self.say_command("    ", &trust)?;
         }
         let ask = format!("What do our memories say about {}?", hit.word);

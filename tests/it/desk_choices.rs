@@ -354,3 +354,48 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
     ];
     assert_eq!(verdicts, expected.map(|verdict| verdict.map(str::to_owned)));
 }
+
+/// A heap that is split has a heap for each type, with those that were decided, and is joined again.
+#[test]
+fn a_heap_is_split_by_type_and_joined_again() {
+    let root = Root::new();
+    let waits = |kind: &str| json!({ "status": "staging", "project": "shop", "type": kind });
+    root.store(
+        "alpha",
+        &[
+            memory("fonts", "Fonts are loaded from disk", waits("howto")),
+            memory("queues", "Queues are drained by hand", waits("How To")),
+            memory("bells", "Bells ring at noon", waits("howto")),
+            // Its project is called as a part is.
+            memory(
+                "lamps",
+                "Lamps burn at night",
+                json!({ "status": "staging", "project": "shop:howto" }),
+            ),
+        ],
+    );
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let rows = |request: Value| {
+        let plan = desk.ask(&session, "/plan", request).json();
+        let heaps = plan["heaps"].as_array().unwrap().iter();
+        let row =
+            |heap: &Value| json!([heap["name"], heap["title"], heap["waiting"], heap["split"]]);
+        Value::Array(heaps.map(row).collect())
+    };
+    let other = json!(["project/shop%3ahowto", "shop:howto", 1, null]);
+    let whole = json!([["project/shop", "shop", 3, "split by type"], other]);
+    assert_eq!(rows(json!({})), whole);
+
+    let parts = rows(json!({ "split": "project/shop" }));
+    let howto = json!(["project/shop:howto", "shop: howto", 2, "join"]);
+    let how_to = json!(["project/shop:how-to", "shop: how-to", 1, "join"]);
+    assert_eq!(parts, json!([howto, how_to, other]));
+    let approve = json!({ "name": "project/shop:howto", "choice": { "do": "approve" } });
+    assert_eq!(desk.ask(&session, "/heap", approve).json()["count"], 2);
+
+    assert_eq!(
+        rows(json!({ "split": "project/shop:how-to" })),
+        json!([["project/shop", "shop", 1, null], other])
+    );
+}

@@ -29,7 +29,8 @@ fn shop() -> Root {
     let day = |day: usize| format!("2026-01-{:02}T00:00:00Z", day + 1);
     let mut memories: Vec<_> = (0..TITLES.len())
         .map(|n| {
-            let rest = json!({ "project": "shop", "type": "bugfix", "created_at": day(n),
+            let kind = if n == 4 { "decision" } else { "bugfix" };
+            let rest = json!({ "project": "shop", "type": kind, "created_at": day(n),
                 "facts": [format!("Fact number {n}.")] });
             waits(&format!("w{n}"), TITLES[n], rest)
         })
@@ -70,6 +71,26 @@ fn open_with(root: &Root, columns: u16, rows: u16, settings: &[(&str, &str)]) ->
 fn row<'a>(rows: &'a [String], text: &str) -> &'a str {
     let row = rows.iter().find(|row| row.contains(text));
     row.unwrap_or_else(|| panic!("no {text:?} in\n{}", rows.join("\n")))
+}
+
+#[test]
+fn the_right_arrow_splits_a_heap_by_type_and_joins_it_again() {
+    let root = shop();
+    let mut session = open(&root, 100, 30);
+    session.shows("14 unreviewed memories, in 4 heaps");
+    go_to_heap(&mut session, "shop  ");
+    session
+        .press("\x1b[C")
+        .shows("7  shop: bugfix")
+        .shows("1  shop: decision")
+        .shows("14 unreviewed memories, in 5 heaps")
+        .press("A")
+        .shows("Approved: 7 of shop: bugfix · 7 left · u undo")
+        .shows("→ join");
+    session
+        .press("\x1b[C")
+        .shows("1  shop  ")
+        .shows("in 4 heaps");
 }
 
 /// Moves on the plan to a heap.
@@ -382,11 +403,11 @@ fn a_filter_acts_with_each_letter_and_turns_words_around() {
     session
         .shows("14 unreviewed")
         .press("/type:bugfix")
-        .shows("1 of 9")
+        .shows("1 of 8")
         .press(" -ports")
-        .shows("1 of 8");
+        .shows("1 of 7");
     assert_lacks!(session.rows().join("\n"), "Ports below");
-    session.press("\r").press("j").shows("2 of 8");
+    session.press("\r").press("j").shows("2 of 7");
     // Away with its box; then the plan.
     session
         .press("/\x1b")

@@ -149,9 +149,9 @@ fn what_is_typed_while_the_page_is_open_does_not_reach_the_shell() {
 #[test]
 fn enter_writes_the_decisions_of_a_review() {
     let scene = Scene::new();
-    let mut session = Session::start(scene.command(&["review", "--tty"]));
+    let mut session = Session::start(scene.command(&["review", "--tty", "--plain"]));
     session
-        .answer("z q ? > ", "a\n")
+        .answer("lists them > ", "a\n")
         .answer("2/2", "q\n")
         .answer("1 decision: save? [Y/n]", "\n")
         .expect("wrote 1 decision");

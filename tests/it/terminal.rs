@@ -90,14 +90,16 @@ impl Terminal {
     }
 
     /// Runs a command with everything at this terminal; `typed` is the input. All output is in
-    /// `out`.
+    /// `out`, without lines that were taken away again: what is read, if that takes a while.
     pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
         let mut session = Session::at(&self.pty, command, None);
         session.press(typed);
         let (code, out) = session.end();
+        let lines = out.split_inclusive('\n');
+        let lines = lines.filter_map(|line| line.rsplit("\x1b[2K").next());
         Outcome {
             code,
-            out,
+            out: lines.collect(),
             err: String::new(),
         }
     }

@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 
 use super::Desk;
 use super::curate::Candidate;
+use super::need::Answered;
 use super::queue::{QueueItem, QueueKind};
 
 /// How many approved memories are added at once. The desk is locked meanwhile.
@@ -29,6 +30,16 @@ pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
     if desk.progress().saved == 0 {
         desk.set_answered(answered);
     }
+}
+
+/// How many past prompts find an approved memory now. It takes a while; keys do not wait.
+pub fn answered(desk: &Mutex<Desk>) -> Option<Answered> {
+    let (search, prompts) = {
+        let desk = desk.lock();
+        (desk.need_search(), desk.past_prompts().to_vec())
+    };
+    let after = search.answered(&prompts);
+    desk.lock().answered(after)
 }
 
 /// Reads the approved memories.

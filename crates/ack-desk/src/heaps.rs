@@ -45,6 +45,8 @@ pub enum HeapKind {
     /// The memories that name no project.
     #[default]
     Elsewhere,
+    /// Those of one type, of a heap that was split.
+    Part(Box<Self>, String),
 }
 
 impl HeapKind {
@@ -57,9 +59,23 @@ impl HeapKind {
             Self::Replaced => "replaced".to_owned(),
             Self::Old => "old".to_owned(),
             // A project may be called `old`.
-            Self::Project(name) => format!("project/{}", name.replace(' ', "-")),
+            Self::Project(name) => format!("project/{}", without_colon(name)),
             Self::Elsewhere => "no-project".to_owned(),
+            Self::Part(whole, kind) => format!("{}:{}", whole.name(), without_colon(kind)),
         }
+    }
+
+    /// The heap that it is a part of, or itself.
+    fn whole(&self) -> &Self {
+        match self {
+            Self::Part(whole, _) => whole,
+            _ => self,
+        }
+    }
+
+    /// Whether its memories have types that tell something.
+    const fn has_types(&self) -> bool {
+        matches!(self, Self::Old | Self::Project(_) | Self::Elsewhere)
     }
 
     /// The heap that fits a memory, whether or not it is flagged.
@@ -103,6 +119,8 @@ pub struct Heap {
     pub is_saved: bool,
     /// The key of what is most likely right; `None` if each has to be looked at.
     pub suggested: Option<char>,
+    /// What the key for its types does, if it has several.
+    pub split: Option<&'static str>,
     /// The reason to reject all of them, if there is a usual one.
     pub reason: Option<&'static str>,
     pub sample: Vec<Sample>,
@@ -126,14 +144,43 @@ impl Desk {
     pub fn sort_into_heaps(&mut self) {
         let groups: HashMap<usize, usize> = group_of_each(&self.groups);
         let twins = self.twins(&groups);
-        let now = self.now;
-        for (number, item) in self.items.iter_mut().enumerate() {
-            let fitting = HeapKind::of(item, twins.contains_key(&number), now);
-            item.heap = match item.is_flagged() {
-                true => HeapKind::Flagged,
-                false => fitting,
+        for number in 0..self.items.len() {
+            let Some(item) = self.items.get(number) else {
+                continue;
             };
+            let heap = if item.is_flagged() {
+                HeapKind::Flagged
+            } else {
+                self.fitting_heap(item, twins.contains_key(&number))
+            };
+            if let Some(item) = self.items.get_mut(number) {
+                item.heap = heap;
+            }
         }
+    }
+
+    /// The heap that fits a memory, or its part if that one is split.
+    fn fitting_heap(&self, item: &QueueItem, has_twin: bool) -> HeapKind {
+        let whole = HeapKind::of(item, has_twin, self.now);
+        if self.split.contains(&whole) {
+            let kind = fold_name(type_of(item.candidate.memory()));
+            HeapKind::Part(Box::new(whole), kind)
+        } else {
+            whole
+        }
+    }
+
+    /// Splits a heap by type. What is a part becomes whole again.
+    pub fn split_heap(&mut self, name: &str) {
+        let mut heaps = self.items.iter().map(|item| &item.heap);
+        let Some(heap) = heaps.find(|heap| heap.name() == name) else {
+            return;
+        };
+        let whole = heap.whole().clone();
+        if !self.split.remove(&whole) && whole.has_types() {
+            self.split.insert(whole);
+        }
+        self.sort_into_heaps();
     }
 
     /// The memories that are one of several on the heap of those, each with its group.
@@ -163,15 +210,29 @@ impl Desk {
         for (number, item) in by_queue(&self.items).0.iter().enumerate() {
             numbers.entry(&item.heap).or_default().push(number);
             if item.is_flagged() {
-                let fitting = HeapKind::of(item, groups.contains_key(&number), self.now);
+                let fitting = self.fitting_heap(item, groups.contains_key(&number));
                 *held_back.entry(fitting).or_default() += 1;
             }
         }
         let mut sorted: Vec<(&HeapKind, Vec<usize>)> = numbers.into_iter().collect();
-        sorted.sort_by_cached_key(|(kind, numbers)| match kind {
-            HeapKind::Project(_) => (1, Reverse((self.need_of(numbers), numbers.len()))),
-            HeapKind::Elsewhere => (2, Reverse((0, 0))),
-            _ => (0, Reverse((0, 0))),
+        let mut weights: HashMap<&HeapKind, (u32, usize)> = HashMap::new();
+        for (kind, numbers) in &sorted {
+            let (need, count) = weights.entry(kind.whole()).or_default();
+            *need += self.need_of(numbers);
+            *count += numbers.len();
+        }
+        sorted.sort_by_cached_key(|(kind, numbers)| {
+            let whole = kind.whole();
+            let place = match whole {
+                HeapKind::Project(_) => (1, Reverse(weights.get(whole).copied())),
+                HeapKind::Elsewhere => (2, Reverse(None)),
+                _ => (0, Reverse(None)),
+            };
+            (
+                place,
+                whole,
+                Reverse((self.need_of(numbers), numbers.len())),
+            )
         });
         sorted
             .into_iter()
@@ -222,13 +283,14 @@ impl Desk {
                 held_back
             },
             done,
-            suggested: match kind {
+            split: self.split_of(kind, shown),
+            suggested: match kind.whole() {
                 HeapKind::Flagged | HeapKind::Old => None,
                 HeapKind::Summaries | HeapKind::Replaced => Some('R'),
                 HeapKind::Alike => Some('g'),
                 // What nobody ever missed can wait.
                 HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => Some('h'),
-                HeapKind::Project(_) | HeapKind::Elsewhere => Some('A'),
+                HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => Some('A'),
             },
             reason: match kind {
                 HeapKind::Summaries => Some(ONLY_MATTERED_ONCE),
@@ -237,6 +299,20 @@ impl Desk {
             },
             sample,
             sampled,
+        }
+    }
+
+    /// What the key for types does to a heap.
+    fn split_of(&self, kind: &HeapKind, numbers: &[usize]) -> Option<&'static str> {
+        let items = numbers.iter().filter_map(|number| self.items.get(*number));
+        let mut types = items.map(|item| type_of(item.candidate.memory()));
+        let first = types.next();
+        match kind {
+            HeapKind::Part(..) => Some("join"),
+            _ if kind.has_types() && types.any(|other| Some(other) != first) => {
+                Some("split by type")
+            }
+            _ => None,
         }
     }
 
@@ -274,6 +350,10 @@ impl Desk {
                 let name = first.and_then(|item| item.candidate.memory().project.as_deref());
                 text::line(name.unwrap_or(folded), 60)
             }
+            HeapKind::Part(whole, kind) => {
+                let kind = text::line(kind, 30);
+                format!("{}: {kind}", self.heap_title(whole, numbers))
+            }
         }
     }
 
@@ -305,7 +385,9 @@ impl Desk {
                     count(found.len() as u64, "group")
                 )
             }
-            HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere => self.types(numbers),
+            HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => {
+                self.types(numbers)
+            }
         }
     }
 
@@ -313,8 +395,7 @@ impl Desk {
     fn types(&self, numbers: &[usize]) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for item in numbers.iter().filter_map(|number| self.items.get(*number)) {
-            let kind = item.candidate.memory().kind.as_deref();
-            *counts.entry(kind.unwrap_or("no type")).or_default() += 1;
+            *counts.entry(type_of(item.candidate.memory())).or_default() += 1;
         }
         let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| usize::MAX - count);
@@ -504,6 +585,15 @@ impl Desk {
         self.next_key += 1;
         Ok(())
     }
+}
+
+/// A folded name without colons. Two names never become one.
+fn without_colon(name: &str) -> String {
+    name.replace('%', "%25").replace(':', "%3a")
+}
+
+fn type_of(memory: &Memory) -> &str {
+    memory.kind.as_deref().unwrap_or("no type")
 }
 
 /// How often a memory was missed.

@@ -28,7 +28,7 @@ pub mod web;
 pub mod writable;
 mod write;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::Decision;
@@ -38,6 +38,7 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
+use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
 use self::progress::Pace;
@@ -79,6 +80,8 @@ pub struct Desk {
     short: ShortIds,
     /// Whether a choice for many memories is also for flagged ones.
     includes_flagged: bool,
+    /// The heaps that are split by type.
+    split: HashSet<HeapKind>,
     need: Need,
     pace: Pace,
 }
@@ -192,6 +195,7 @@ impl Desk {
             filter: Filter::default(),
             short: ShortIds::default(),
             includes_flagged: false,
+            split: HashSet::new(),
             need: Need::default(),
             pace: Pace::default(),
         };

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use self::device::Device;
 pub use self::input::{Input, Typed};
 use self::keys::Key;
-use self::walk::{Found, Walk, Wish};
+use self::walk::{Found, Walk, Wanted, Wish};
 use super::editor::edit_in_editor;
 use super::{finish, unwritten};
 use crate::cli::caller::Caller;
@@ -169,7 +169,7 @@ impl Interrupts {
 
 /// Looks for what takes a while, on threads of its own.
 struct Helper {
-    wanted: Sender<(usize, Arc<()>)>,
+    wanted: Sender<(Wanted, Arc<()>)>,
     events: Receiver<Event>,
     /// Held by whatever is looked for.
     is_busy: Arc<()>,
@@ -178,7 +178,7 @@ struct Helper {
 impl Helper {
     fn start(desk: &Arc<Mutex<Desk>>) -> Self {
         let (sender, events) = channel();
-        let (wanted, wants) = channel::<(usize, Arc<()>)>();
+        let (wanted, wants) = channel::<(Wanted, Arc<()>)>();
         let is_busy = Arc::new(());
         let (desk_of_lists, sender_of_lists) = (Arc::clone(desk), sender.clone());
         let busy = Arc::clone(&is_busy);
@@ -196,8 +196,8 @@ impl Helper {
                 while let Ok(later) = wants.try_recv() {
                     latest = later;
                 }
-                let (number, _busy) = latest;
-                let found = Found::search(&desk, number);
+                let (wanted, _busy) = latest;
+                let found = Found::search(&desk, wanted);
                 if found.is_some_and(|found| sender.send(Event::Found(found)).is_err()) {
                     return;
                 }
@@ -210,9 +210,9 @@ impl Helper {
         }
     }
 
-    fn search(&self, number: Option<usize>) {
-        if let Some(number) = number {
-            let _ = self.wanted.send((number, Arc::clone(&self.is_busy)));
+    fn search(&self, wanted: Option<Wanted>) {
+        if let Some(wanted) = wanted {
+            let _ = self.wanted.send((wanted, Arc::clone(&self.is_busy)));
         }
     }
 }

@@ -285,6 +285,7 @@ const KEYS = [
   ["A, R", "approve or reject all that are selected, or else all that are much alike; on the plan, the heap"],
   ["g", "approve this one; those that are much alike are its duplicates"],
   ["n", "show all of the text, or less"],
+  [">, →", "on the plan, split the heap by type, or join its parts"],
   ["/", "filter; Enter goes on to what fits, Esc takes the filter away"],
   ["u, z", "undo the last decision"],
   ["Esc", "one step back: from a filter to all, from the cards to the plan"],

@@ -34,12 +34,14 @@ async function openPlan({ keepMessage = false } = {}) {
 }
 
 /** Fetches the heaps. The chosen one stays chosen, wherever it stands now. */
-async function loadPlan() {
+async function loadPlan(split = null) {
   const chosen = heapAt()?.name;
-  const { heaps, left, prompts, summary } = await ask("plan", { turn: plan.turn });
+  const { heaps, left, prompts, summary } = await ask("plan", { turn: plan.turn, split });
   Object.assign(plan, { heaps, left, prompts });
   setSummary(summary);
-  const place = heaps.findIndex(({ name }) => name === chosen);
+  const place = heaps.findIndex(
+    ({ name }) => name === chosen || (split && chosen.startsWith(`${name}:`)),
+  );
   plan.at = place >= 0 ? place : Math.max(0, Math.min(plan.at, heaps.length - 1));
 }
 
@@ -192,6 +194,7 @@ function heapButtons(heap) {
       return button(label, key, () => inTurn(act), main);
     }),
     button("One by one", "Enter", () => inTurn(openHeap), heap.suggested ? {} : { class: "main" }),
+    heap.split ? button(capitalised(heap.split), "→", () => inTurn(splitHeap)) : "",
     button("All cards", "o", () => inTurn(() => closePlan())),
   ];
 }
@@ -246,6 +249,16 @@ function putOffHeap() {
 
 const openHeap = () => closePlan(`heap:${heapAt().name}`);
 
+async function splitHeap() {
+  const heap = heapAt();
+  if (!heap.split) {
+    say("It has one type.");
+    return;
+  }
+  await loadPlan(heap.name);
+  showPlan();
+}
+
 async function othersOfHeap() {
   plan.turn += 1;
   await openPlan();
@@ -257,6 +270,8 @@ const PLAN_KEYS = {
   k: () => moveTo(plan.at - 1),
   ArrowUp: () => moveTo(plan.at - 1),
   Enter: () => openHeap(),
+  ArrowRight: () => splitHeap(),
+  ">": () => splitHeap(),
   A: () => decideHeap({ do: "approve" }),
   R: () => decideHeap({ do: "reject" }),
   g: () => (heapAt().suggested === "g" ? decideHeap(null) : say("There are no groups in it.")),

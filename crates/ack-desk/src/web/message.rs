@@ -67,6 +67,8 @@ pub struct TakeBackRequest {
 pub struct PlanRequest {
     /// How often other samples were asked for.
     pub turn: usize,
+    /// A heap to split by type, or a part to join with the others.
+    pub split: Option<String>,
 }
 
 /// `heap`: a decision about all of a heap.

@@ -30,13 +30,12 @@ use super::message::{
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
-use crate::background::{find_approved, find_need};
+use crate::background::{answered, find_approved, find_need};
 use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
-use crate::need::Answered;
 use crate::queue::{ItemState, QueueKind};
 use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
@@ -288,7 +287,10 @@ impl ReviewSite {
                 if self.desk.lock().items().len() <= MAX_GROUPED_FIRST {
                     self.find_groups();
                 }
-                let desk = self.desk.lock();
+                let mut desk = self.desk.lock();
+                if let Some(heap) = request.split {
+                    desk.split_heap(&heap);
+                }
                 let heaps = desk.heaps(request.turn);
                 Ok(json!({
                     "left": desk.left(&heaps), "prompts": desk.past_prompts().len(),
@@ -297,7 +299,7 @@ impl ReviewSite {
             }
             "/matching" => Ok(to_json(&Matching::of(&self.desk.lock(), &parse(body)?))),
             "/closing" => Ok(to_json(&self.desk.lock().closing())),
-            "/answered" => Ok(to_json(&self.answered())),
+            "/answered" => Ok(to_json(&answered(&self.desk))),
             "/heap" => self.heap(parse(body)?),
             "/card" => self.card(&parse(body)?),
             "/text" => {
@@ -344,16 +346,6 @@ impl ReviewSite {
             "/finish" => self.finish(&parse(body)?),
             _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing here")),
         }
-    }
-
-    /// How many past prompts find an approved memory now. It takes a while; keys do not wait.
-    fn answered(&self) -> Option<Answered> {
-        let (search, prompts) = {
-            let desk = self.desk.lock();
-            (desk.need_search(), desk.past_prompts().to_vec())
-        };
-        let after = search.answered(&prompts);
-        self.desk.lock().answered(after)
     }
 
     fn enter(&self, request: &EnterRequest) -> Result<Value, Failure> {

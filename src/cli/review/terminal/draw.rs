@@ -2,6 +2,7 @@
 
 use ack_desk::choice::{REASONS, count_text};
 use ack_desk::heaps::Heap;
+use ack_desk::need::Answered;
 use ack_desk::progress::Closing;
 use ack_desk::queue::QueueKind;
 use ratatui_core::buffer::Buffer;
@@ -55,11 +56,9 @@ pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         Place::Cards => draw_cards(walk, screen, body),
         Place::Closing => {
             let closing = walk.desk.lock().closing();
-            put(
-                screen,
-                body,
-                &closing_lines(&closing, body.width.min(MAX_TEXT).into()),
-            );
+            let columns = body.width.min(MAX_TEXT).into();
+            let answered = walk.answered.as_ref().and_then(Option::as_ref);
+            put(screen, body, &closing_lines(&closing, answered, columns));
         }
     }
     if matches!(&walk.field, Some(field) if matches!(field.asked, Asked::Reason(_))) {
@@ -93,7 +92,8 @@ fn draw_from(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect, lines: &[Line
 /// Lines of a key and what it does, as wide as the screen.
 fn key_lines<'a>(lines: impl Iterator<Item = &'a str>, columns: u16) -> Vec<Line<'static>> {
     let lines = lines.flat_map(|line| {
-        let (key, what) = line.split_at_checked(10).unwrap_or((line, ""));
+        let end = line.char_indices().nth(10).map_or(line.len(), |(at, _)| at);
+        let (key, what) = line.split_at_checked(end).unwrap_or((line, ""));
         let mut lines = wrapped(what, columns.into(), key, PLAIN);
         for line in &mut lines {
             let rest = usize::from(columns).saturating_sub(line.width());
@@ -189,7 +189,10 @@ pub fn hints(walk: &Walk<'_>) -> Vec<String> {
     };
     let unsaved = walk.desk.lock().unwritten();
     if unsaved > 0 {
-        hints.extend(["u undo".to_owned(), format!("c save {unsaved}")]);
+        if !hints.iter().any(|hint| hint == "u undo") {
+            hints.push("u undo".to_owned());
+        }
+        hints.push(format!("c save {unsaved}"));
     }
     hints.extend(["/ filter", "q leave"].map(str::to_owned));
     hints
@@ -211,6 +214,7 @@ fn heap_hints(heap: &Heap) -> Vec<String> {
         ];
         hints.splice(0..0, bulk.into_iter().chain(["h snooze a week".to_owned()]));
     }
+    hints.extend(heap.split.map(|what| format!("→ {what}")));
     if !hints.iter().any(|hint| hint.starts_with(suggested)) {
         hints.insert(0, format!("{suggested} {what}"));
     }
@@ -427,8 +431,23 @@ fn sample(heap: &Heap, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// How many past prompts find an approved memory.
+fn answered_text(answered: &Answered) -> String {
+    let prompts = count_text(answered.prompts, "prompt", "prompts");
+    let before = answered.before;
+    let before = before.map_or_else(String::new, |before| {
+        format!("; before this review: {before}")
+    });
+    let after = answered.after;
+    format!("Your last {prompts}, asked again: {after} find an approved memory{before}.")
+}
+
 /// What agents know since the review began, and how to go on.
-fn closing_lines(closing: &Closing, columns: usize) -> Vec<Line<'static>> {
+fn closing_lines(
+    closing: &Closing,
+    answered: Option<&Answered>,
+    columns: usize,
+) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled("What your agents know since today", BOLD)];
     let learned = match closing.learned {
         0 => "Nothing new.".to_owned(),
@@ -442,6 +461,8 @@ fn closing_lines(closing: &Closing, columns: usize) -> Vec<Line<'static>> {
         closing.decided, closing.left
     );
     lines.extend(wrapped(&left, columns, "", PLAIN));
+    let answered = answered.map(answered_text).unwrap_or_default();
+    lines.extend(wrapped(&answered, columns, "", PLAIN));
     for project in &closing.projects {
         lines.push(Line::default());
         lines.push(heading(

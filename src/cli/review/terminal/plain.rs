@@ -86,7 +86,7 @@ fn ask_keys(walk: &mut Walk<'_>, input: &Input) {
 fn body(walk: &mut Walk<'_>) -> String {
     if let Some(found) = walk
         .wanted()
-        .and_then(|number| Found::search(walk.desk, number))
+        .and_then(|wanted| Found::search(walk.desk, wanted))
     {
         walk.learn(found);
     }

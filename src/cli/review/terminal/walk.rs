@@ -14,12 +14,13 @@ use parking_lot::Mutex;
 
 pub use self::field::{Asked, Field};
 pub use self::plan::{Plan, suggestion};
-pub use self::shown::{Found, ShownCard, ShownNear};
+pub use self::shown::{Found, ShownCard, ShownNear, Wanted};
 use super::keys::Key;
 use super::problem;
 use crate::cli::error::CliError;
 use ack_desk::choice::{Choice, count_text};
 use ack_desk::curate::{Candidate, ReviewSession};
+use ack_desk::need::Answered;
 use ack_desk::queue::{QueueKind, QueueView};
 use ack_desk::{Desk, ReviewOutcome};
 
@@ -77,6 +78,8 @@ pub struct Walk<'a> {
     /// How many lines above the screen are left out.
     pub scroll: usize,
     was_closing_seen: bool,
+    /// How many past prompts find an approved memory, if there are any, once it is known.
+    pub answered: Option<Option<Answered>>,
     /// What was saved.
     pub outcomes: Vec<ReviewOutcome>,
 }
@@ -105,6 +108,7 @@ impl<'a> Walk<'a> {
             is_near_open: false,
             scroll: 0,
             was_closing_seen: false,
+            answered: None,
             outcomes: Vec::new(),
         };
         let is_waiting = walk.view.queue == QueueKind::Waiting && !desk.lock().is_for_a_question();
@@ -427,6 +431,7 @@ impl<'a> Walk<'a> {
 
     fn open_closing(&mut self) {
         self.place = Place::Closing;
+        self.answered = None;
         self.was_closing_seen = true;
         self.shown = None;
     }
@@ -556,10 +561,13 @@ impl<'a> Walk<'a> {
         self.shown = shown.and_then(|shown| shown.again(&self.desk.lock()));
     }
 
-    /// The memory whose neighbours should be looked for.
-    pub fn wanted(&self) -> Option<usize> {
+    /// What should be looked for.
+    pub fn wanted(&self) -> Option<Wanted> {
+        if self.place == Place::Closing {
+            return self.answered.is_none().then_some(Wanted::Answered);
+        }
         let shown = self.shown.as_ref().filter(|shown| shown.near.is_none());
-        shown.map(|shown| shown.number)
+        shown.map(|shown| Wanted::Card(shown.number))
     }
 
     /// From the last question to the first card without a decision, or to the plan.
@@ -571,10 +579,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes over what was found about a memory.
+    /// Takes over what was found.
     pub fn learn(&mut self, found: Found) {
-        if let Some(shown) = &mut self.shown {
-            shown.learn(&self.desk.lock(), found);
+        match (found, &mut self.shown) {
+            (Found::Card(found), Some(shown)) => shown.learn(&self.desk.lock(), found),
+            (Found::Answered(answered), _) => self.answered = Some(answered),
+            (Found::Card(_), None) => {}
         }
     }
 
@@ -614,8 +624,9 @@ p         promote: approve for every project
 m, d      merge into the marked approved memory; duplicate of it
 =         approve in place of the marked one
 o         mark the next approved memory; on the plan, all cards
-> Enter   unfold the marked one; on the plan, the heap one by one
+> Enter   unfold the marked one; on the plan, Enter opens the heap one by one
 n         the whole text; on the plan, five others
+> →       on the plan, split the heap by type, or join its parts
 g         keep this one; those that are much alike are its duplicates
 A, R      approve or reject all that are selected, or else much alike
 x, X      select; select all that match the filter

@@ -79,7 +79,8 @@ impl Walk<'_> {
         match key {
             Key::Char('j') | Key::Down => self.plan.at = (self.plan.at + 1).min(last),
             Key::Char('k') | Key::Up => self.plan.at = self.plan.at.saturating_sub(1),
-            Key::Enter | Key::Right => self.open_heap(),
+            Key::Enter => self.open_heap(),
+            Key::Right | Key::Char('>') => self.split_heap()?,
             Key::Char('o') => self.open_cards(""),
             Key::Char('A') => self.decide_heap(Some(Choice::Approve))?,
             Key::Char('R') => self.decide_heap(Some(Choice::Reject))?,
@@ -98,6 +99,19 @@ impl Walk<'_> {
             Key::Char(letter) => return Err(format!("`{letter}` is not a key; ? lists the keys")),
             _ => {}
         }
+        Ok(())
+    }
+
+    fn split_heap(&mut self) -> Result<(), String> {
+        let heap = self.plan.current().filter(|heap| heap.split.is_some());
+        let Some(name) = heap.map(|heap| heap.name.clone()) else {
+            return Err("it has one type".to_owned());
+        };
+        self.desk.lock().split_heap(&name);
+        self.open_plan();
+        let is_whole = |heap: &Heap| name.starts_with(&format!("{}:", heap.name));
+        let whole = self.plan.heaps.iter().position(is_whole);
+        self.plan.at = whole.unwrap_or(self.plan.at);
         Ok(())
     }
 

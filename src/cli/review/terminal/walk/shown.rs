@@ -3,28 +3,54 @@
 use ack_api::memory::Memory;
 use ack_api::text;
 use ack_desk::Desk;
+use ack_desk::background::answered;
 use ack_desk::card::{Card, days};
 use ack_desk::choice::{Choice, Preview, count_text};
 use ack_desk::curate::Candidate;
 use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
+use ack_desk::need::Answered;
 use ack_desk::queue::QueueKind;
 use parking_lot::Mutex;
 
 use crate::hook::session_text;
 
-/// What was found about a memory, which may take a while.
+/// What takes a while to find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// What there is about the memory with this number.
+    Card(usize),
+    /// How many past prompts find an approved memory now.
+    Answered,
+}
+
 #[derive(Debug)]
-pub struct Found {
+pub enum Found {
+    Card(CardFound),
+    Answered(Option<Answered>),
+}
+
+impl Found {
+    /// Looks for it. The desk is not locked meanwhile.
+    pub fn search(desk: &Mutex<Desk>, wanted: Wanted) -> Option<Self> {
+        match wanted {
+            Wanted::Card(number) => CardFound::search(desk, number).map(Self::Card),
+            Wanted::Answered => Some(Self::Answered(answered(desk))),
+        }
+    }
+}
+
+/// What was found about a memory.
+#[derive(Debug)]
+pub struct CardFound {
     number: usize,
     near: Vec<Near>,
     evidence: Vec<String>,
     next: Option<NextSession>,
 }
 
-impl Found {
-    /// Looks for it. The desk is not locked meanwhile.
-    pub fn search(desk: &Mutex<Desk>, number: usize) -> Option<Self> {
+impl CardFound {
+    fn search(desk: &Mutex<Desk>, number: usize) -> Option<Self> {
         let (candidate, held, held_like, service, now) = {
             let desk = desk.lock();
             let candidate = desk.items().get(number)?.candidate.clone();
@@ -109,7 +135,7 @@ impl ShownCard {
     }
 
     /// Takes over what was found, if it is about this memory.
-    pub fn learn(&mut self, desk: &Desk, found: Found) {
+    pub fn learn(&mut self, desk: &Desk, found: CardFound) {
         if found.number != self.number {
             return;
         }
