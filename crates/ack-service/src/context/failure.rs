@@ -45,7 +45,7 @@ const QUOTE_WEIGHT: f64 = 0.2;
 /// How much of the error's known words the memory has, by weight. Those in its title and tags count
 /// twice.
 const COVERAGE_WEIGHT: f64 = 0.7;
-const MIN_EVIDENCE: f64 = 1.05;
+const MIN_EVIDENCE: f64 = 1.07;
 /// Fewer words in common say nothing, however rare they are.
 const MIN_WORDS: u32 = 3;
 /// A quotation of so many of the rarest words counts in full.

@@ -461,8 +461,9 @@ fn closing_lines(
         closing.decided, closing.left
     );
     lines.extend(wrapped(&left, columns, "", PLAIN));
-    let answered = answered.map(answered_text).unwrap_or_default();
-    lines.extend(wrapped(&answered, columns, "", PLAIN));
+    if let Some(answered) = answered {
+        lines.extend(wrapped(&answered_text(answered), columns, "", PLAIN));
+    }
     for project in &closing.projects {
         lines.push(Line::default());
         lines.push(heading(

@@ -557,6 +557,10 @@ impl<'a> Walk<'a> {
         if self.place == Place::Plan {
             self.open_plan();
         }
+        if matches!(self.answered, Some(None)) {
+            // Perhaps the prompts are known now.
+            self.answered = None;
+        }
         let shown = self.shown.take();
         self.shown = shown.and_then(|shown| shown.again(&self.desk.lock()));
     }
