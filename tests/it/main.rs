@@ -106,6 +106,7 @@ mod nearest;
 mod note_formats;
 mod notes_kept;
 mod overload;
+mod program_stores;
 mod progress;
 mod project_folder;
 mod projects;

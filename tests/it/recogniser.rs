@@ -161,7 +161,7 @@ fn what_a_project_holds_is_found() {
     person.write("src/shop/wiki/a/pay.md", text);
     person.write("src/shop/AGENTS.md", "Use tabs.");
     person.write(".codex/memories/memory_summary.md", "v1\n\nUser profile");
-    let groups = "# Task Group: a\n\n# Task Group: b\n";
+    let groups = "# Task Group: a\nOne.\n\n# Task Group: b\nTwo.\n# Task Group: empty\n";
     person.write(".codex/memories/MEMORY.md", groups);
     let text = "thread_id: 1\n\nIt built.\n";
     person.write(".codex/memories/rollout_summaries/one.md", text);

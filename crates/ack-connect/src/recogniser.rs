@@ -45,9 +45,20 @@ pub enum StoreKind {
     ClaudeMem,
     /// Claude Code's auto-memory: `MEMORY.md` and a file for each memory.
     AutoMemory,
+    /// What a subagent of Claude Code noted.
+    AgentMemory,
     /// A folder in the Open Knowledge Format.
     KnowledgeFormat,
     Codex,
+    /// What Copilot keeps in VS Code.
+    Copilot,
+    Gemini,
+    Qwen,
+    Goose,
+    /// The memory bank of Cline, Roo Code or Kilo Code.
+    MemoryBank,
+    Hermes,
+    OpenClaw,
     /// `@modelcontextprotocol/server-memory`.
     ServerMemory,
     /// Serena's project memories.
@@ -80,8 +91,16 @@ impl StoreKind {
             Self::AckMemory => "ack-memory",
             Self::ClaudeMem => "claude-mem",
             Self::AutoMemory => "Claude Code auto-memory",
+            Self::AgentMemory => "Claude Code agent memory",
             Self::KnowledgeFormat => "Open Knowledge Format",
             Self::Codex => "Codex memories",
+            Self::Copilot => "Copilot memories",
+            Self::Gemini => "Gemini CLI memories",
+            Self::Qwen => "Qwen Code memories",
+            Self::Goose => "Goose memories",
+            Self::MemoryBank => "memory bank",
+            Self::Hermes => "Hermes memories",
+            Self::OpenClaw => "OpenClaw memories",
             Self::ServerMemory => "server-memory",
             Self::Serena => "Serena memories",
             Self::BasicMemory => "basic-memory",
@@ -154,14 +173,12 @@ impl FoundStore {
                     Profile::Ack => StoreKind::AckMemory,
                     Profile::ClaudeMem | Profile::ClaudeMemV3 => StoreKind::ClaudeMem,
                     Profile::McpMemoryService => StoreKind::McpMemoryService,
-                    Profile::AutoMemory
-                    | Profile::Codex
-                    | Profile::Markdown
-                    | Profile::ServerMemory => kind,
+                    Profile::Notes(_) => kind,
                 };
             }
             Err(StoreError {
-                problem: StoreProblem::Foreign(_) | StoreProblem::NoNotes,
+                problem:
+                    StoreProblem::Foreign(_) | StoreProblem::NoNotes | StoreProblem::Instructions,
                 ..
             }) => return None,
             Err(error) => found.problem = Some(reason(&error)),
@@ -169,10 +186,10 @@ impl FoundStore {
         Some(found)
     }
 
-    /// The same, unless it is an empty folder: a program may create it before there is a memory.
-    fn in_folder(kind: StoreKind, path: &Path) -> Option<Self> {
-        let found = Self::counted(kind, path).filter(|_| path.is_dir());
-        found.filter(|found| found.memories != Some(0))
+    /// The same, unless it is empty: a program may create a folder before there is a memory.
+    fn filled(kind: StoreKind, path: &Path) -> Option<Self> {
+        let found = path.exists().then(|| Self::counted(kind, path))??;
+        Some(found).filter(|found| found.memories != Some(0))
     }
 
     pub fn advice(&self) -> Hint {
@@ -266,8 +283,12 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
     match Dialect::of(path) {
         Dialect::Codex => return Some(StoreKind::Codex),
         Dialect::AutoMemory => return Some(StoreKind::AutoMemory),
+        Dialect::Goose => return Some(StoreKind::Goose),
+        Dialect::Hermes => return Some(StoreKind::Hermes),
         Dialect::Knowledge => return Some(StoreKind::KnowledgeFormat),
-        Dialect::Markdown | Dialect::ServerMemory => {}
+        Dialect::MemoryBank => return Some(StoreKind::MemoryBank),
+        Dialect::OpenClaw => return Some(StoreKind::OpenClaw),
+        Dialect::AddedMemories | Dialect::Markdown | Dialect::ServerMemory => {}
     }
     if path.ends_with("memories") && is_in(".serena") {
         return Some(StoreKind::Serena);

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Programs that keep memories, besides those with `memory` in their name.
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 9] = [
     "chroma-mcp",
     "claude-mem",
     "cognee",
@@ -28,6 +28,7 @@ const PROGRAMS: [&str; 8] = [
     "mem0",
     "memento",
     "mempalace",
+    "opencode-mem",
     "thedotmack",
 ];
 /// The events whose hooks add text to a conversation, in lower case.
@@ -167,6 +168,9 @@ pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) 
         if !seen.contains(&place.path) {
             found.extend(hooks(&place));
             found.extend(plugins(client, &place));
+            found.extend(plugin_lists(client, &place));
+            found.extend(plugin_files(client, &place, places));
+            found.extend(goose_memory(client, &place));
             found.extend(servers(&place));
             seen.push(place.path);
         }
@@ -326,9 +330,10 @@ fn servers(place: &Place) -> Vec<Unreviewed> {
         .servers
         .and_then(|key| place.settings.get(key)?.as_object());
     let others = entries.into_iter().flatten().filter(|(name, entry)| {
-        EntryKind::of(entry) != EntryKind::ThisProgram && serves_memories(name, entry)
+        EntryKind::of(entry) != EntryKind::ThisProgram
+            && !is_part_of_goose(entry)
+            && serves_memories(name, entry)
     });
-    let is_on = |entry: &Value| entry["disabled"] != true && entry["enabled"] != false;
     others
         .filter(|(_, entry)| is_on(entry))
         .map(|(name, entry)| {
@@ -353,6 +358,115 @@ fn servers(place: &Place) -> Vec<Unreviewed> {
             }
         })
         .collect()
+}
+
+fn is_on(entry: &Value) -> bool {
+    entry["disabled"] != true && entry["enabled"] != false
+}
+
+/// The plugins of OpenCode that keep memories, in the lists of its settings. OpenCode 2 reads both
+/// lists.
+fn plugin_lists(client: Client, place: &Place) -> Vec<Unreviewed> {
+    let lists = ["plugin", "plugins"].into_iter();
+    let lists = lists.filter(|_| client == Client::OpenCode);
+    let found = lists.filter_map(|key| {
+        let on = place.settings.get(key)?.as_array()?;
+        let (others, left): (Vec<&Value>, Vec<&Value>) = on
+            .iter()
+            .partition(|entry| keeps_memories(plugin_name(entry)));
+        let names: Vec<&str> = others.iter().map(|entry| plugin_name(entry)).collect();
+        let names = line(&names.join(" and "), MAX_NAME_CHARS);
+        let what = format!(
+            "plugins listed in {} add memories that nobody reviewed: {names}",
+            place.shown
+        );
+        let switch = Switch {
+            path: vec![key.to_owned()],
+            on: json!(on),
+            off: json!(left),
+        };
+        let found = Unreviewed {
+            tokens: None,
+            ..place.found(&names, what, vec![switch])
+        };
+        (!others.is_empty()).then_some(found)
+    });
+    found.collect()
+}
+
+/// The package of a plugin, or the file that it is in.
+fn plugin_name(entry: &Value) -> &str {
+    let listed = entry.get(0).or_else(|| entry.get("package"));
+    let name = listed.unwrap_or(entry).as_str().unwrap_or_default();
+    if name.starts_with(['.', '/', '~']) || name.starts_with("file:") {
+        name.rsplit('/').next().unwrap_or_default()
+    } else {
+        name
+    }
+}
+
+/// The files of plugins that keep memories. OpenCode loads each, and has no setting against it.
+fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unreviewed> {
+    let folder = place.path.parent().filter(|_| client == Client::OpenCode);
+    let folder = folder.map(|it| it.join(if place.is_own { "" } else { ".opencode" }));
+    let folders = folder
+        .into_iter()
+        .flat_map(|it| [it.join("plugin"), it.join("plugins")]);
+    let entries = folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
+    let entries = entries.flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default();
+        keeps_memories(&name.to_string_lossy())
+    });
+    let found = files.iter().map(|path| {
+        let shown = line(&shown(path, places), MAX_NAME_CHARS);
+        let what = format!("the plugin {shown} adds memories that nobody reviewed");
+        Unreviewed {
+            advice: Some("to switch it off, move it out of that folder".to_owned()),
+            off: None,
+            tokens: None,
+            ..place.found(&shown, what, Vec::new())
+        }
+    });
+    found.collect()
+}
+
+/// Whether an extension of Goose is a part of it, and not a server.
+fn is_part_of_goose(entry: &Value) -> bool {
+    ["builtin", "platform"]
+        .iter()
+        .any(|kind| entry["type"] == *kind)
+}
+
+/// Goose's own memory. It adds what it was told outside of projects to each session.
+fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
+    let entry = place.settings.get("extensions")?.get("memory")?;
+    if client != Client::Goose || !is_part_of_goose(entry) || !is_on(entry) {
+        return None;
+    }
+    let what = "its memory is on: what it was told is in its sessions, and nobody reviewed it";
+    let switch = Switch {
+        path: ["extensions", "memory", "enabled"]
+            .map(str::to_owned)
+            .to_vec(),
+        on: entry.get("enabled").cloned().unwrap_or_default(),
+        off: json!(false),
+    };
+    let files = std::fs::read_dir(place.path.with_file_name("memory"));
+    let files = files
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|file| file.path());
+    let texts = files.filter(|path| path.extension().is_some_and(|end| end == "txt"));
+    let texts = texts.filter_map(|path| ack_sys::files::read_text(&path, MAX_FILE_BYTES).ok());
+    Some(Unreviewed {
+        program: StoreKind::Goose.title().to_owned(),
+        tokens: Some(texts.map(|text| tokens(&text)).sum()),
+        ..place.found("memory", what.to_owned(), vec![switch])
+    })
 }
 
 /// Whether a server keeps memories, by its name, its program or its address.

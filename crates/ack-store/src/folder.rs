@@ -25,6 +25,7 @@ pub mod parse;
 mod problems;
 mod reference;
 mod rows;
+mod sections;
 mod statements;
 
 use std::ffi::{OsStr, OsString};
@@ -67,11 +68,13 @@ const REFUSAL_TIME: Duration = Duration::from_secs(60);
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes_path(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
+    let name = Path::new(path.file_name().unwrap_or_default());
+    let may_be_added = Dialect::AddedMemories.cut(name).is_some();
     // A folder with the name of a database is not a folder of notes.
     let is_database = ["db", "sqlite", "sqlite3"]
         .iter()
         .any(|database| extension == *database);
-    extension == "jsonl" || !is_database && path.is_dir()
+    extension == "jsonl" || may_be_added || !is_database && path.is_dir()
 }
 
 /// Notes in files, as last read.
@@ -255,7 +258,7 @@ impl LoadedNotes {
             dialect,
             files: FxHashMap::default(),
             bytes: 0,
-            rows: Rows::new(reference.is_some())?,
+            rows: Rows::new(dialect, reference.is_some())?,
             reference: reference.map(Reference::new),
             missing: Vec::new(),
             project,
@@ -326,6 +329,10 @@ impl LoadedNotes {
             fresh.insert(relative.clone(), notes);
             self.files.insert(relative, file);
         }
+        let is_read = self.files.values().all(|file| file.problem.is_none());
+        if dialect == Dialect::AddedMemories && is_read && fresh.values().all(Vec::is_empty) {
+            return Err(StoreProblem::Instructions.at(path));
+        }
         let listed = listing.files.iter().map(|entry| entry.relative.as_os_str());
         let listed: FxHashSet<&OsStr> = listed.collect();
         self.files
@@ -357,8 +364,8 @@ impl LoadedNotes {
                 Err(StoreProblem::Missing.at(path))
             };
         }
-        let listing = listing::list(path, &|relative| dialect.holds_memories(relative))
-            .map_err(|source| StoreProblem::Io(source).at(path))?;
+        let listing =
+            listing::list(path, dialect).map_err(|source| StoreProblem::Io(source).at(path))?;
         if listing.is_too_large {
             return Err(too_many_files(path));
         }

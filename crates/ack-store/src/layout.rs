@@ -14,12 +14,8 @@ pub enum Profile {
     ClaudeMem,
     ClaudeMemV3,
     McpMemoryService,
-    /// Claude Code's auto-memory.
-    AutoMemory,
-    Codex,
-    Markdown,
-    /// server-memory's file of JSON lines.
-    ServerMemory,
+    /// Notes in files, with the name of their format.
+    Notes(&'static str),
 }
 
 impl Profile {
@@ -30,18 +26,12 @@ impl Profile {
             Self::ClaudeMem => "claude-mem",
             Self::ClaudeMemV3 => "claude-mem-v3",
             Self::McpMemoryService => "mcp-memory-service",
-            Self::AutoMemory => "auto-memory",
-            Self::Codex => "codex",
-            Self::Markdown => "markdown",
-            Self::ServerMemory => "server-memory",
+            Self::Notes(format) => format,
         }
     }
 
     pub const fn is_notes(self) -> bool {
-        matches!(
-            self,
-            Self::AutoMemory | Self::Codex | Self::Markdown | Self::ServerMemory
-        )
+        matches!(self, Self::Notes(_))
     }
 }
 

@@ -183,6 +183,17 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
         .unwrap_or_else(|| "memories".to_owned())
 }
 
+/// The name of its program, with that of the project that it is in.
+fn named_after_program(found: &FoundStore) -> String {
+    let program = found.kind.title().trim_end_matches(" memories");
+    let program = program.to_lowercase().replace(' ', "-");
+    let mut folders = found.path.ancestors().skip(1);
+    match folders.find(|folder| folder.join(".git").exists()) {
+        Some(project) => named_after(Some(project), &format!("{program}-")),
+        None => program,
+    }
+}
+
 pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team>) -> String {
     if let Some(team) = team {
         let name = valid_name(team.name.clone());
@@ -194,7 +205,6 @@ pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team
         | StoreKind::ServerMemory
         | StoreKind::BasicMemory
         | StoreKind::McpMemoryService => found.kind.title().to_lowercase().replace(' ', "-"),
-        StoreKind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
         StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
         StoreKind::AutoMemory => {
             // `-home-ana-src-shop` is the folder that the sessions ran in.
@@ -205,6 +215,7 @@ pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team
             let project = project.trim_start_matches('-');
             valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
         }
-        _ => named_after(found.path.parent(), ""),
+        StoreKind::AckMemory | StoreKind::KnowledgeFormat => named_after(found.path.parent(), ""),
+        _ => named_after_program(found),
     })
 }

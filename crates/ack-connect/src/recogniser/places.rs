@@ -40,23 +40,113 @@ impl StorePlaces<'_> {
         let value = (self.variable)(name).filter(|value| !value.is_empty())?;
         Some(expand_home(Path::new(&value), Some(&self.home)))
     }
+}
 
-    fn claude(&self) -> PathBuf {
-        self.variable_or("CLAUDE_CONFIG_DIR", || self.home.join(".claude"))
+/// Where a program keeps a store. A `*` stands for the rest of a folder's name.
+struct Place {
+    kind: StoreKind,
+    base: Base,
+    path: &'static str,
+}
+
+/// The folder in which a place is.
+enum Base {
+    /// The one that a variable names, or this one in the home folder.
+    Own(&'static str, &'static str),
+    Home,
+    Settings,
+    /// `~/.config`, also on macOS.
+    DotConfig,
+    Project,
+}
+
+const CLAUDE: Base = Base::Own("CLAUDE_CONFIG_DIR", ".claude");
+const HERMES: Base = Base::Own("HERMES_HOME", ".hermes");
+const QWEN: Base = Base::Own("QWEN_HOME", ".qwen");
+
+#[rustfmt::skip]
+const PLACES: [Place; 27] = [
+    Place { kind: StoreKind::AutoMemory, base: CLAUDE, path: "projects/*/memory" },
+    Place { kind: StoreKind::AgentMemory, base: CLAUDE, path: "agent-memory/*" },
+    Place { kind: StoreKind::AgentMemory, base: Base::Project, path: ".claude/agent-memory/*" },
+    Place { kind: StoreKind::AgentMemory, base: Base::Project, path: ".claude/agent-memory-local/*" },
+    Place { kind: StoreKind::Codex, base: Base::Own("CODEX_HOME", ".codex"), path: "memories" },
+    Place { kind: StoreKind::Copilot, base: Base::Settings, path: "Code/User/globalStorage/github.copilot-chat/memory-tool/memories" },
+    Place { kind: StoreKind::Copilot, base: Base::Settings, path: "Code/User/workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo" },
+    Place { kind: StoreKind::Gemini, base: Base::Home, path: ".gemini/GEMINI.md" },
+    Place { kind: StoreKind::Gemini, base: Base::Home, path: ".gemini/tmp/*/memory" },
+    Place { kind: StoreKind::Qwen, base: QWEN, path: "QWEN.md" },
+    Place { kind: StoreKind::Qwen, base: QWEN, path: "memories" },
+    Place { kind: StoreKind::Qwen, base: QWEN, path: "projects/*/memory" },
+    Place { kind: StoreKind::Qwen, base: Base::Project, path: "QWEN.md" },
+    Place { kind: StoreKind::Qwen, base: Base::Project, path: ".qwen/memory" },
+    Place { kind: StoreKind::Qwen, base: Base::Project, path: ".qwen/team-memory" },
+    Place { kind: StoreKind::Goose, base: Base::DotConfig, path: "goose/memory" },
+    Place { kind: StoreKind::Goose, base: Base::Project, path: ".goose/memory" },
+    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: "memory-bank" },
+    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: ".kilocode/rules/memory-bank" },
+    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: ".kilo/rules/memory-bank" },
+    Place { kind: StoreKind::Hermes, base: HERMES, path: "memories" },
+    Place { kind: StoreKind::Hermes, base: HERMES, path: "profiles/*/memories" },
+    Place { kind: StoreKind::OpenClaw, base: Base::Home, path: ".openclaw/workspace" },
+    Place { kind: StoreKind::OpenClaw, base: Base::Home, path: ".openclaw/workspace-*" },
+    Place { kind: StoreKind::Serena, base: Base::Own("SERENA_HOME", ".serena"), path: "memories/global" },
+    Place { kind: StoreKind::Serena, base: Base::Project, path: ".serena/memories" },
+    Place { kind: StoreKind::Solutions, base: Base::Project, path: "docs/solutions" },
+];
+
+impl Place {
+    fn stores(&self, places: &StorePlaces<'_>) -> Vec<FoundStore> {
+        let base = match self.base {
+            Base::Own(variable, usual) => {
+                Some(places.variable_or(variable, || places.home.join(usual)))
+            }
+            Base::Home => Some(places.home.clone()),
+            Base::DotConfig if cfg!(target_os = "macos") => Some(places.home.join(".config")),
+            Base::DotConfig | Base::Settings => Some(places.settings.clone()),
+            Base::Project => places.project.clone(),
+        };
+        let paths = base.map(|base| matching(base, self.path)).into_iter();
+        paths
+            .flatten()
+            .filter_map(|path| self.store(&path))
+            .collect()
     }
+
+    fn store(&self, path: &Path) -> Option<FoundStore> {
+        match self.kind {
+            // A folder of another program may have the same name.
+            StoreKind::AutoMemory | StoreKind::Codex | StoreKind::Solutions => {
+                notes_of(self.kind, path)
+            }
+            StoreKind::OpenClaw if Dialect::of(path) != Dialect::OpenClaw => None,
+            kind => FoundStore::filled(kind, path),
+        }
+    }
+}
+
+/// The paths below a folder that fit.
+fn matching(base: PathBuf, path: &str) -> Vec<PathBuf> {
+    path.split('/').fold(vec![base], |found, part| {
+        let Some(start) = part.strip_suffix('*') else {
+            return found.iter().map(|folder| folder.join(part)).collect();
+        };
+        let mut inside: Vec<PathBuf> = found.iter().flat_map(|folder| entries(folder)).collect();
+        inside.retain(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(start)
+        });
+        inside
+    })
 }
 
 pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let mut found = native_scopes(places);
     found.extend(databases(places));
-    found.extend(auto_memories(places));
-    let codex = places.variable_or("CODEX_HOME", || places.home.join(".codex"));
-    found.extend(notes_of(StoreKind::Codex, &codex.join("memories")));
+    found.extend(PLACES.iter().flat_map(|place| place.stores(places)));
+    found.extend(configured_auto_memory(places));
     found.extend(server_memories(places));
     found.extend(basic_memories(places));
-    let serena = places.variable_or("SERENA_HOME", || places.home.join(".serena"));
-    let serena = serena.join("memories/global");
-    found.extend(FoundStore::in_folder(StoreKind::Serena, &serena));
     if let Some(project) = &places.project {
         found.extend(in_project(project));
     }
@@ -107,23 +197,15 @@ fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     .collect()
 }
 
-/// One folder per project, or the folder that the settings name.
-fn auto_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let claude = places.claude();
-    let configured = settings(&claude.join("settings.json"))
-        .and_then(|settings| {
-            settings
-                .get("autoMemoryDirectory")?
-                .as_str()
-                .map(PathBuf::from)
-        })
-        .map(|path| expand_home(&path, Some(&places.home)));
-    let usual = entries(&claude.join("projects"));
-    let folders = usual.into_iter().map(|project| project.join("memory"));
-    folders
-        .chain(configured)
-        .filter_map(|path| notes_of(StoreKind::AutoMemory, &path))
-        .collect()
+/// The folder that Claude Code's settings name in place of one for each project.
+fn configured_auto_memory(places: &StorePlaces<'_>) -> Option<FoundStore> {
+    let claude = places.variable_or("CLAUDE_CONFIG_DIR", || places.home.join(".claude"));
+    let settings = settings(&claude.join("settings.json"))?;
+    let folder = Path::new(settings.get("autoMemoryDirectory")?.as_str()?);
+    notes_of(
+        StoreKind::AutoMemory,
+        &expand_home(folder, Some(&places.home)),
+    )
 }
 
 /// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
@@ -182,15 +264,7 @@ fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 fn in_project(project: &Path) -> Vec<FoundStore> {
-    let serena = project.join(".serena/memories");
-    let mut found: Vec<FoundStore> = [
-        FoundStore::in_folder(StoreKind::Serena, &serena),
-        notes_of(StoreKind::Solutions, &project.join("docs/solutions")),
-        at(&project.join("memory.jsonl")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut found: Vec<FoundStore> = at(&project.join("memory.jsonl")).into_iter().collect();
     let folders = knowledge_folders(project).into_iter();
     found.extend(folders.filter_map(|path| FoundStore::counted(StoreKind::KnowledgeFormat, &path)));
     found

@@ -1,10 +1,5 @@
-//! The memories of Codex: the task groups of its index, and the summaries of its rollouts.
+//! The summaries of Codex's rollouts.
 
-use super::index::Ids;
-use super::markdown::lines;
-use super::note::Note;
-
-const GROUP_HEADING: &str = "# Task Group";
 /// The lines that Codex writes above a summary.
 const HEADER_KEYS: [&str; 6] = [
     "thread_id",
@@ -14,38 +9,6 @@ const HEADER_KEYS: [&str; 6] = [
     "cwd",
     "git_branch",
 ];
-
-/// The blocks under `# Task Group`. Codex rewrites the index, so their ids come from their titles.
-pub fn task_groups(text: &str) -> Vec<Note> {
-    let mut notes: Vec<Note> = Vec::new();
-    for line in lines(text) {
-        let heading = line.text.strip_prefix(GROUP_HEADING);
-        if let Some(rest) = heading.filter(|_| !line.is_code) {
-            let title = rest.trim_start_matches([':', ' ', '-']).trim();
-            let title = if title.is_empty() {
-                "Task group"
-            } else {
-                title
-            };
-            notes.push(Note {
-                names: vec![title.to_owned()],
-                title: title.to_owned(),
-                ..Note::default()
-            });
-        } else if let Some(note) = notes.last_mut() {
-            note.text.push_str(line.text);
-            note.text.push('\n');
-        }
-    }
-    let mut ids = Ids::default();
-    for note in &mut notes {
-        let whole = format!("{}\n{}", note.title, note.text);
-        note.id = ids.free(&note.title, &whole).unwrap_or_default();
-    }
-    // Groups that say the same are one.
-    notes.retain(|note| !note.id.is_empty());
-    notes
-}
 
 /// The header of a rollout's summary.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,25 +55,6 @@ fn last_part(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_id_of_a_task_group_does_not_depend_on_its_place() {
-        let ids = |text: &str| -> Vec<String> {
-            let notes = task_groups(text).into_iter();
-            notes.map(|note| note.id).collect()
-        };
-        let two = "# Task Group: Ledger / import\nText\n# Task Group: Ärger\n";
-        assert_eq!(ids(two), ["MEMORY#ledger-import", "MEMORY#ärger"]);
-        let three = format!(
-            "# Task Group: New one\n{two}# Task Group: ärger\n# Task Group: Ärger 2\n```\n\
-             # Task Group: code\n```\n# Task Group\n"
-        );
-        let found = ids(&three);
-        assert_eq!(found.len(), 6, "{found:?}");
-        assert_eq!(found[1..3], ids(two));
-        assert!(found[3].starts_with("MEMORY#ärger-"), "{found:?}");
-        assert_eq!(found[4..], ["MEMORY#ärger-2", "MEMORY#task-group"]);
-    }
 
     #[test]
     fn the_header_of_a_summary_ends_where_its_text_begins() {

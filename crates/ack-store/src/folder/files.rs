@@ -73,9 +73,10 @@ impl ReadFile {
             let max = MAX_FOLDER_BYTES >> 20;
             return Err(format!("was left out: the folder holds more than {max} MB"));
         }
-        let path = match dialect {
-            Dialect::ServerMemory => root.to_owned(),
-            _ => root.join(&entry.relative),
+        let path = if dialect.is_file() {
+            root.to_owned()
+        } else {
+            root.join(&entry.relative)
         };
         let begun = SystemTime::now();
         // It may be being replaced at this moment, so it is read again next time.
@@ -186,11 +187,13 @@ pub fn read_files(
         .collect()
 }
 
-/// The project of Claude Code's auto-memory: the name of the folder in which its sessions ran.
-/// Their files are next to the folder of the notes.
+/// The project of auto-memory: the name of the folder in which its sessions ran. Claude Code keeps
+/// their files next to the folder of the notes, and Qwen Code in the folder `chats` there.
 pub fn project_of_sessions(path: &Path) -> Option<String> {
-    let beside = std::fs::read_dir(path.parent()?).ok()?;
-    let mut sessions: Vec<(SystemTime, PathBuf)> = beside
+    let beside = path.parent()?;
+    let folders = [beside.to_owned(), beside.join("chats")].into_iter();
+    let mut sessions: Vec<(SystemTime, PathBuf)> = folders
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten())
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| {

@@ -1,4 +1,5 @@
-//! The memories in Claude Code's `MEMORY.md` itself: its items and paragraphs.
+//! The memories in one file: the items and paragraphs of Claude Code's `MEMORY.md`, the parts of a
+//! file of Goose or Hermes.
 //!
 //! An item that only points to a file of notes is an entry of the index, not a memory. The ids come
 //! from the first sentences, so an item that is changed further on keeps its id, and one whose
@@ -15,11 +16,9 @@ use super::blocks::{Block, blocks};
 use super::links::{Target, links};
 use super::listing::is_markdown;
 use super::markdown::without_code;
-use super::note::Note;
+use super::note::{Note, id_from_path};
 use super::statements::statements;
 
-/// The beginning of the ids of memories in an index.
-const ID_PREFIX: &str = "MEMORY#";
 /// The longest part of an id that comes from a title.
 const MAX_SLUG_CHARS: usize = 80;
 const MAX_TITLE_CHARS: usize = 160;
@@ -32,14 +31,60 @@ const MAX_DEPTH: usize = 4;
 /// Words that name the whole index in its first heading.
 const INDEX_WORDS: [&str; 4] = ["memory", "memories", "index", "notes"];
 
+/// The items and paragraphs of a text. The day in the name of their file is theirs.
 pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
     let mut found = Vec::new();
     add_blocks(blocks(text), MAX_DEPTH, &mut found);
-    let mut ids = Ids::default();
+    let mut ids = Ids::of(relative);
     let notes = found.into_iter();
+    let notes = notes.filter_map(|block| note(block, relative, &mut ids));
+    let day = relative
+        .file_stem()
+        .and_then(|stem| stem.to_str()?.get(..10));
+    let day = day.filter(|day| ack_api::time::parse(day).is_some());
     notes
-        .filter_map(|block| note(block, relative, &mut ids))
+        .map(|note| Note {
+            created: day.map(str::to_owned),
+            ..note
+        })
         .collect()
+}
+
+/// The parts of a text between lines that say only this. The first line of a part between empty lines
+/// may give its tags: `# one two`.
+pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
+    let mut ids = Ids::of(relative);
+    let parts = split_at(text, between).into_iter();
+    let parts = parts.filter_map(|part| {
+        let (first, rest) = part.split_once('\n').unwrap_or((&part, ""));
+        let tags = first.strip_prefix('#').filter(|_| between.is_empty());
+        let text = tags.map_or(&*part, |_| rest).to_owned();
+        let tags = tags.into_iter().flat_map(str::split_whitespace);
+        let block = Block {
+            text,
+            ..Block::default()
+        };
+        Some(Note {
+            tags: tags.map(str::to_owned).collect(),
+            ..note(block, relative, &mut ids)?
+        })
+    });
+    parts.collect()
+}
+
+fn split_at(text: &str, between: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for line in text.lines() {
+        match parts.last_mut() {
+            Some(part) if line.trim() != between => {
+                part.push_str(line);
+                part.push('\n');
+            }
+            _ => parts.push(String::new()),
+        }
+    }
+    let parts = parts.into_iter().map(|part| part.trim().to_owned());
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Adds the blocks that are memories. The list below an entry of the index is read by itself.
@@ -203,13 +248,23 @@ fn plain(text: &str) -> String {
     plain
 }
 
-#[derive(Default)]
+/// The ids of the memories in one file.
 pub struct Ids {
+    /// The beginning of each: the file's path, and a mark.
+    prefix: String,
     taken: FxHashSet<String>,
     texts: FxHashSet<u64>,
 }
 
 impl Ids {
+    pub fn of(relative: &Path) -> Self {
+        Self {
+            prefix: format!("{}#", id_from_path(relative)),
+            taken: FxHashSet::default(),
+            texts: FxHashSet::default(),
+        }
+    }
+
     /// The id of a memory: its title in plain letters. If an earlier one has it, a hash of the text
     /// follows, so that it does not depend on the memories in between. `None` if an earlier memory
     /// has the same text.
@@ -219,7 +274,7 @@ impl Ids {
             return None;
         }
         let slug = slug(title);
-        let short = format!("{ID_PREFIX}{slug}");
+        let short = format!("{}{slug}", self.prefix);
         if !slug.is_empty() && self.taken.insert(short.clone()) {
             return Some(short);
         }

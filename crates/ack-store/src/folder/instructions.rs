@@ -3,13 +3,14 @@
 use std::path::Path;
 
 /// Files that hosts read as instructions.
-const INSTRUCTIONS: [&str; 9] = [
+const INSTRUCTIONS: [&str; 10] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
     "AGENTS.md",
     "AGENTS.override.md",
     "GEMINI.md",
     "QWEN.md",
+    "SKILL.md",
     ".cursorrules",
     ".windsurfrules",
     "copilot-instructions.md",

@@ -11,6 +11,7 @@ use ack_sys::files;
 use ack_sys::watch::Watch;
 use walkdir::{DirEntry, WalkDir};
 
+use super::dialect::Dialect;
 use super::instructions::{is_instructions, left_out};
 use crate::quick_state::FileMetadata;
 
@@ -102,9 +103,9 @@ fn shown(path: &Path) -> String {
     ack_api::text::line(&path.display().to_string(), 100)
 }
 
-/// Lists the files in a folder that `wanted` lets through, or the one file that the path names.
-/// Hidden folders and links are skipped.
-pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> {
+/// Lists the files with memories in a folder, or the one file that the path names. Hidden folders
+/// and links are skipped.
+pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
         // A named pipe or a device is not a store.
@@ -119,7 +120,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     std::fs::read_dir(path)?;
     let mut visit = FolderVisit {
         top: path,
-        wanted,
+        dialect,
         listing: Listing::default(),
         instructions: Vec::new(),
         unread: BTreeMap::new(),
@@ -127,7 +128,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
         .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
+        .filter_entry(|entry| entry.depth() == 0 || may_hold_notes(path, entry, dialect));
     for (number, entry) in walk.enumerate() {
         if number > MAX_ENTRIES {
             visit.listing.is_too_large = true;
@@ -154,9 +155,14 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     Ok(listing)
 }
 
+fn may_hold_notes(top: &Path, entry: &DirEntry, dialect: Dialect) -> bool {
+    let relative = entry.path().strip_prefix(top).unwrap_or(entry.path());
+    !is_skipped(entry.file_name()) && (!entry.file_type().is_dir() || dialect.enters(relative))
+}
+
 struct FolderVisit<'a> {
     top: &'a Path,
-    wanted: &'a dyn Fn(&Path) -> bool,
+    dialect: Dialect,
     listing: Listing,
     instructions: Vec<String>,
     /// How many files may be notes and are not read, by their extensions.
@@ -201,7 +207,7 @@ impl FolderVisit<'_> {
         if entry.file_type().is_symlink() {
             return;
         }
-        if !(self.wanted)(relative) {
+        if !self.dialect.holds_memories(relative) {
             let extension = relative.extension().unwrap_or_default();
             let mut known = UNREAD_EXTENSIONS.into_iter();
             let known = known.find(|it| extension.eq_ignore_ascii_case(it));

@@ -121,9 +121,11 @@ pub fn is_lfs_pointer(content: &[u8]) -> bool {
 /// The index of auto-memory and of Codex, which holds memories itself.
 pub const INDEX: &str = "MEMORY.md";
 
-/// Whether a file in the folder may hold several memories. Each of them counts separately.
-pub fn holds_several(relative: &Path) -> bool {
-    is_json_lines(relative) || relative.as_os_str() == INDEX
+/// The id of a note: its path without the extension.
+pub fn id_from_path(relative: &Path) -> String {
+    let path = relative.with_extension("");
+    path.to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 pub fn is_json_lines(path: &Path) -> bool {

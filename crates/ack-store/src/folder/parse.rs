@@ -9,14 +9,15 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::codex;
-use super::dialect::{CODEX_AD_HOC, Dialect};
+use super::dialect::{Cut, Dialect};
 use super::front_matter::{Header, split};
 use super::graph;
 use super::index;
 use super::lines;
 use super::links::resolve_note;
 use super::markdown::without_comments;
-use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, is_json_lines};
+use super::note::{EDITED_SUFFIX, Note, NoteStatus, id_from_path, is_json_lines};
+use super::sections::{below, sections};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
 use crate::links::SUPERSEDES;
 
@@ -51,24 +52,7 @@ pub fn read(
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let text = String::from_utf8_lossy(content);
     let is_utf8 = matches!(text, Cow::Borrowed(_));
-    let is_index = relative.as_os_str() == INDEX;
-    let (mut notes, problem) = match dialect {
-        Dialect::ServerMemory => graph::read(&text),
-        Dialect::AutoMemory if is_index => {
-            let text = without_comments(split(&text).1);
-            (index::memories(&text, relative), None)
-        }
-        Dialect::Codex if is_index => (codex::task_groups(&without_comments(&text)), None),
-        Dialect::Codex if !relative.starts_with(CODEX_AD_HOC) => {
-            (vec![rollout(relative, &text)], None)
-        }
-        _ if is_json_lines(relative) && lines::are_memories(&text) => lines::read(&text),
-        _ if is_json_lines(relative) => (Vec::new(), lines::problem_without_json(&text)),
-        _ => {
-            let (note, problem) = markdown(dialect, relative, &text);
-            (vec![note], problem)
-        }
-    };
+    let (mut notes, problem) = cut(dialect, relative, &text);
     let modified = Timestamp::try_from(modified)
         .ok()
         .map(ack_api::time::to_rfc3339);
@@ -83,15 +67,52 @@ pub fn read(
     (notes, problem)
 }
 
+/// The memories of a text, as its file is cut.
+fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<String>) {
+    let body = || without_comments(split(text).1);
+    let notes = match dialect.cut(relative) {
+        Some(Cut::Entities) => return graph::read(text),
+        Some(Cut::Items) if text.trim_start().starts_with(SESSION_HEADING) => Vec::new(),
+        Some(Cut::Items) => index::memories(&body(), relative),
+        Some(Cut::ItemsBelow(heading)) => {
+            index::memories(&below(&without_comments(text), heading), relative)
+        }
+        Some(Cut::Groups(mark)) => sections(&without_comments(text), relative, mark, None),
+        Some(Cut::Sections(mark)) => {
+            let headings = Headings::of(dialect, relative, &split(text).0, &body());
+            let body = without_title(&body(), &headings.title);
+            named_by_file(
+                sections(&body, relative, mark, Some(headings.title)),
+                relative,
+            )
+        }
+        Some(Cut::Parts(between)) => {
+            named_by_file(index::parts(&body(), relative, between), relative)
+        }
+        Some(Cut::Rollout) => vec![rollout(relative, text)],
+        _ if is_json_lines(relative) && lines::are_memories(text) => return lines::read(text),
+        _ if is_json_lines(relative) => return (Vec::new(), lines::problem_without_json(text)),
+        Some(Cut::Whole) | None => {
+            let (note, problem) = markdown(dialect, relative, text);
+            return (vec![note], problem);
+        }
+    };
+    (notes, None)
+}
+
+/// The beginning of a file in which OpenClaw keeps what was said in a session.
+const SESSION_HEADING: &str = "# Session:";
+
+/// Notes whose file says what kind they are.
+fn named_by_file(mut notes: Vec<Note>, relative: &Path) -> Vec<Note> {
+    for note in &mut notes {
+        note.kind = Some(stem(relative));
+    }
+    notes
+}
+
 /// The problem with a file in another encoding.
 const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it as UTF-8";
-
-/// The id of a note: its path without the extension.
-fn id_from_path(relative: &Path) -> String {
-    let path = relative.with_extension("");
-    path.to_string_lossy()
-        .replace(std::path::MAIN_SEPARATOR, "/")
-}
 
 /// The summary of a rollout of Codex.
 fn rollout(relative: &Path, content: &str) -> Note {

@@ -162,7 +162,7 @@ impl Reference {
         let wanted = |path: &str, is_folder: bool| {
             let file = path.rsplit('/').next().unwrap_or(path);
             if is_folder {
-                !is_skipped(OsStr::new(file))
+                !is_skipped(OsStr::new(file)) && dialect.enters(Path::new(path))
             } else {
                 dialect.holds_memories(Path::new(path))
             }

@@ -9,7 +9,8 @@ use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::note::{EDITED_SUFFIX, Note, holds_several};
+use super::dialect::Dialect;
+use super::note::{EDITED_SUFFIX, Note};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
 /// of one [`RowKey`] have the same `slot`.
@@ -139,6 +140,7 @@ pub struct Rows {
     pub connection: Connection,
     rows: FxHashMap<RowKey, StoredFile>,
     next_slot: i64,
+    dialect: Dialect,
     has_status: bool,
 }
 
@@ -148,7 +150,7 @@ impl Rows {
         clippy::disallowed_methods,
         reason = "the notes are files, and this database only holds what was read from them"
     )]
-    pub fn new(has_status: bool) -> rusqlite::Result<Self> {
+    pub fn new(dialect: Dialect, has_status: bool) -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
         connection.execute_batch(SCHEMA)?;
         if has_status {
@@ -158,6 +160,7 @@ impl Rows {
             connection,
             rows: FxHashMap::default(),
             next_slot: 1,
+            dialect,
             has_status,
         })
     }
@@ -263,7 +266,9 @@ impl Rows {
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = holds_several(Path::new(&note_row.key.relative));
+        let has_lines = self
+            .dialect
+            .holds_several(Path::new(&note_row.key.relative));
         let notes = if has_lines && note_row.key.is_edited {
             self.edited_lines(note_row, notes)
         } else {

@@ -1,0 +1,92 @@
+//! The parts of a text below its headings: Codex's task groups, the sections of a memory bank.
+
+use std::path::Path;
+
+use super::index::Ids;
+use super::markdown::lines;
+use super::note::Note;
+use super::statements::statements;
+
+/// The parts below the headings that begin with a mark, and the text above the first one if that has
+/// a title. A part that says nothing is none. Programs rewrite such files, so the ids come from the
+/// titles.
+pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) -> Vec<Note> {
+    let of_file = first.clone();
+    let mut notes: Vec<Note> = first.map(titled).into_iter().collect();
+    for line in lines(text) {
+        let heading = line.text.strip_prefix(mark);
+        if let Some(rest) = heading.filter(|_| !line.is_code) {
+            let title = rest.trim_start_matches([':', ' ', '-']);
+            let title = match (title.trim_end_matches([' ', '#']), &of_file) {
+                ("", Some(of_file)) => of_file,
+                ("", None) => mark.trim_matches(['#', ' ']),
+                (title, _) => title,
+            };
+            notes.push(Note {
+                subtitle: of_file.clone(),
+                ..titled(title.to_owned())
+            });
+        } else if let Some(note) = notes.last_mut() {
+            note.text.push_str(line.text);
+            note.text.push('\n');
+        }
+    }
+    let mut ids = Ids::of(relative);
+    notes.retain_mut(|note| {
+        (_, note.links) = statements(&note.text, relative);
+        let whole = format!("{}\n{}", note.title, note.text);
+        let says_nothing = note.text.trim().is_empty();
+        // Parts that say the same are one.
+        let id = ids.free(&note.title, &whole).filter(|_| !says_nothing);
+        note.id = id.unwrap_or_default();
+        !note.id.is_empty()
+    });
+    notes
+}
+
+fn titled(title: String) -> Note {
+    Note {
+        names: vec![title.clone()],
+        title,
+        ..Note::default()
+    }
+}
+
+/// The text below a heading, up to the next one of its level or above.
+pub fn below(text: &str, heading: &str) -> String {
+    let mut is_inside = false;
+    let mut found = String::new();
+    for line in lines(text) {
+        if !line.is_code && (line.text.starts_with("# ") || line.text.starts_with("## ")) {
+            is_inside = line.text.trim_end() == heading;
+        } else if is_inside {
+            found.push_str(line.text);
+            found.push('\n');
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_group_does_not_depend_on_its_place() {
+        let ids = |text: &str| -> Vec<String> {
+            let notes = sections(text, Path::new("MEMORY.md"), "# Task Group", None).into_iter();
+            notes.map(|note| note.id).collect()
+        };
+        let two = "# Task Group: Ledger / import\nText\n# Task Group: Ärger\nText\n";
+        assert_eq!(ids(two), ["MEMORY#ledger-import", "MEMORY#ärger"]);
+        let three = format!(
+            "# Task Group: New one\nText\n{two}# Task Group: ärger\nText\n# Task Group: Ärger 2\n\
+             ```\n# Task Group: code\n```\n# Task Group\nText\n# Task Group: empty\n"
+        );
+        let found = ids(&three);
+        assert_eq!(found.len(), 6, "{found:?}");
+        assert_eq!(found[1..3], ids(two));
+        assert!(found[3].starts_with("MEMORY#ärger-"), "{found:?}");
+        assert_eq!(found[4..], ["MEMORY#ärger-2", "MEMORY#task-group"]);
+    }
+}
