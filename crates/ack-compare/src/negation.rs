@@ -14,6 +14,27 @@ const NEGATIONS: &[&str] = &[
     "ніколи", "değil", "ei", "eivät", "ilman", "älä", "chưa", "chẳng", "không", "đừng", "못", "안",
 ];
 
+/// How Korean words begin that deny: `않는다`, `없다`, `아니다`, `마세요`, `금지`.
+const KOREAN_NEGATIONS: &[&str] = &[
+    "않",
+    "없",
+    "아니",
+    "못하",
+    "말아",
+    "마세요",
+    "마십시오",
+    "금지",
+];
+/// Begins like one of them: to remove.
+const KOREAN_REMOVAL: &str = "없애";
+/// Endings of Korean verbs and particles, the longest first.
+#[rustfmt::skip]
+const KOREAN_ENDINGS: &[&str] = &[
+    "하십시오", "했습니다", "하였습니다", "합니다", "됩니다", "습니다", "하세요", "되어", "하지", "한다", "했다", "하다", "해야",
+    "하는", "하고", "하면", "되지", "된다", "되다", "되는", "됐다", "에서", "으로", "한", "지", "다", "을", "를",
+    "이", "가", "은", "는", "에", "의", "로", "와", "과", "도", "만",
+];
+
 /// What denies in Chinese and Japanese, the longest first. Not what is part of another word.
 #[rustfmt::skip]
 const UNSPACED_NEGATIONS: &[&str] = &[
@@ -68,7 +89,19 @@ const AUXILIARIES: &[&str] = &["are", "been", "got", "is", "was", "were"];
 /// Whether a word in lower case denies something: `not`, `isn't`, `n'est`.
 pub fn denies(word: &str) -> bool {
     let elided = word.strip_prefix("n'").is_some_and(|rest| !rest.is_empty());
-    elided || word.ends_with("n't") || NEGATIONS.contains(&word)
+    let is_korean = || {
+        let mut beginnings = KOREAN_NEGATIONS.iter();
+        beginnings.any(|beginning| word.starts_with(beginning)) && !word.starts_with(KOREAN_REMOVAL)
+    };
+    is_korean() || elided || word.ends_with("n't") || NEGATIONS.contains(&word)
+}
+
+/// A Korean word without its ending, so that `사용하지` is `사용한다`; any other word as it is.
+pub fn without_ending(word: &str) -> &str {
+    let mut stems = KOREAN_ENDINGS
+        .iter()
+        .filter_map(|ending| word.strip_suffix(ending));
+    stems.find(|stem| !stem.is_empty()).unwrap_or(word)
 }
 
 pub fn says_gone(before: &str, word: &str) -> bool {

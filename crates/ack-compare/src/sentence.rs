@@ -131,7 +131,8 @@ impl Reader {
                 self.negations.push(self.words.len());
             } else if is_plain(part) {
                 if !analysis::is_stop_word(part) && !FILLERS.contains(&part) {
-                    self.words.push(stem(part).into_owned());
+                    self.words
+                        .push(stem(negation::without_ending(part)).into_owned());
                 }
             } else {
                 self.words.push(part.to_owned());
