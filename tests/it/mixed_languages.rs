@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use crate::languages::{Note, notes, root_of};
-use crate::support::{Ask, result_ids};
+use crate::query::bulk;
+use crate::support::{Ask, Root, memory, result_ids, titled};
 
 const NOTES: &str = include_str!("mixed_languages.txt");
 
@@ -218,5 +219,61 @@ Dump and restore, then reindex.
             }
             None => assert_lacks!(answer["notes"], "no certain match"; "{question}"),
         }
+    }
+}
+
+#[test]
+fn of_a_question_of_one_word_the_memories_that_have_it_come_first() {
+    let root = Root::new();
+    let notes = [
+        titled("ko", "데이터베이스"),
+        titled("en", "Database"),
+        titled(
+            "ja",
+            "本番のデータベースは毎晩バックアップを取り、復元を月に一度試す",
+        ),
+        titled(
+            "de",
+            "Vor der Wartung wird die Datenbank für eine Stunde nur gelesen",
+        ),
+    ];
+    bulk(&root, "alpha", &notes);
+    let service = root.service();
+    for (word, id) in [
+        ("データベース", "ja"),
+        ("Datenbank", "de"),
+        ("데이터베이스", "ko"),
+    ] {
+        let found = result_ids(&service.find(json!({ "query": word })));
+        assert_eq!(found[0], id, "{word}: {found:?}");
+        assert!(found.contains(&"en".to_owned()), "{word}: {found:?}");
+    }
+}
+
+#[test]
+fn a_question_with_a_month_prefers_what_was_written_in_it() {
+    let root = Root::new();
+    let written = |id: &str, day: &str| {
+        let rest = json!({ "created_at": format!("{day}T10:00:00Z") });
+        memory(
+            id,
+            &format!("The retries of the {id} relay filled the queue"),
+            rest,
+        )
+    };
+    let notes = [
+        written("north", "2022-11-20"),
+        written("south", "2022-10-31"),
+        written("east", "2026-05-01"),
+    ];
+    bulk(&root, "alpha", &notes);
+    let service = root.service();
+    for question in [
+        "relay retries in November 2022",
+        "relay retries, noviembre de 2022",
+        "2022-11 relay retries",
+    ] {
+        let found = result_ids(&service.find(json!({ "query": question })));
+        assert_eq!(found[0], "north", "{question}: {found:?}");
     }
 }

@@ -145,9 +145,11 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// Whether a query with a specific identifier asks for the memories that contain it.
+    /// Whether a query with a term asks for the memories that contain it: with its only word, or with
+    /// a specific identifier.
     const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
-        term.specific && frequency > 0 && (self.query.is_short || frequency <= MAX_REQUIRED_DF)
+        let is_specific = term.specific && (self.query.is_short || frequency <= MAX_REQUIRED_DF);
+        frequency > 0 && (self.query.is_one_word || is_specific)
     }
 
     fn push(&mut self, key: String, weight: f32) {
@@ -245,7 +247,8 @@ impl Weighing<'_> {
         // A word that every memory of a large scope contains weighs almost nothing, but still
         // matches. If the query is about an identifier, such a word is only a part of it (`err` of
         // `ERR_00042`) and may weigh 0.
-        let has_required = !weights.required_identifiers.is_empty();
+        let mut required = weights.required_identifiers.iter();
+        let has_required = required.any(|key| key.starts_with('='));
         let min_units = if has_required { 0.0 } else { 1.0 };
         for term in &mut weights.terms {
             term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::analysis::letters::plain;
 use super::analysis::numbers::{join_quantities, joined_words};
-use super::analysis::{self, TextRole, TokenKind, symbols};
+use super::analysis::{self, TextRole, TokenKind, is_unspaced, symbols};
 use super::analyzer::term_key;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
@@ -21,6 +21,9 @@ const SPACED_PAIR_WEIGHT: f32 = 0.1;
 const LIGHT_PAIR_WEIGHT: f32 = 0.25;
 /// A query of at most this many words is short: an identifier in it is the whole question.
 const MAX_SHORT_QUERY_WORDS: usize = 2;
+
+/// A word in a script without spaces has at most as many characters.
+const MAX_UNSPACED_CHARS: usize = 6;
 
 /// A query of at most this many words asks about every number and code in it.
 const MAX_CODE_QUERY_WORDS: usize = 8;
@@ -100,6 +103,8 @@ pub struct QueryTerms {
     pub only_stop_words: bool,
     /// Whether the query has at most two words.
     pub is_short: bool,
+    /// Whether it is one word and no identifier: the memories that have it come first.
+    pub is_one_word: bool,
 }
 
 impl QueryTerms {
@@ -110,6 +115,7 @@ impl QueryTerms {
         let query = &join_quantities(&plain(query));
         let words = query.split_whitespace().count();
         let is_short = words <= MAX_SHORT_QUERY_WORDS;
+        let unspaced = query.chars().filter(|c| is_unspaced(*c)).count();
         analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
@@ -150,6 +156,8 @@ impl QueryTerms {
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });
+        let is_identifier = weights.values().any(|(_, specific, _)| *specific);
+        let is_one_word = words == 1 && unspaced <= MAX_UNSPACED_CHARS && !is_identifier;
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
         let terms = if only_stop_words { stop_words } else { weights };
         Self {
@@ -168,6 +176,7 @@ impl QueryTerms {
             pairs,
             only_stop_words,
             is_short,
+            is_one_word,
         }
     }
 }

@@ -51,6 +51,7 @@ pub struct OpenScopes {
     scopes: Vec<OpenScope>,
     /// Decides why approved memories may be out of date.
     pub staleness: Staleness,
+    pub now: jiff::Timestamp,
 }
 
 /// A record to read: the position of its scope among the open ones, and its document.
@@ -157,6 +158,7 @@ impl OpenScopes {
         Ok(Self {
             scopes: open,
             staleness: Staleness::new(now, &selection.current, Bounds::ANSWER),
+            now,
         })
     }
 

@@ -6,7 +6,7 @@ mod words;
 
 use std::collections::HashSet;
 
-use self::named::NamedProject;
+use self::named::Named;
 use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
 pub(crate) use self::words::Certainty;
@@ -48,7 +48,8 @@ pub struct Search<'a> {
     pub is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     query_vector: Option<QueryVector>,
-    named_project: Option<NamedProject>,
+    /// What the question names.
+    named: Named,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub like: Option<(usize, DocId)>,
 }
@@ -74,12 +75,10 @@ impl<'a> Search<'a> {
             is_narrowed: selection.is_narrowed,
             terms: None,
             query_vector: None,
-            named_project: None,
+            named: Named::default(),
             like: None,
         };
-        let text = spec.text.as_deref().filter(|_| !spec.is_proposal);
-        search.named_project =
-            text.and_then(|text| NamedProject::find(text, opened, selection, spec.filters.status));
+        search.named = Named::find(spec, opened, selection).unwrap_or_default();
         for open in opened.iter() {
             let (scope, Some(index)) = (&*open.scope, open.index()) else {
                 continue;
@@ -89,10 +88,10 @@ impl<'a> Search<'a> {
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
             search.project_names.extend(names);
             let own_rows = selection.current.rows_in(scope);
-            let named = search.named_project.as_ref();
-            let named = named.map(|named| selection.rows_of(&named.name, scope));
+            let named = search.named.project.as_ref();
+            let named = named.map(|name| selection.rows_of(name, scope));
             let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
-                .preferring(named.as_ref());
+                .preferring(named.as_ref(), search.named.period.as_ref());
             search.names.push(scope.name.clone());
             search.views.push(View::new(index, filters));
         }
@@ -108,8 +107,7 @@ impl<'a> Search<'a> {
 
     /// What is searched for.
     fn text(&self) -> Option<&str> {
-        let named = self.named_project.as_ref();
-        named.map_or(self.spec.text.as_deref(), |named| Some(&named.text))
+        self.named.text.as_deref().or(self.spec.text.as_deref())
     }
 
     fn find_like(&mut self) -> Result<(), Error> {
