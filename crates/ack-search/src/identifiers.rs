@@ -164,38 +164,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identifier_contains_another_one_only_between_its_parts() {
-        for (long, short) in [
-            ("10.0.0.12:8443", "10.0.0.12"),
-            ("http://10.0.0.12:8443/health", "10.0.0.12"),
-            ("10.0.0.0/24", "10.0.0.0"),
-            ("18.2.0-beta.1", "18.2.0"),
-            ("react@v18.2.0", "18.2.0"),
-            ("src/store/ack.rs", "store/ack.rs"),
-            ("foo::bar::baz", "foo::bar"),
-            ("redis:7.2-alpine", "redis:7.2"),
-            ("00:1b:44:11:3a:b7", "00:1b:44"),
-            ("550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41"),
-            ("9fceb02d0ae598e95dc970b74767f19372d61af8", "9fceb02"),
-        ] {
-            assert!(contains(long, short), "{long} {short}");
-        }
-        for (long, short) in [
-            ("10.0.0.123", "10.0.0.12"),
-            ("110.0.0.12", "10.0.0.12"),
-            ("18.2.01", "18.2.0"),
-            ("err_x-123", "err_x-12"),
-            ("my_store/ack.rs", "tore/ack.rs"),
-            ("rev18.2.0", "18.2.0"),
-            ("2.3.5", "3.5"),
-            ("20261127-1234567", "20261127-12345"),
-            ("9fceb02d0a.log", "9fceb02"),
-        ] {
-            assert!(!contains(long, short), "{long} {short}");
-        }
-    }
-
-    #[test]
     fn an_identifier_is_looked_up_by_its_longer_parts_too() {
         for (text, part) in [
             ("10.0.0.12:8443", "=10.0.0.12"),

@@ -1,5 +1,5 @@
 //! Finds what a query word that no memory contains may stand for: it may be misspelt, inflected, cut
-//! off, a part of a compound, or a compound of words that memories contain.
+//! off, or a part of a compound.
 
 use std::cmp::Reverse;
 
@@ -25,11 +25,6 @@ const MIN_CHARS_BEFORE: usize = 2;
 const MIN_BEGINNING_CHARS: usize = 6;
 /// How much longer a word may be than a similar beginning of it.
 const MAX_CUT_OFF: usize = 5;
-/// The shortest word that is split into two.
-const MIN_COMPOUND_CHARS: usize = 8;
-/// What German writes between the parts of a compound.
-const LINKS: [&str; 6] = ["", "s", "n", "en", "es", "er"];
-
 /// Weight of a similar word, relative to a term of the query.
 const SIMILAR_WEIGHT: f32 = 0.5;
 /// The same if the word is misspelt or inflected.
@@ -42,8 +37,7 @@ pub struct SimilarTerm {
     pub key: String,
     /// Its weight, relative to a term of the query.
     pub weight: f32,
-    /// Whether it is the word with another ending, or a part of it if it is a compound. Otherwise it
-    /// only looks like the word.
+    /// Whether it is the word with another ending. Otherwise it only looks like the word.
     pub is_same_word: bool,
 }
 
@@ -120,17 +114,6 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
     let found = best_terms(views, word, key, filters);
     let first = found.first();
-    let is_found =
-        first.is_some_and(|first| matches!(first.likeness, Likeness::Letter | Likeness::Ending));
-    if !is_word
-        && !is_found
-        && let Some(parts) = compound(views, key, filters)
-    {
-        return Similar {
-            terms: parts.into(),
-            ..Similar::default()
-        };
-    }
     // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
     let is_correct = Encoder::embedded().is_some_and(|encoder| encoder.is_word(word));
     let right = first.filter(|first| {
@@ -210,49 +193,6 @@ fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> V
 fn frequency(views: &[View<'_>], term: &str, filters: &Filters) -> usize {
     let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
     views.iter().map(in_view).sum()
-}
-
-/// The two terms that a word consists of, perhaps with a linking element between them or another
-/// ending: `Ordnerberechtigung` of `ordner` and `berechtigungen`. The longest first part counts,
-/// and of several second parts the one in most memories.
-fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[SimilarTerm; 2]> {
-    if key.chars().count() < MIN_COMPOUND_CHARS {
-        return None;
-    }
-    let frequency = |term: &str| frequency(views, term, filters);
-    let heads: Vec<&str> = beginnings(key).collect();
-    for head in heads.into_iter().rev() {
-        if frequency(head) == 0 {
-            continue;
-        }
-        let rest = key.get(head.len()..)?;
-        let tails: Vec<&str> = LINKS
-            .iter()
-            .filter_map(|link| rest.strip_prefix(link))
-            .filter(|tail| tail.chars().count() >= MIN_CHARS)
-            .collect();
-        if tails.is_empty() {
-            continue;
-        }
-        let words = tails.into_iter().flat_map(|tail| {
-            let pattern = ShapePattern::same_beginning(tail);
-            let words = views.iter();
-            let words = words.flat_map(move |view| view.index.terms_like(pattern));
-            words.filter(move |term| *term == tail || has_other_ending(tail, term))
-        });
-        let second = cancel::guarded(words)
-            .map(|term| (frequency(term), Reverse(term)))
-            .max();
-        if let Some((1.., Reverse(second))) = second {
-            let part = |key: &str| SimilarTerm {
-                key: key.to_owned(),
-                weight: SIMILAR_WEIGHT,
-                is_same_word: true,
-            };
-            return Some([part(head), part(second)]);
-        }
-    }
-    None
 }
 
 /// A word that no memory contains.

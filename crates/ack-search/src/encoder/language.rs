@@ -18,18 +18,16 @@ const MAX_FOREIGN_SHARE: f32 = 0.6;
 const LAST_LATIN: char = '\u{24f}';
 /// How much of a text is read to recognize its language.
 const MAX_BYTES: usize = 2_000;
-/// A word with fewer letters may be the code of a language.
-const MIN_FOREIGN_LETTERS: usize = 3;
 
 /// Short words of other languages in Latin script that a sentence can hardly do without: Dutch,
 /// Swedish, Danish, Norwegian, Czech, Turkish, Finnish, Hungarian, Romanian and Indonesian. Not
-/// those that are names of programs, or words of a language that the encoder knows, nor those with
-/// other letters than a to z, which count anyway. Sorted.
+/// those that are names of programs, or words of a language that the encoder knows. Sorted.
 const FUNCTION_WORDS: &str = "\
-    aan af att bagaimana bir dan dari dengan det deze een egy ett geen het hoe hogy hogyan hur
-    hvor hvordan hvorfor ikke inte joka jsou kan kde mengapa miksi miten mutta naar nebo neden
-    nerede niet och og olarak ook op ovat pentru skal tidak til uit untuk vagy voor waarom wij
-    wordt yang zijn";
+    aan af att bagaimana bir dan dari dengan det deze değil een egy ett från för geen gibi het \
+    hoe hogy hogyan hur hvor hvordan hvorfor ikke inte için joka jsou kan kde když mengapa miksi \
+    miten miért mutta måste naar nasıl nebo neden není nerede niet när når och og olarak ook op \
+    ovat pentru proč på skal tidak til uit untuk vagy voor waarom wij wordt yang zijn är çok és \
+    že și";
 
 /// [`FUNCTION_WORDS`], for looking up.
 static WORDS: LazyLock<FxHashSet<&str>> =
@@ -55,38 +53,14 @@ const fn has_table(language: Lang) -> bool {
 }
 
 /// Whether a text in Latin script is certainly in a language that the encoder does not know: it has
-/// words of such a language, by [`FUNCTION_WORDS`] or by their letters, and more of them than stop
-/// words of English and words with such letters that the encoder knows. Names and code have none. A
-/// function word alone counts only if several other words look foreign too.
+/// more of the [`FUNCTION_WORDS`] than stop words of English, and few words that the encoder knows.
 pub(super) fn is_certainly_foreign(text: &str, is_known: impl Fn(&str) -> bool) -> bool {
-    let mut foreign: Vec<String> = Vec::new();
-    let mut known = 0;
-    for word in beginning(text).split_whitespace() {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let word = word.to_lowercase();
-        let is_latin = |c: char| c.is_alphabetic() && !is_other_script(c);
-        let has_marks = !word.is_ascii() && word.chars().all(is_latin);
-        if WORDS.contains(&*word) || has_marks && !is_known(&word) {
-            foreign.push(word);
-        } else {
-            known += usize::from(has_marks || is_stop_word(&word));
-        }
-    }
-    foreign.sort_unstable();
-    foreign.dedup();
-    let are_several = foreign.len() > 1 && foreign.iter().any(|word| is_long(word));
-    let looks_foreign = || {
-        let (_, count) = known_share(beginning(text), |_| true);
-        count > 1 && foreign_share(text, &is_known).is_some()
-    };
-    // `naïve` is English too.
-    let has_function_word = foreign.iter().any(|word| WORDS.contains(&**word));
-    let is_likely = has_function_word || !has_table(detect_language(beginning(text)));
-    foreign.len() > known && is_likely && (are_several || has_function_word && looks_foreign())
-}
-
-fn is_long(word: &str) -> bool {
-    word.chars().nth(MIN_FOREIGN_LETTERS - 1).is_some()
+    let text = beginning(text).to_lowercase();
+    let words = text.split(|c: char| !c.is_alphabetic());
+    let balance = words.fold(0, |sum, word| {
+        sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word))
+    });
+    balance > 0 && known_share(&text, is_known).0 <= MAX_FOREIGN_SHARE
 }
 
 /// Whether a text has a word in a script that the encoder does not know. A single letter may be a
@@ -185,7 +159,8 @@ mod tests {
     const FOREIGN: &str = "\
         de verbinding met de database wordt 's nachts verbroken |
         varför bryts anslutningen till databasen på natten och inte dagtid |
-        sunucu neden bu hata ile kapanıyor |
+        sunucu neden bu hata ile kapanıyor | anslutningen till databasen bryts på natten |
+        proč není databáze dostupná když server běží |
         hogyan lehet egy kapcsolatot lezárni | miksi yhteys katkeaa mutta palvelin ei kaadu |
         bagaimana cara menghapus cache dengan aman | איך לאפס סיסמה |
         كيف أعيد تعيين كلمة المرور | πώς επαναφέρω τον κωδικό";
