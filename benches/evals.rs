@@ -41,7 +41,7 @@ use tiktoken_rs::CoreBPE;
 use self::server::Server;
 
 const MAX_TOKENS: usize = 1_000;
-const SETS: [&str; 9] = [
+const SETS: [&str; 11] = [
     "til-jb",
     "clippy",
     "solutions-open",
@@ -51,6 +51,8 @@ const SETS: [&str; 9] = [
     "faq",
     "so-code",
     "cosqa-dev",
+    "flight-ml-dev",
+    "flight-xl-dev",
 ];
 
 /// nDCG@10 or, for a question without an answer, the number of results.
@@ -367,6 +369,10 @@ fn roots(folder: &Path) -> BTreeMap<String, tempfile::TempDir> {
                 if let Some(value) = document.get(key).filter(|value| !value.is_null()) {
                     line[key] = value.clone();
                 }
+            }
+            if line["title"].as_str().is_none_or(str::is_empty) {
+                let body = document["body"].as_str().unwrap();
+                line["title"] = body.trim_start().lines().next().into();
             }
             let scope = scope_name(document["project"].as_str().unwrap());
             let text = scopes.entry(scope).or_default();
