@@ -118,9 +118,6 @@ impl Cache {
 
     /// Checks that a version can have been published after the one that is here. A bucket that was
     /// set back, by accident or on purpose, would serve memories again that were withdrawn.
-    ///
-    /// # Errors
-    /// [`BucketError::NotSuccessor`].
     pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
         let Some(known) = self.version() else {
             return Ok(());

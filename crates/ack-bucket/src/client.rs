@@ -92,9 +92,6 @@ pub enum WriteCondition<'a> {
 impl Client {
     /// A client for an address. It contacts nothing yet, but runs the command that prints
     /// credentials, if there is one.
-    ///
-    /// # Errors
-    /// [`BucketError::InvalidSetting`] or [`BucketError::Credentials`].
     pub fn new(address: &Address, settings: &RemoteSettings) -> Result<Self, BucketError> {
         settings.check()?;
         // The first provider in a process stays; this program's upstream connections use the same
@@ -151,9 +148,6 @@ impl Client {
     }
 
     /// Reads an object that must exist.
-    ///
-    /// # Errors
-    /// As [`Client::read`], and [`BucketError::Missing`].
     pub fn get(&self, name: &str, within: Duration) -> Result<Object, BucketError> {
         match self.read(name, None, within)? {
             ReadOutcome::Found(object) => Ok(object),

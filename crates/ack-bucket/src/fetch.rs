@@ -59,9 +59,6 @@ pub fn fetch_version(
 }
 
 /// Decodes the description of a version.
-///
-/// # Errors
-/// [`BucketError::Damaged`].
 pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
     let damaged = |problem: String| BucketError::Damaged {
         address: client.address().to_string(),
@@ -77,9 +74,6 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 }
 
 /// Decodes `HEAD.json`.
-///
-/// # Errors
-/// [`BucketError::Damaged`] or [`BucketError::OtherFormat`].
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| BucketError::Damaged {
         address: client.address().to_string(),

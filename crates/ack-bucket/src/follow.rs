@@ -94,9 +94,6 @@ struct BackgroundWork {
 impl Remote {
     /// The memories published at an address, kept in the folder of a scope. Nothing is contacted
     /// yet.
-    ///
-    /// # Errors
-    /// [`BucketError::Address`] or [`BucketError::InvalidSetting`].
     pub fn new(scope: &Path, address: &str, settings: RemoteSettings) -> Result<Self, BucketError> {
         settings.check()?;
         let address: Address = address.parse()?;
@@ -229,9 +226,6 @@ impl Remote {
     }
 
     /// Asks the bucket and fetches what is new, on this thread.
-    ///
-    /// # Errors
-    /// Why that failed.
     pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
         let result = self.client().and_then(|client| {
             self.check_bucket(&client, progress)?;

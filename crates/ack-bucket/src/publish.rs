@@ -114,9 +114,6 @@ pub struct UploadCost {
 
 impl Publisher {
     /// A publisher for an address. Its versions are kept in the folder of a scope.
-    ///
-    /// # Errors
-    /// The settings or credentials cannot be used.
     pub fn new(
         folder: &Path,
         address: &Address,
@@ -130,9 +127,6 @@ impl Publisher {
 
     /// The version that is published now, fetched if it is not in the cache. If an origin is given,
     /// the version must come from it.
-    ///
-    /// # Errors
-    /// It cannot be fetched or read, or [`BucketError::OtherScope`].
     pub fn fetch_base(
         &self,
         origin: Option<Origin<'_>>,
@@ -212,9 +206,6 @@ impl Publisher {
     }
 
     /// Builds the version of a plan. Nothing is uploaded yet.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub fn build(
         &self,
         base: &Base,

@@ -158,9 +158,6 @@ pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
 }
 
 /// Checks that a table's vectors and terms are those that this program would produce.
-///
-/// # Errors
-/// [`TableError::Mismatch`] with the first difference.
 pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), TableError> {
     for (key, needed) in metadata(encoder) {
         let value = found.get(&key).map_or("nothing", String::as_str);

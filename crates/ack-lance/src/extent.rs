@@ -40,9 +40,6 @@ impl Extent {
 }
 
 /// Checks that a table has the wanted purpose.
-///
-/// # Errors
-/// [`TableError::Mismatch`].
 pub fn check(found: &HashMap<String, String>, wanted: Extent) -> Result<(), TableError> {
     let found = found.get(META_EXTENT).map(String::as_str);
     if found == wanted.name() {

@@ -26,9 +26,6 @@ pub fn key(store: &Store, state: &FileState) -> u64 {
 }
 
 /// Writes the listing of a state. The file is the key, the hash of the listing, and the listing.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write(folder: &Path, key: u64, listing: &Listing) -> Result<(), TableError> {
     let listing = listing.to_bytes();
     let hash = xxh3_64(&listing).to_le_bytes();

@@ -33,9 +33,6 @@ const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
 /// Loads all rows of the published version into an index, which still has to be reconciled with the
 /// store. If the table has more than `resident` rows, terms and vectors stay on disk and are
 /// searched there. Otherwise a second thread reads them while this one reads the columns.
-///
-/// # Errors
-/// If the table cannot be used.
 pub fn load(
     folder: &Path,
     encoder: &Encoder,

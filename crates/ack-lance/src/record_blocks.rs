@@ -30,9 +30,6 @@ pub struct BlockWriter {
 
 impl BlockWriter {
     /// Adds a record.
-    ///
-    /// # Errors
-    /// A block is too large, or cannot be compressed.
     pub fn push(&mut self, key: RowKey, json: &str) -> std::io::Result<()> {
         let length = u32::try_from(json.len()).map_err(std::io::Error::other)?;
         self.contents.push(key.source);
@@ -46,9 +43,6 @@ impl BlockWriter {
     }
 
     /// The blocks.
-    ///
-    /// # Errors
-    /// As for [`BlockWriter::push`].
     pub fn finish(mut self) -> std::io::Result<Vec<u8>> {
         self.close_block()?;
         Ok(self.blocks)
@@ -89,9 +83,6 @@ pub struct BlockReader(Decompressor<'static>);
 
 impl BlockReader {
     /// A reader.
-    ///
-    /// # Errors
-    /// Memory is short.
     pub fn new() -> Result<Self, TableError> {
         Decompressor::new()
             .map(Self)
@@ -99,9 +90,6 @@ impl BlockReader {
     }
 
     /// Reads the blocks of a batch, and passes on the records for which `is_wanted` holds.
-    ///
-    /// # Errors
-    /// [`TableError::Damaged`].
     pub fn read(
         &mut self,
         mut blocks: &[u8],

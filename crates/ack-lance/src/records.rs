@@ -15,9 +15,6 @@ use super::terms::LEXICON_SOURCE;
 use super::{TABLE, TableError, each_batch, published_dataset, wait};
 
 /// Asks `wanted` about every row, and passes the records of the wanted ones to `visit`.
-///
-/// # Errors
-/// If the table cannot be read, or lacks a wanted record.
 pub fn read(
     folder: &Path,
     mut wanted: impl FnMut(RowKey, u64) -> bool + Send,
@@ -75,9 +72,6 @@ pub fn read(
 }
 
 /// The ids of all memories, each with the hash of its row in the store.
-///
-/// # Errors
-/// If the table cannot be read.
 pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
     wait(async {
         let dataset = published_dataset(folder).await?;
@@ -100,9 +94,6 @@ pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
 
 /// The files of the published version, relative to the folder of the table: those that a reader
 /// needs, and no others.
-///
-/// # Errors
-/// If the table cannot be read.
 pub fn published_files(folder: &Path) -> Result<Vec<PathBuf>, TableError> {
     let table = PathBuf::from(format!("{TABLE}.lance"));
     let table_path = folder.join(&table);

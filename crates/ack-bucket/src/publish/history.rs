@@ -53,9 +53,6 @@ impl PrunePlan {
 
 impl Publisher {
     /// The published versions, newest first, at most `max`.
-    ///
-    /// # Errors
-    /// They cannot be read.
     pub fn list(&self, max: usize) -> Result<Vec<VersionSummary>, BucketError> {
         let chain = self.version_chain(max)?;
         Ok(chain
@@ -126,9 +123,6 @@ impl Publisher {
 
     /// Publishes the content of an earlier version as a new version. Memories that were withdrawn
     /// by hand since then do not come back unless they are named.
-    ///
-    /// # Errors
-    /// There is no such version, or somebody else published meanwhile.
     pub fn roll_back(
         &self,
         number: u64,
@@ -190,9 +184,6 @@ impl Publisher {
     /// Finds the versions older than a given age, except the current one, and objects that belong
     /// to no version. Nothing is removed. If the bucket may not be listed, finds only the objects
     /// of old versions.
-    ///
-    /// # Errors
-    /// The bucket cannot be read.
     pub fn find_prunable(&self, min_age: Duration) -> Result<PrunePlan, BucketError> {
         let chain = self.version_chain(usize::MAX)?;
         let now = Timestamp::now();
@@ -249,17 +240,11 @@ impl Publisher {
     }
 
     /// Removes what [`Publisher::find_prunable`] found.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn remove(&self, pruned: &PrunePlan) -> Result<(), BucketError> {
         self.client.delete(&pruned.names)
     }
 
     /// The head, for display.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn current(&self) -> Result<Option<Head>, BucketError> {
         Ok(self.head()?.map(|(head, _)| head))
     }

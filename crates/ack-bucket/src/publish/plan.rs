@@ -120,9 +120,6 @@ impl Base {
 
     /// Plans a publication. Memories that were withdrawn by hand are left out, except those in
     /// `restore`.
-    ///
-    /// # Errors
-    /// The published links cannot be read.
     pub fn plan(&self, desired: DesiredState, restore: &[String]) -> Result<Plan, BucketError> {
         let mut withdrawals = self.withdrawals();
         let restored = restore_marks(&mut withdrawals, self.restored(), restore);
@@ -167,9 +164,6 @@ impl Base {
 
     /// Plans to remove memories, whatever their scope contains. Those that were removed this way
     /// before are only listed.
-    ///
-    /// # Errors
-    /// [`BucketError::NotPublished`].
     pub fn plan_withdrawal(
         &self,
         address: &Address,
