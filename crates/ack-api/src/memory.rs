@@ -174,16 +174,8 @@ pub struct Memory {
     pub repaired: Vec<&'static str>,
 }
 
-/// What a store knows about the memory that a `superseded_by` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Successor<'a> {
-    Missing,
-    Rejected,
-    Present {
-        status: Status,
-        next: Option<&'a str>,
-    },
-}
+/// The status of the memory that a `superseded_by` names, and the one that this names in turn.
+pub type Successor<'a> = (Status, Option<&'a str>);
 
 /// How many successors of a memory are followed.
 pub const MAX_SUCCESSORS: usize = 1_024;
@@ -192,17 +184,17 @@ pub const MAX_SUCCESSORS: usize = 1_024;
 /// served. A successor that is missing, rejected or hidden by the filter does not count, because
 /// then neither would be shown. A memory in a cycle of successors is not superseded, and one before
 /// a cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
+/// `lookup` finds a memory; a rejected one may be missing.
 pub fn is_superseded<'a>(
     id: &str,
     first: Option<&'a str>,
     filter: StatusFilter,
-    lookup: impl Fn(&str) -> Successor<'a>,
+    lookup: impl Fn(&str) -> Option<Successor<'a>>,
 ) -> bool {
     let Some(first) = first else { return false };
     let mut next = match lookup(first) {
-        Successor::Missing | Successor::Rejected => return false,
-        Successor::Present { status, .. } if !filter.allows(status) => return false,
-        Successor::Present { next, .. } => (first, next),
+        Some((status, next)) if filter.allows(status) => (first, next),
+        _ => return false,
     };
     // Brent's algorithm: in a cycle, the chain comes back to one of the marks.
     let mut mark = "";
@@ -218,8 +210,8 @@ pub fn is_superseded<'a>(
         }
         let Some(successor) = next.1 else { return true };
         match lookup(successor) {
-            Successor::Present { next: after, .. } => next = (successor, after),
-            Successor::Missing | Successor::Rejected => return true,
+            Some((status, after)) if status != Status::Rejected => next = (successor, after),
+            _ => return true,
         }
     }
     false
@@ -348,10 +340,7 @@ mod tests {
                 };
                 Some(names[next?].as_str())
             };
-            let lookup = |id: &str| Successor::Present {
-                status: Status::Approved,
-                next: next(id.parse().unwrap()),
-            };
+            let lookup = |id: &str| Some((Status::Approved, next(id.parse().unwrap())));
             let all = 0..=last;
             let superseded = all.filter(|number| {
                 let filter = StatusFilter::Approved;

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::{
-    Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, fold_name, is_superseded,
+    Memory, Status, StatusFilter, Unreviewed, Visibility, fold_name, is_superseded,
 };
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::{READ_TIMEOUT, StoreError};
@@ -203,7 +203,7 @@ pub fn plan(
     if options.only_promoted {
         approved.retain_promoted();
     }
-    let memories = plan.check_texts(approved.memories);
+    let memories = check_texts(approved.memories, &mut plan.held, &mut plan.warnings);
     files::plan(&mut plan, scope, &memories, options)?;
     if !plan.held.is_empty() && !options.skip_held {
         return Err(PublishError::Held { held: plan.held });
@@ -298,13 +298,9 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         .iter()
         .map(|memory| (memory.id.as_str(), memory))
         .collect();
-    let find = |id: &str| match by_id.get(id) {
-        None => Successor::Missing,
-        Some(memory) if memory.status == Status::Rejected => Successor::Rejected,
-        Some(memory) => Successor::Present {
-            status: memory.status,
-            next: memory.superseded_by.as_deref(),
-        },
+    let find = |id: &str| {
+        let memory = by_id.get(id)?;
+        Some((memory.status, memory.superseded_by.as_deref()))
     };
     let mut visible: Vec<Memory> = Vec::new();
     for memory in all.iter().filter(|memory| is_shown(memory)) {
@@ -337,11 +333,6 @@ fn is_sensitive(memory: &Memory) -> bool {
 impl PublishPlan {
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
-    }
-
-    /// Checks the texts of memories, and returns those that may be published.
-    fn check_texts(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
-        check_texts(memories, &mut self.held, &mut self.warnings)
     }
 
     /// Holds a memory back if the text of its file must not be published. The file may come from a

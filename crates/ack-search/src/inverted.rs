@@ -3,7 +3,7 @@
 //!
 //! The index is derived from the store and synchronized with it row by row ([`sync`]). It orders
 //! and filters; the caller reads what an answer shows from the store. Rejected rows are not
-//! indexed: the index keeps only their ids, to tell a rejected successor from a missing one.
+//! indexed: the index keeps only their ids, to say that they were rejected.
 //!
 //! A large scope keeps the terms and vectors of its first documents in a vector table. The index
 //! has only their columns; [`RemoteDocs`] searches the rest. All other documents are *resident*.
@@ -23,7 +23,7 @@ use super::postings::{DocId, Posting, Postings, unpack_posting};
 use super::semantic::{QuantizedVector, Vectors};
 use super::shapes::ShapePattern;
 use crate::remote::RemoteDocs;
-use ack_api::memory::{self, Status, StatusFilter, Successor};
+use ack_api::memory::{self, Status, StatusFilter};
 use ack_api::source::RowKey;
 
 /// Estimated bytes of a short string on the heap, with its entry in a map.
@@ -386,13 +386,9 @@ impl Index {
 
     /// Whether a newer memory replaces this one, see [`memory::is_superseded`].
     pub fn is_superseded(&self, doc: DocId, filter: StatusFilter) -> bool {
-        let lookup = |id: &str| match self.find(id) {
-            Some((found, row)) => Successor::Present {
-                status: row.status,
-                next: self.docs.successor(found),
-            },
-            None if self.rejected.contains(id) => Successor::Rejected,
-            None => Successor::Missing,
+        let lookup = |id: &str| {
+            let (found, row) = self.find(id)?;
+            Some((row.status, self.docs.successor(found)))
         };
         memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, lookup)
     }

@@ -18,7 +18,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::layout::Field;
 use crate::record::StoredRow;
-use crate::replaced::successor_of;
 use crate::sessions::{MAX_MEMBERS, Members};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError};
@@ -279,7 +278,7 @@ impl Snapshot<'_> {
             let Outline { id, .. } = &row.outline;
             is_superseded(id, row.newer.as_deref(), query.filter, |id| {
                 let known = chosen.get(&xxh3_64(id.as_bytes()));
-                successor_of(known.map(|row| (row.outline.status, row.newer.as_deref())))
+                known.map(|row| (row.outline.status, row.newer.as_deref()))
             })
         };
         let fates = rows.iter();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::memory::{Memory, Status, StatusFilter, is_superseded};
 
 use crate::decisions::Decisions;
 use crate::layout::Field;
@@ -56,18 +56,8 @@ impl Standing {
         find: impl Fn(&str) -> Option<&'a Self>,
     ) -> bool {
         is_superseded(&self.id, self.newer.as_deref(), filter, |id| {
-            successor_of(find(id).map(|other| (other.status, other.newer.as_deref())))
+            find(id).map(|other| (other.status, other.newer.as_deref()))
         })
-    }
-}
-
-/// What a store knows about a memory that another one names as its successor: its status, and the
-/// memory that replaces it in turn.
-pub(crate) fn successor_of(known: Option<(Status, Option<&str>)>) -> Successor<'_> {
-    match known {
-        None => Successor::Missing,
-        Some((Status::Rejected, _)) => Successor::Rejected,
-        Some((status, next)) => Successor::Present { status, next },
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
-use ack_api::memory::{MAX_SUCCESSORS, Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::memory::{MAX_SUCCESSORS, Memory, Status, StatusFilter, is_superseded};
 use ack_api::text;
 use ack_store::{Snapshot, StoreError};
 use serde::Serialize;
@@ -74,22 +74,21 @@ impl SideEffects {
 
     /// `1 is served again, 2 wait again`; `None` if nothing else changes.
     pub fn summary(&self) -> Option<String> {
-        let served = match self.served_again.len() {
-            0 => None,
-            1 => Some("1 is served again".to_owned()),
-            many => Some(format!("{many} are served again")),
-        };
-        let waiting = match self.wait_again.len() {
-            0 => None,
-            1 => Some("1 waits again".to_owned()),
-            many => Some(format!("{many} wait again")),
-        };
-        let rejected = match self.also_rejected.len() {
-            0 => None,
-            1 => Some("1 with the same text is rejected too".to_owned()),
-            many => Some(format!("{many} with the same text are rejected too")),
-        };
-        let counts: Vec<String> = [served, waiting, rejected].into_iter().flatten().collect();
+        let said = [
+            (&self.served_again, "is served again", "are served again"),
+            (&self.wait_again, "waits again", "wait again"),
+            (
+                &self.also_rejected,
+                "with the same text is rejected too",
+                "with the same text are rejected too",
+            ),
+        ];
+        let counts = said.into_iter().filter(|(about, ..)| !about.is_empty());
+        let counts = counts.map(|(about, one, many)| match about.len() {
+            1 => format!("1 {one}"),
+            count => format!("{count} {many}"),
+        });
+        let counts: Vec<String> = counts.collect();
         (!counts.is_empty()).then(|| counts.join(", "))
     }
 }
@@ -185,13 +184,9 @@ fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreE
         next = found.as_ref().and_then(|found| found.superseded_by.clone());
         chain.insert(id, found);
     }
-    let find = |id: &str| match chain.get(id) {
-        Some(Some(found)) if found.status == Status::Rejected => Successor::Rejected,
-        Some(Some(found)) => Successor::Present {
-            status: found.status,
-            next: found.superseded_by.as_deref(),
-        },
-        _ => Successor::Missing,
+    let find = |id: &str| {
+        let found = chain.get(id)?.as_ref()?;
+        Some((found.status, found.superseded_by.as_deref()))
     };
     let first = memory.superseded_by.as_deref();
     let first = first.filter(|id| *id != memory.id);

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::memory::{Memory, StatusFilter, is_superseded};
 use ack_api::text;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
@@ -97,25 +97,15 @@ fn decided_at(memory: &ApprovedMemory) -> Option<Timestamp> {
 
 /// The ids of approved memories that agents do not see because a newer one replaces them.
 fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
-    let next = |curated: &CuratedMemory| curated.memory.superseded_by.clone();
-    let known: HashMap<&str, (Status, Option<String>)> = approved
-        .iter()
-        .map(|curated| {
-            (
-                curated.memory.id.as_str(),
-                (curated.memory.status, next(curated)),
-            )
-        })
+    let memories = || approved.iter().map(|curated| &curated.memory);
+    let known: HashMap<&str, &Memory> = memories()
+        .map(|memory| (memory.id.as_str(), memory))
         .collect();
-    let find = |id: &str| match known.get(id) {
-        Some((status, next)) => Successor::Present {
-            status: *status,
-            next: next.as_deref(),
-        },
-        None => Successor::Missing,
+    let find = |id: &str| {
+        let memory = known.get(id)?;
+        Some((memory.status, memory.superseded_by.as_deref()))
     };
-    let memories = approved.iter().map(|curated| &curated.memory);
-    let hidden = memories.filter(|memory| {
+    let hidden = memories().filter(|memory| {
         let first = memory.superseded_by.as_deref();
         is_superseded(&memory.id, first, StatusFilter::Approved, find)
     });
