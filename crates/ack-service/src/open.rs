@@ -1,6 +1,6 @@
 //! The scopes of one request with their indexes. Reads records from their stores.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use ack_api::memory::{Memory, StatusFilter};
 use ack_api::number::{count, verb};
 use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
-use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, Skipped, cancel, text, time};
+use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, cancel, text, time};
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
@@ -109,12 +109,7 @@ impl OpenScopes {
         selection: &mut Selection,
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        let mut scopes = selection.scopes.clone();
-        note_broken_manifests(selection, &scopes, notes)?;
-        let cold = remove_cold_scopes(selection, &scopes, service.wait_policy, notes)?;
-        scopes.retain(|scope| !cold.contains(&scope.name));
-        let mut open = Vec::with_capacity(scopes.len());
-        let mut first: Option<Error> = None;
+        let scopes = readable_scopes(selection, service.wait_policy, notes)?;
         // A locked scope gets less time if other scopes can answer.
         let timeout = match scopes.len() {
             0 | 1 => READ_TIMEOUT,
@@ -124,36 +119,18 @@ impl OpenScopes {
             .iter()
             .map(|scope| service.indexes.of(scope))
             .collect();
-        let mut refreshed = refresh(&scopes, &indexes, timeout)?.into_iter();
-        for (scope, live) in scopes.into_iter().zip(&indexes) {
-            cancel::check()?;
-            let guard = match refreshed.next() {
-                Some(Err(error)) => Err(error),
-                Some(Ok(())) => live.refreshed(&scope, timeout),
-                None => live.current(&scope, timeout),
+        let mut refreshed = refresh(&scopes, &indexes, timeout)?;
+        let policy = service.wait_policy;
+        let open = read_each(&scopes, selection, policy, notes, |scope, _| {
+            let live = service.indexes.of(scope);
+            let guard = match refreshed.remove(&scope.name) {
+                Some(done) => done.and_then(|()| live.refreshed(scope, timeout)),
+                None => live.current(scope, timeout),
             };
-            let guard = match guard {
-                Err(error) if remote::repair(&scope, &error, service.wait_policy) => {
-                    live.current(&scope, timeout)
-                }
-                guard => guard,
-            };
-            match guard {
-                Ok(guard) => {
-                    notes.extend(unusable_table(&scope, &guard));
-                    open.push(OpenScope { scope, guard });
-                }
-                Err(error) => {
-                    let error = failure(&scope, error);
-                    selection.skip(&scope.name, text::line(&error.to_string(), 300));
-                    notes.push(unavailable(&scope.name, &error));
-                    first.get_or_insert(error);
-                }
-            }
-        }
-        if let Some(error) = first.filter(|_| open.is_empty()) {
-            return Err(error);
-        }
+            let scope = Arc::clone(scope);
+            guard.map(|guard| OpenScope { scope, guard })
+        })?;
+        notes.extend(open.iter().filter_map(unusable_table));
         let now = (service.config.clock)();
         Ok(Self {
             scopes: open,
@@ -240,12 +217,14 @@ impl OpenScopes {
     }
 }
 
-/// Adds notes about the scopes that were meant and about those with a broken manifest.
-pub fn note_broken_manifests(
-    selection: &Selection,
-    scopes: &[Arc<Scope>],
+/// The scopes of a selection that can be read. Adds notes about those that were meant and those with
+/// a broken manifest. Scopes in buckets are updated; those without a local copy are removed from the
+/// selection.
+pub fn readable_scopes(
+    selection: &mut Selection,
+    wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
-) -> Result<(), Error> {
+) -> Result<Vec<Arc<Scope>>, Error> {
     notes.extend(selection.named_note.clone());
     for broken in &selection.broken {
         notes.push(Note::about(
@@ -254,47 +233,62 @@ pub fn note_broken_manifests(
             broken.reason.clone(),
         ));
     }
-    match selection.broken.first().filter(|_| scopes.is_empty()) {
-        Some(broken) => Err(ScopeError::Unusable {
+    if let (Some(broken), true) = (selection.broken.first(), selection.scopes.is_empty()) {
+        let error = ScopeError::Unusable {
             name: broken.scope.clone(),
             reason: broken.reason.text().to_owned(),
-        }
-        .into()),
-        None => Ok(()),
+        };
+        return Err(error.into());
     }
-}
-
-/// Updates the scopes in buckets. Those without a local copy are removed from the selection, and
-/// their names are returned.
-pub fn remove_cold_scopes(
-    selection: &mut Selection,
-    scopes: &[Arc<Scope>],
-    wait_policy: WaitPolicy,
-    notes: &mut Vec<Note>,
-) -> Result<HashSet<String>, Error> {
-    let cold = remote::prepare(scopes, wait_policy, notes);
-    let first = cold.first().cloned();
-    let names: HashSet<String> = cold.iter().map(|cold| cold.scope.clone()).collect();
-    let skipped = cold.into_iter().map(|cold| Skipped {
-        scope: cold.scope,
-        reason: cold.reason.into(),
-    });
-    selection.skipped.extend(skipped);
-    selection
-        .scopes
-        .retain(|scope| !names.contains(&scope.name));
-    match first {
-        Some(cold) if names.len() == scopes.len() => Err(ScopeError::Cold {
+    let cold = remote::prepare(&selection.scopes, wait_policy, notes);
+    for cold in &cold {
+        selection.skip(&cold.scope, cold.reason.clone());
+    }
+    match cold.into_iter().next() {
+        Some(cold) if selection.scopes.is_empty() => Err(ScopeError::Cold {
             name: cold.scope,
             reason: cold.reason,
             advice: cold.advice,
         }
         .into()),
-        _ => Ok(names),
+        _ => Ok(selection.scopes.clone()),
     }
 }
 
-fn unusable_table(scope: &Scope, guard: &IndexGuard) -> Option<Note> {
+/// Runs `read` for each of some scopes. One that cannot be read is moved from the selection to
+/// `skipped`, with a note. If every scope fails, the first failure is the error.
+pub fn read_each<T>(
+    scopes: &[Arc<Scope>],
+    selection: &mut Selection,
+    wait_policy: WaitPolicy,
+    notes: &mut Vec<Note>,
+    mut read: impl FnMut(&Arc<Scope>, &Selection) -> Result<T, StoreError>,
+) -> Result<Vec<T>, Error> {
+    let mut all = Vec::with_capacity(scopes.len());
+    let mut first: Option<Error> = None;
+    for scope in scopes {
+        cancel::check()?;
+        let found = match read(scope, selection) {
+            Err(error) if remote::repair(scope, &error, wait_policy) => read(scope, selection),
+            found => found,
+        };
+        match found {
+            Ok(found) => all.push(found),
+            Err(error) => {
+                let error = failure(scope, error);
+                selection.skip(&scope.name, text::line(&error.to_string(), 300));
+                notes.push(unavailable(&scope.name, &error));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
+}
+
+fn unusable_table(OpenScope { scope, guard }: &OpenScope) -> Option<Note> {
     let Some(TableState::Unusable {
         reason,
         may_be_damaged,
@@ -371,16 +365,16 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
     }
 }
 
-/// Updates the indexes of many scopes on several threads, and returns the results in order. Does
-/// nothing if there is little to do: starting threads would take longer.
+/// Updates the indexes of many scopes on several threads, and returns the results by the names of
+/// the scopes. Does nothing if there is little to do: starting threads would take longer.
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],
     timeout: Duration,
-) -> Result<Vec<Result<(), StoreError>>, Error> {
+) -> Result<HashMap<String, Result<(), StoreError>>, Error> {
     let missing = indexes.iter().filter(|live| !live.is_ready()).count();
     if missing < MIN_PARALLEL_SCOPES && scopes.len() < MANY_SCOPES {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     }
     let flag = cancel::current();
     let next = AtomicUsize::new(0);
@@ -390,7 +384,8 @@ fn refresh(
             let number = next.fetch_add(1, Ordering::Relaxed);
             match scopes.get(number).zip(indexes.get(number)) {
                 Some((scope, live)) if flag.check().is_ok() => {
-                    results.push((number, live.current(scope, timeout).map(drop)));
+                    let done = live.current(scope, timeout).map(drop);
+                    results.push((scope.name.clone(), done));
                 }
                 _ => return results,
             }
@@ -399,7 +394,7 @@ fn refresh(
     let threads = thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MAX_REFRESH_THREADS);
-    let mut results = thread::scope(|threads_scope| {
+    let results = thread::scope(|threads_scope| {
         let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
         let mut results = work();
         for other in others {
@@ -412,6 +407,5 @@ fn refresh(
         results
     });
     cancel::check()?;
-    results.sort_unstable_by_key(|(number, _)| *number);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
+    Ok(results.into_iter().collect())
 }

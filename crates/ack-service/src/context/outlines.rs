@@ -19,8 +19,7 @@ use rustc_hash::FxHashMap;
 use super::MAX_SESSIONS;
 use super::words::Words;
 use crate::error::Error;
-use crate::open::{failure, note_broken_manifests, remove_cold_scopes, unavailable};
-use crate::remote;
+use crate::open::{read_each, readable_scopes};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use ack_api::Note;
@@ -196,37 +195,14 @@ pub fn read_scopes<T>(
     notes: &mut Vec<Note>,
     mut read_scope: impl FnMut(&Arc<Scope>, ProjectRows) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, Error> {
-    let scopes = selection.scopes.clone();
-    note_broken_manifests(selection, &scopes, notes)?;
-    let cold = remove_cold_scopes(selection, &scopes, wait_policy, notes)?;
-    let mut read = Vec::with_capacity(scopes.len());
-    let mut first: Option<Error> = None;
-    for scope in scopes {
-        if cold.contains(&scope.name) {
-            continue;
-        }
-        ack_api::cancel::check()?;
-        let own_rows = || selection.current.rows_in(&scope);
-        let found = match read_scope(&scope, own_rows()) {
-            Err(error) if remote::repair(&scope, &error, wait_policy) => {
-                read_scope(&scope, own_rows())
-            }
-            found => found,
-        };
-        match found {
-            Ok(found) => read.push(found),
-            Err(error) => {
-                let error = failure(&scope, error);
-                selection.skip(&scope.name, error.to_string());
-                notes.push(unavailable(&scope.name, &error));
-                first.get_or_insert(error);
-            }
-        }
-    }
-    match first {
-        Some(error) if read.is_empty() => Err(error),
-        _ => Ok(read),
-    }
+    let scopes = readable_scopes(selection, wait_policy, notes)?;
+    read_each(
+        &scopes,
+        selection,
+        wait_policy,
+        notes,
+        |scope, selection| read_scope(scope, selection.current.rows_in(scope)),
+    )
 }
 
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
