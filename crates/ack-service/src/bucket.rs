@@ -56,9 +56,6 @@ pub fn is_bucket(path: &Path) -> bool {
 }
 
 /// The memories published at an address, with a local copy in the scope's folder.
-///
-/// # Errors
-/// Why the bucket cannot be followed.
 #[cfg(feature = "bucket")]
 pub fn follow(
     folder: &Path,
@@ -80,9 +77,6 @@ pub fn follow(
 }
 
 /// A build without buckets cannot follow one.
-///
-/// # Errors
-/// [`SettingsError::LightBuild`].
 #[cfg(not(feature = "bucket"))]
 pub fn follow(
     folder: &Path,

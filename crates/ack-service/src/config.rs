@@ -307,23 +307,13 @@ pub struct Config {
 
 impl Config {
     /// The settings of a scope root: its `config.toml` if there is one, else defaults. Reads
-    /// nothing from the environment: there is no current project and no home folder until
-    /// [`Config::with_project`] and [`Config::with_home`] set them.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if `config.toml` is invalid.
+    /// nothing from the environment: there is no home folder, and no current project until
+    /// [`Config::with_project`] sets one.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, SettingsError> {
         Self::load(Inputs {
             root: Some(Setting::flag("--root", root.into())),
             ..Inputs::default()
         })
-    }
-
-    /// Sets the folder that `~` stands for in manifests.
-    #[must_use]
-    pub fn with_home(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.home = Some(folder.into());
-        self
     }
 
     /// Sets the current project's folder, which decides the current scope.
@@ -384,17 +374,11 @@ impl Config {
     }
 
     /// Resolves the settings.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if `config.toml` is invalid, or no root can be found.
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
         Self::assemble(inputs, |path| load_toml(path, keys::<ConfigFile>))
     }
 
     /// The settings as if there were no `config.toml`, for code that diagnoses the file.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if no root can be found.
     pub fn without_file(inputs: Inputs) -> Result<Self, SettingsError> {
         Self::assemble(inputs, |_| Ok(CommonSettings::default()))
     }

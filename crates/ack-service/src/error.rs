@@ -190,40 +190,21 @@ impl Diagnostic for Error {
     }
 
     fn message(&self, reader: &dyn Reader) -> String {
-        let name = |argument: &str| argument_name(argument, reader);
+        let own = chain(self);
         let message = match self {
-            Self::InvalidArgument {
-                argument,
-                value,
-                allowed,
-                ..
-            } => format!("{} is {value}; allowed: {allowed}", name(argument)),
-            Self::WrongType {
-                argument,
-                wanted,
-                kind,
-                value,
-                ..
-            } => format!("{} must be {wanted}, not {kind}{value}", name(argument)),
-            Self::EmptyRange { since, until } => format!(
-                "{} ({until}) is before {} ({since})",
-                name("until"),
-                name("since")
-            ),
+            Self::InvalidArgument { argument, .. } | Self::WrongType { argument, .. } => {
+                with_argument(&own, argument, reader)
+            }
+            Self::EmptyRange { .. } => {
+                with_argument(&with_argument(&own, "until", reader), "since", reader)
+            }
             Self::UnknownArgument {
                 operation,
                 argument,
                 ..
-            } => format!(
-                "{} has no argument {}",
-                operation_name(operation, reader),
-                name(argument)
-            ),
-            Self::Internal { operation, message } => format!(
-                "internal error while answering {}: {message}",
-                operation_name(operation, reader)
-            ),
-            _ => return chain(self),
+            } => with_argument(&with_tool(&own, operation, reader), argument, reader),
+            Self::Internal { operation, .. } => with_tool(&own, operation, reader),
+            _ => own,
         };
         text::line(&message, MAX_MESSAGE_CHARS)
     }
@@ -373,16 +354,18 @@ fn not_approved(is_changed: bool) -> Vec<Hint> {
     vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
 }
 
-fn argument_name(argument: &str, reader: &dyn Reader) -> String {
-    let name = reader.argument_name(argument);
-    name.unwrap_or_else(|| format!("`{argument}`"))
+/// A message with the name by which its reader knows an argument.
+fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
+    match reader.argument_name(argument) {
+        Some(name) => message.replacen(&format!("`{argument}`"), &name, 1),
+        None => message.to_owned(),
+    }
 }
 
-/// A tool as its reader knows it, or else another operation.
-fn operation_name(operation: &str, reader: &dyn Reader) -> String {
-    let tool = Tool::from_name(operation);
-    let name = tool.and_then(|tool| reader.tool(tool));
-    name.unwrap_or_else(|| operation.to_owned())
+/// A message with the name by which its reader knows a tool.
+fn with_tool(message: &str, operation: &str, reader: &dyn Reader) -> String {
+    let name = Tool::from_name(operation).and_then(|tool| reader.tool(tool));
+    message.replacen(operation, name.as_deref().unwrap_or(operation), 1)
 }
 
 /// An unknown status, with its word if the caller may see it.

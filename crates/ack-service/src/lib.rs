@@ -52,25 +52,16 @@ const MAX_TRIES: usize = 4;
 
 impl Service {
     /// Searches memories, or lists the newest.
-    ///
-    /// # Errors
-    /// Invalid arguments, an unknown scope, or a named store that cannot be read.
     pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
         self.retry_without_table(|| query::run(self, request))
     }
 
     /// Reads memories by id.
-    ///
-    /// # Errors
-    /// Invalid arguments, an unknown scope or id, or a memory that the status filter excludes.
     pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
         self.retry_without_table(|| get::run(self, request))
     }
 
     /// The memories and sessions that a project needs now.
-    ///
-    /// # Errors
-    /// Invalid arguments, or there is no scope.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
         self.retry_without_table(|| context::run(self, request))
     }
@@ -79,9 +70,6 @@ impl Service {
     /// relation to it. Does not wait for the index of a large scope: until that is built, it scans
     /// the store. `more` are compared as well: memories of the scope that a person approved and did
     /// not save yet.
-    ///
-    /// # Errors
-    /// An unknown scope, or a store that cannot be read.
     pub fn nearest_approved(
         &'static self,
         memory: &Memory,

@@ -50,29 +50,25 @@ pub fn prepare(
     };
     let mut cold = Vec::new();
     for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
-        match freshness_note(&freshness) {
-            None => {}
-            Some((kind, message)) => {
-                let mut message = Message::new(message);
-                if kind == NoteKind::RemoteCold {
-                    let is_lasting =
-                        matches!(freshness, Freshness::Cold { is_lasting, .. } if is_lasting);
-                    cold.push(ColdScope {
-                        scope: scope.name.clone(),
-                        reason: message.to_string(),
-                        advice: match wait_policy {
-                            WaitPolicy::None => ColdAdvice::Fetch,
-                            WaitPolicy::Brief if is_lasting => ColdAdvice::Look,
-                            WaitPolicy::Brief => ColdAdvice::AskAgain,
-                        },
-                    });
-                    if wait_policy == WaitPolicy::None {
-                        message = message.with(ColdAdvice::fetched_by());
-                    }
-                }
-                notes.push(Note::about(kind, &scope.name, message));
+        let Some((kind, message)) = freshness_note(&freshness) else {
+            continue;
+        };
+        let mut message = Message::new(message);
+        if let Freshness::Cold { is_lasting, .. } = freshness {
+            cold.push(ColdScope {
+                scope: scope.name.clone(),
+                reason: message.to_string(),
+                advice: match wait_policy {
+                    WaitPolicy::None => ColdAdvice::Fetch,
+                    WaitPolicy::Brief if is_lasting => ColdAdvice::Look,
+                    WaitPolicy::Brief => ColdAdvice::AskAgain,
+                },
+            });
+            if wait_policy == WaitPolicy::None {
+                message = message.with(ColdAdvice::fetched_by());
             }
         }
+        notes.push(Note::about(kind, &scope.name, message));
     }
     cold
 }

@@ -50,9 +50,6 @@ impl Service {
 
     /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
     /// scopes other than the current one.
-    ///
-    /// # Errors
-    /// A pinned scope that does not exist.
     pub fn scopes_resource(&self) -> Result<ListScopesResponse, Error> {
         let mut response = self.list_scopes(&ListScopesRequest {
             max_tokens: Some(MAX_TOKENS),
@@ -68,9 +65,6 @@ impl Service {
 
     /// The resource of one scope, with its newest memories. The name works like the `scope` argument
     /// of a tool.
-    ///
-    /// # Errors
-    /// An unknown scope.
     pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
         let request = ListScopesRequest {
             scope: Some(name.to_owned()),

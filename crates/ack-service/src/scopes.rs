@@ -37,9 +37,6 @@ pub const LONG_LIST: usize = 50;
 
 impl Service {
     /// Lists the scopes.
-    ///
-    /// # Errors
-    /// An unknown scope.
     pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
         let budget = max_tokens(request.max_tokens, &self.config)?;
         let discovery = self.registry.discover();

@@ -96,12 +96,10 @@ impl ServiceState {
         let is_pinned = service.config.pinned.is_some();
         let own_scope = current.scope.as_ref();
         let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
-        let is_own =
-            |scope: &Arc<Scope>| own_scope.is_some_and(|own_scope| own_scope.name == scope.name);
         let searched: Vec<Arc<Scope>> = scopes
             .iter()
             .filter(|scope| scope.problem.is_none())
-            .filter(|scope| is_own(scope) || (!is_pinned && is_visible(scope, &current)))
+            .filter(|scope| current.is_of(scope) || !is_pinned && is_visible(scope, &current))
             .cloned()
             .collect();
         let service_state = Self {

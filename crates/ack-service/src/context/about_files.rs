@@ -47,9 +47,6 @@ pub struct FilesBrief {
 
 impl Service {
     /// The memories about files that are about to be edited. Skips scopes that cannot be read.
-    ///
-    /// # Errors
-    /// An invalid folder, no scope, or no readable store.
     pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
         let mut notes = Vec::new();
         let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;

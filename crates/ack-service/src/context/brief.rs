@@ -47,9 +47,6 @@ pub struct Brief {
 
 impl Service {
     /// What a session starts with: like [`Service::get_context`], but without an index.
-    ///
-    /// # Errors
-    /// An invalid folder, no scope, or no readable store.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         let mut notes = Vec::new();
         let mut selection = select(self, request.project_path.as_deref(), &mut notes)?;

@@ -75,9 +75,6 @@ pub struct FailureBrief {
 
 impl Service {
     /// The memory that explains why a command failed. Skips scopes that cannot be read.
-    ///
-    /// # Errors
-    /// An invalid folder, no scope, or no readable store.
     pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
         let mut lines = error_text::lines(&request.output, request.is_known);
         let telling = |code: &i64| TELLING_EXIT_CODES.contains(code);

@@ -9,6 +9,7 @@
 //! The rules for projects of that scope, in order: the longest match in `paths`, `remotes`, the
 //! repository's name, a parent folder of the working folder.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,19 +117,15 @@ fn project_below(
 }
 
 fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
-    let mut best: Option<(PatternMatch, &Arc<Scope>, String)> = None;
-    for scope in scopes {
-        for pattern in &scope.manifest.paths {
-            if let Some(found) = closest(pattern, place, scope, config.home.as_deref())
-                && best
-                    .as_ref()
-                    .is_none_or(|(known, ..)| found.depth > known.depth)
-            {
-                best = Some((found, scope, format!("paths `{pattern}`")));
-            }
-        }
-    }
-    let (found, scope, rule) = best?;
+    let home = config.home.as_deref();
+    let patterns = scopes
+        .iter()
+        .flat_map(|scope| scope.manifest.paths.iter().map(move |it| (scope, it)));
+    let matches = patterns.filter_map(|(scope, pattern)| {
+        let found = closest(pattern, place, scope, home)?;
+        Some((found, scope, pattern))
+    });
+    let (found, scope, pattern) = matches.min_by_key(|(found, ..)| Reverse(found.depth))?;
     let exact = found.literal
         && match &place.repository {
             Some(repository) => {
@@ -137,7 +134,7 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Dete
             }
             None => !place.is_marked || found.folder.starts_with(&place.top),
         };
-    let folder = found.folder;
+    let (folder, rule) = (found.folder, format!("paths `{pattern}`"));
     Some(Detection::new(scope, rule, Claim::Path { exact, folder }))
 }
 
@@ -209,7 +206,7 @@ pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc
         .filter_map(|scope| Some((scope.recorded().memories_of(name)?, scope)))
         .collect();
     // Scopes are sorted by name, and the sort is stable.
-    found.sort_by_key(|(memories, _)| std::cmp::Reverse(*memories));
+    found.sort_by_key(|(memories, _)| Reverse(*memories));
     found.into_iter().map(|(_, scope)| scope).collect()
 }
 
@@ -296,34 +293,22 @@ fn listed_project<'a>(
         return None;
     }
     let home = config.home.as_deref();
-    let mut best: Option<(PatternMatch, &Project)> = None;
-    let mut deepest: Option<PathBuf> = None;
-    for pattern in &scope.manifest.paths {
-        let Some(found) = closest(pattern, place, scope, home) else {
-            continue;
-        };
-        let name = found
-            .folder
-            .file_name()
-            .map(|name| fold_name(&name.to_string_lossy()));
-        let project = name
-            .and_then(|name| listed.find(&name))
-            .or_else(|| listed.find(&stem(pattern)));
-        if deepest
-            .as_ref()
-            .is_none_or(|known| known.components().count() < found.depth)
-        {
-            deepest = Some(found.folder.clone());
-        }
-        if let Some(project) = project
-            && best
-                .as_ref()
-                .is_none_or(|(known, _)| found.depth > known.depth)
-        {
-            best = Some((found, project));
-        }
-    }
-    if let Some((found, project)) = best {
+    let by_folder_name =
+        |folder: &Path| listed.find(&fold_name(&folder.file_name()?.to_string_lossy()));
+    let paths = scope.manifest.paths.iter();
+    let mut matches: Vec<(PatternMatch, Option<&Project>)> = paths
+        .filter_map(|pattern| {
+            let found = closest(pattern, place, scope, home)?;
+            let project = by_folder_name(&found.folder).or_else(|| listed.find(&stem(pattern)));
+            Some((found, project))
+        })
+        .collect();
+    // The sort is stable: of equally long ones the first counts.
+    matches.sort_by_key(|(found, _)| Reverse(found.depth));
+    let named = matches
+        .iter()
+        .find_map(|(found, project)| Some((found, (*project)?)));
+    if let Some((found, project)) = named {
         return Some((project, place.is_named_after(&found.folder)));
     }
     let remotes = place.remotes().iter().map(|remote| last_part(remote));
@@ -332,13 +317,12 @@ fn listed_project<'a>(
         return Some((project, true));
     }
     let top = Some(&place.top).filter(|_| place.is_marked).cloned();
-    let top = top.or(deepest)?;
+    let deepest = matches.into_iter().next();
+    let top = top.or(deepest.map(|(found, _)| found.folder))?;
     let on_the_way = place
         .folder
         .ancestors()
         .take_while(|folder| is_below(folder, &top));
-    let by_folder_name =
-        |folder: &Path| listed.find(&fold_name(&folder.file_name()?.to_string_lossy()));
     on_the_way
         .into_iter()
         .find_map(by_folder_name)

@@ -61,7 +61,7 @@ impl ScopeError {
             _ => {}
         }
         let Setting { value, source } = &config.root;
-        let home = config.home.as_ref();
+        let home = config.home.as_deref();
         let is_usual = home.is_some_and(|home| *value == home.join(".ack-mem"));
         if *source != Source::Default && !is_usual && !value.exists() {
             return Self::NoRoot {
@@ -69,14 +69,10 @@ impl ScopeError {
                 by: source.to_string(),
             };
         }
-        let usual = |home: &PathBuf| home.join(".claude-mem/claude-mem.db");
+        let claude_mem = home.map(|home| home.join(".claude-mem/claude-mem.db"));
         Self::NoScopes {
-            root: config.root.value.clone(),
-            claude_mem: config
-                .home
-                .as_ref()
-                .map(usual)
-                .filter(|path| path.is_file()),
+            root: value.clone(),
+            claude_mem: claude_mem.filter(|path| path.is_file()),
         }
     }
 }
@@ -170,11 +166,7 @@ impl Diagnostic for ScopeError {
                 body.value = Some(text::line(name, 200));
                 body.allowed = vec![pinned.clone()];
             }
-            Self::Unusable { .. }
-            | Self::Cold { .. }
-            | Self::NoScopes { .. }
-            | Self::NoRoot { .. }
-            | Self::Unreadable { .. } => {}
+            _ => {}
         }
     }
 }

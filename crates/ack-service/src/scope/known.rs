@@ -18,8 +18,6 @@ pub struct KnownScopes {
     names: HashMap<String, String>,
     by_path: HashMap<PathBuf, String>,
     by_file: HashMap<FileId, String>,
-    /// The number with which the search for a free name goes on.
-    numbers: HashMap<String, usize>,
 }
 
 impl KnownScopes {
@@ -56,17 +54,13 @@ impl KnownScopes {
     }
 
     /// A name that no scope has: the given one, or that with a number.
-    pub fn free_name(&mut self, base: String) -> String {
+    pub fn free_name(&self, base: String) -> String {
         if self.named(&base).is_none() {
             return base;
         }
-        let mut number = self.numbers.get(&base).copied().unwrap_or(2);
-        while self.named(&format!("{base}-{number}")).is_some() {
-            number += 1;
-        }
-        let name = format!("{base}-{number}");
-        self.numbers.insert(base, number);
-        name
+        let mut numbered = (2u32..).map(|number| format!("{base}-{number}"));
+        let free = numbered.find(|name| self.named(name).is_none());
+        free.unwrap_or_default()
     }
 }
 

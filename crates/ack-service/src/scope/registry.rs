@@ -96,8 +96,11 @@ impl Registry {
         }
     }
 
+    /// Closes the stores, unless they are being read.
     pub fn close(&self) {
-        self.all.close();
+        if let Ok(known) = self.all.known.try_lock() {
+            known.values().for_each(|(_, scope)| scope.store.close());
+        }
     }
 
     pub fn discover(&self) -> Discovery {
@@ -221,12 +224,6 @@ impl ScopeSearch<'_> {
 }
 
 impl ScopeFinder {
-    fn close(&self) {
-        if let Ok(known) = self.known.try_lock() {
-            known.values().for_each(|(_, scope)| scope.store.close());
-        }
-    }
-
     fn discover(&self) -> Discovery {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.single {
@@ -268,7 +265,9 @@ impl ScopeFinder {
 
     /// Whether a path is outside of the root once its links are followed.
     fn is_outside(&self, path: &Path) -> bool {
-        !is_inside(&self.root, path)
+        let real = |path: &Path| path.canonicalize().ok();
+        let both = real(&self.root).zip(real(path));
+        !both.is_some_and(|(root, path)| path.starts_with(root))
     }
 
     /// Uses the database at the root for its scope's folder, if the folder has none.
@@ -433,14 +432,6 @@ impl ScopeFinder {
         let signers = expand_home(signers, self.home.as_deref());
         store.with_signers(folder.join(signers), &name)
     }
-}
-
-/// Whether a file lies under the scope root, with every link resolved.
-fn is_inside(root: &Path, file: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    real(root)
-        .zip(real(file))
-        .is_some_and(|(root, file)| file.starts_with(root))
 }
 
 /// Checks that a scope can be used with this manifest.

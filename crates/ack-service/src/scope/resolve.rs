@@ -49,12 +49,14 @@ impl Current {
         self.scope.as_deref().filter(|_| self.shares_rows)
     }
 
+    /// Whether this is the project's scope.
+    pub fn is_of(&self, scope: &Scope) -> bool {
+        let own_scope = self.scope.as_ref();
+        own_scope.is_some_and(|own_scope| own_scope.name == scope.name)
+    }
+
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
-        if self
-            .scope
-            .as_ref()
-            .is_some_and(|own_scope| own_scope.name == scope.name)
-        {
+        if self.is_of(scope) {
             return self.own.clone();
         }
         scope.rows_of(&fold_name(&self.name), &self.own.names)
@@ -332,11 +334,7 @@ fn is_current(current: &Current, named: &Setting<String>) -> bool {
 
 /// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
-    let own_scope = current
-        .scope
-        .as_ref()
-        .is_some_and(|own_scope| own_scope.name == scope.name);
-    own_scope || scope.manifest.visibility == Visibility::Shared
+    current.is_of(scope) || scope.manifest.visibility == Visibility::Shared
 }
 
 /// The scopes that are searched when no scope is named and that list projects.
