@@ -22,7 +22,6 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::history::{self, StagedFile};
 use crate::objects::{Objects, Unknown};
-use crate::references;
 use crate::repository::Repository;
 use crate::untracked;
 use ack_sys::files;
@@ -231,7 +230,7 @@ fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
 /// The index; empty if nothing was ever added.
 fn index(repository: &Repository) -> Option<gix_index::File> {
     let path = repository.git_dir.join("index");
-    let kind = references::kind(repository);
+    let kind = repository.hash;
     match std::fs::metadata(&path) {
         // The checksum is not verified, which would take longer than reading. An index that is
         // broken in a way that matters cannot be decoded.

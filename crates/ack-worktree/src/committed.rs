@@ -38,9 +38,6 @@ pub struct Tips {
 
 impl Tips {
     /// Reads where a reference and `HEAD` point now.
-    ///
-    /// # Errors
-    /// Why the name does not resolve.
     pub fn read(repository: &Repository, name: &str) -> Result<Self, ResolveError> {
         let (reference, target) = references::resolve(repository, name)?;
         Ok(Self {
@@ -66,9 +63,6 @@ impl CommittedFolder {
     /// Reads a folder's files at the given tips. `folder` is its path from the top of the working
     /// tree, with `/`, and empty for the top. `wanted` returns whether a path in the folder counts;
     /// its second argument is whether the path is a folder.
-    ///
-    /// # Errors
-    /// Objects are missing or damaged, or the time is up.
     pub fn read(
         objects: &mut Objects<'_>,
         tips: &Tips,

@@ -79,9 +79,6 @@ const IS_OLDER: u8 = 4;
 /// Times alone do not order commits: many are made within one second. So a common commit counts
 /// only once everything that is left to visit is reachable from one. After five thousand commits, it
 /// is the newest that was found.
-///
-/// # Errors
-/// It cannot be determined: commits are missing, or there are too many.
 pub fn merge_base(
     objects: &mut Objects<'_>,
     head: ObjectId,

@@ -59,15 +59,12 @@ pub struct Objects<'a> {
 
 impl<'a> Objects<'a> {
     /// Opens the objects of a repository. After `end`, no more than a few are read.
-    ///
-    /// # Errors
-    /// [`Unknown::Unreadable`].
     pub fn open(repository: &'a Repository, end: Instant) -> Result<Self, Unknown> {
         let folder = repository.common_dir.join("objects");
         if has_special_files(&folder) {
             return Err(Unknown::Unreadable);
         }
-        let kind = references::kind(repository);
+        let kind = repository.hash;
         let options = gix_odb::store::init::Options {
             alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
             ..Default::default()
@@ -85,9 +82,6 @@ impl<'a> Objects<'a> {
     }
 
     /// Reads a commit.
-    ///
-    /// # Errors
-    /// It is missing, damaged or not a commit, or the time is up.
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
         let kind = self.kind;
         let data = self.find(id)?.data;
@@ -168,9 +162,6 @@ impl<'a> Objects<'a> {
     }
 
     /// The commit of an object: the object itself, or what a tag points to.
-    ///
-    /// # Errors
-    /// An object is missing, damaged or not a commit, or the time is up.
     pub fn peel(&mut self, id: ObjectId) -> Result<ObjectId, Unknown> {
         let hash = self.kind;
         let mut id = id;
@@ -199,9 +190,6 @@ impl<'a> Objects<'a> {
     }
 
     /// The content of a file.
-    ///
-    /// # Errors
-    /// It is missing, damaged or not a file, or the time is up.
     pub fn blob(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
         let object = self.find(id)?;
         match object.kind {

@@ -1,6 +1,6 @@
 //! What the references of a repository point to, read from `HEAD`, loose files and `packed-refs`.
 
-use gix_index::hash::{Kind, ObjectId};
+use gix_index::hash::ObjectId;
 
 pub use gix_index::hash::Kind as HashKind;
 
@@ -33,9 +33,6 @@ pub enum ResolveError {
 /// Resolves a name to a reference and what it points to: `HEAD`, a full name such as
 /// `refs/heads/main`, or a short one such as `main`, `v1.2` or `origin/main`. An ambiguous short
 /// name is refused: git would prefer the tag, which anybody with push access can create.
-///
-/// # Errors
-/// Why the name does not resolve.
 pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId), ResolveError> {
     if repository.common_dir.join("reftable").exists() {
         return Err(ResolveError::OtherFormat);
@@ -83,9 +80,6 @@ pub fn default_branch(repository: &Repository) -> Option<String> {
 }
 
 /// The commit that is checked out; `None` on a branch without commits.
-///
-/// # Errors
-/// The reference cannot be read.
 pub fn head(repository: &Repository) -> Result<Option<ObjectId>, Unknown> {
     let text = files::read_text(&repository.git_dir.join("HEAD"), MAX_REFS_BYTES)
         .map_err(|_| Unknown::Unreadable)?;
@@ -123,22 +117,13 @@ pub fn read(repository: &Repository, name: &str) -> Option<ObjectId> {
 fn read_packed_ref(repository: &Repository, name: &str) -> Option<ObjectId> {
     let file = repository.common_dir.join("packed-refs");
     let text = files::read(&file, MAX_REFS_BYTES).ok()?;
-    let length = kind(repository).len_in_hex();
+    let length = repository.hash.len_in_hex();
     let mut lines = text.split(|byte| *byte == b'\n');
     let line = lines.find_map(|line| {
         let (id, rest) = line.split_at_checked(length)?;
         (rest.strip_prefix(b" ")?.trim_ascii_end() == name.as_bytes()).then_some(id)
     })?;
     ObjectId::from_hex(line).ok()
-}
-
-/// The repository's hash function.
-pub const fn kind(repository: &Repository) -> Kind {
-    if repository.sha256 {
-        Kind::Sha256
-    } else {
-        Kind::Sha1
-    }
 }
 
 /// Whether git allows a name: `HEAD~1`, `main^` and `main:docs` are expressions

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use gix_index::hash::Kind;
+
 use crate::remote::UrlRewrites;
 use ack_sys::files;
 
@@ -22,8 +24,8 @@ pub struct Repository {
     pub git_dir: PathBuf,
     /// Git's folder for all working trees of the repository.
     pub common_dir: PathBuf,
-    /// Whether object names are SHA-256 (`extensions.objectFormat`).
-    pub sha256: bool,
+    /// The hash function of object names (`extensions.objectFormat`).
+    pub hash: Kind,
     /// Whether file names ignore case (`core.ignoreCase`).
     pub ignore_case: bool,
     /// The global ignore file, if the repository's own settings name one (`core.excludesFile`).
@@ -72,8 +74,10 @@ impl Repository {
                 .map(|config| remotes(config, &rewrites))
                 .unwrap_or_default(),
             rewrites,
-            sha256: text("extensions.objectFormat")
-                .is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")),
+            hash: match text("extensions.objectFormat") {
+                Some(format) if format.eq_ignore_ascii_case(b"sha256") => Kind::Sha256,
+                _ => Kind::Sha1,
+            },
             ignore_case: ignore_case.unwrap_or(false),
             excludes_file: text("core.excludesFile").map(|path| PathBuf::from(path.to_string())),
             main: canonical(&main),

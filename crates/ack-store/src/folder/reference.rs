@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use ack_worktree::committed::{self, CommittedFolder, ObjectName, Tips};
 use ack_worktree::objects::{Objects, Unknown};
-use ack_worktree::references::{HashKind, ResolveError, kind};
+use ack_worktree::references::{HashKind, ResolveError};
 use ack_worktree::repository::Repository;
 use rustc_hash::FxHashMap;
 
@@ -181,7 +181,7 @@ impl Reference {
     pub fn hash_kind(&self) -> Option<HashKind> {
         self.resolved
             .as_ref()
-            .map(|resolved| kind(&resolved.repository))
+            .map(|resolved| resolved.repository.hash)
     }
 
     /// Whether the folder is committed there, with or without notes.
