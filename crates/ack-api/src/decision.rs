@@ -36,15 +36,6 @@ pub enum Verdict {
     Withdraw,
 }
 
-impl Decision {
-    /// The reason, with the day until which the memory is snoozed; `None` if there is neither.
-    pub fn reason_with_day(&self) -> Option<String> {
-        let until = self.until.as_ref().map(|until| format!("until {until}"));
-        let parts: Vec<String> = [until, self.reason.clone()].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
-    }
-}
-
 impl Verdict {
     /// The status that the verdict gives a memory, if it does not depend on anything else.
     pub const fn status(self) -> Option<Status> {
@@ -220,6 +211,13 @@ impl Decision {
             return Ok(());
         };
         Err(InvalidDecision::Field(problem))
+    }
+
+    /// The reason, with the day until which the memory is snoozed; `None` if there is neither.
+    pub fn reason_with_day(&self) -> Option<String> {
+        let until = self.until.as_ref().map(|until| format!("until {until}"));
+        let parts: Vec<String> = [until, self.reason.clone()].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// The day until which the memory stays out of the review queue.

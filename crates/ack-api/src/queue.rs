@@ -105,9 +105,7 @@ impl QueueNumbers {
             _ => Pace::Growing(entered - decided),
         }
     }
-}
 
-impl QueueNumbers {
     /// The rest of the summary: how many are replaced, how many are snoozed and, on a second line,
     /// the pace. Empty if there is nothing to report.
     pub fn describe_pace(&self) -> String {

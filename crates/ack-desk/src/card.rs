@@ -194,9 +194,5 @@ pub fn age_in_days(memory: &Memory, now: jiff::Timestamp) -> Option<i64> {
 }
 
 pub fn days(days: i64) -> String {
-    if days == 1 {
-        "1 day".to_owned()
-    } else {
-        format!("{days} days")
-    }
+    ack_api::number::count(days.unsigned_abs(), "day")
 }

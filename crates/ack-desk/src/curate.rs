@@ -141,54 +141,46 @@ impl CurateError {
 
     /// What to do, without what an attempt did.
     pub fn remedies(&self) -> Vec<Hint> {
-        let advice = match self {
+        let next = match self {
             Self::NotFound { nearest, .. } if !nearest.is_empty() => {
-                return vec![Hint::advice(format!(
-                    "did you mean {}?",
-                    text::list(nearest)
-                ))];
+                Hint::advice(format!("did you mean {}?", text::list(nearest)))
             }
             Self::NotFound { .. } => {
-                return vec![Hint::command(
-                    "review --list",
-                    "shows what waits for review, with the ids",
-                )];
+                Hint::command("review --list", "shows what waits for review, with the ids")
             }
-            Self::OtherScope { scope, .. } => {
-                return vec![Hint::advice(format!(
-                    "leave out --scope, or name that one: `--scope {scope}`"
-                ))];
-            }
-            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope",
-            Self::Successor { .. } => "name another memory of the same scope",
-            Self::Invalid(_) => "schemas/decision.json describes a decision",
+            Self::OtherScope { scope, .. } => Hint::advice(format!(
+                "leave out --scope, or name that one: `--scope {scope}`"
+            )),
+            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
+            Self::Successor { .. } => "name another memory of the same scope".into(),
+            Self::Invalid(_) => "schemas/decision.json describes a decision".into(),
             Self::NothingToUndo { .. } => {
-                return vec![Hint::command(
-                    "get ID --include history",
-                    "shows every decision about a memory",
-                )];
+                let history = "shows every decision about a memory";
+                Hint::command("get ID --include history", history)
             }
             Self::OthersOnly { batch, .. } => {
-                return vec![Hint::command(format!("undo {batch}"), "undoes it anyway")];
+                Hint::command(format!("undo {batch}"), "undoes it anyway")
             }
-            Self::Write { .. } => "check the folder's permissions and the free space",
-            Self::LateLines { .. } => "restore the other program's lines from a copy or from git",
-            Self::DuplicateId { .. } => "give each of them an id of its own in the store",
+            Self::Write { .. } => "check the folder's permissions and the free space".into(),
+            Self::LateLines { .. } => {
+                "restore the other program's lines from a copy or from git".into()
+            }
+            Self::DuplicateId { .. } => "give each of them an id of its own in the store".into(),
             Self::Replaced { .. } => {
-                "decide again: what was decided is not in the file that is there now"
+                "decide again: what was decided is not in the file that is there now".into()
             }
-            Self::Unsigned { .. } => {
+            Self::Unsigned { .. } => Hint::advice(
                 "list your public key in the file that `signers` in scope.toml names, as `NAME \
-                 ssh-ed25519 KEY`, and have the key in `~/.ssh` or in ssh-agent"
-            }
-            Self::Locked { .. } => "try again when it has finished",
+                 ssh-ed25519 KEY`, and have the key in `~/.ssh` or in ssh-agent",
+            ),
+            Self::Locked { .. } => "try again when it has finished".into(),
             Self::PartlyWritten { batch, source, .. } => {
                 let undo = Hint::command(format!("undo {batch}"), "undoes what was written");
                 return std::iter::once(undo).chain(source.remedies()).collect();
             }
             Self::Store(error) => return error.hints(),
         };
-        vec![Hint::advice(advice)]
+        vec![next]
     }
 }
 
@@ -294,9 +286,6 @@ impl ReviewSession {
 
     /// The decisions that replace a memory with `into`. A merge also adds the facts, tags and files
     /// that only the replaced memory has.
-    ///
-    /// # Errors
-    /// `into` is in another scope, is the memory itself, or was rejected.
     pub fn replacement(
         &self,
         candidate: &Candidate,

@@ -16,27 +16,26 @@ pub struct Passage {
     pub warning: Warning,
 }
 
+/// Finds the lines of a text that flag it.
+type FindLines = fn(&Plain<'_>) -> Vec<usize>;
+
 /// The passages that flag a text, in its order; none overlaps another. Hidden characters have been
 /// replaced by their names ([`ack_api::text::named`]).
 pub fn passages(text: &str) -> Vec<Passage> {
     let mut passages = Vec::new();
     let plain = Plain::of(text);
-    let secrets = secret_lines(&plain);
-    let orders = agent_lines(&plain);
+    let kinds: [(Warning, FindLines); 2] = [
+        (Warning::Secret, secret_lines),
+        (Warning::AddressesAgent, agent_lines),
+    ];
+    let flagged = kinds.map(|(_, lines)| lines(&plain));
     let mut start = 0;
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-        if secrets.contains(&number) {
-            let is_one = |part: &str| !secret_lines(&Plain::of(part)).is_empty();
-            add(&mut passages, (start, line), Warning::Secret, is_one);
-        }
-        if orders.contains(&number) {
-            let is_one = |part: &str| !agent_lines(&Plain::of(part)).is_empty();
-            add(
-                &mut passages,
-                (start, line),
-                Warning::AddressesAgent,
-                is_one,
-            );
+        for ((warning, lines), flagged) in kinds.iter().zip(&flagged) {
+            if flagged.contains(&number) {
+                let is_one = |part: &str| !lines(&Plain::of(part)).is_empty();
+                add(&mut passages, (start, line), *warning, is_one);
+            }
         }
         start += line.len();
     }

@@ -122,9 +122,6 @@ struct LoggedDecisions {
 impl Decisions {
     /// Reads a whole log. `seal` is what it had when it was last written. With `signers`, only what
     /// they signed counts.
-    ///
-    /// # Errors
-    /// It may have lost a rejection.
     pub fn read(
         content: &[u8],
         seal: Option<&Seal>,
@@ -417,9 +414,6 @@ impl JoinedStatus<'_> {
 impl<'a> StatusRule<'a> {
     /// Joins a row's own status with the newest decision about it, or else about its content.
     /// `digests` is called only if there may be one.
-    ///
-    /// # Errors
-    /// The error of `digests`.
     pub fn join(
         &self,
         id: &str,

@@ -185,9 +185,6 @@ impl Notes {
     /// Reads what changed, and passes the current state to `read`. The folder is not listed again
     /// if that happened less than `same_request` ago, or if it is watched and nothing changed in
     /// it.
-    ///
-    /// # Errors
-    /// The folder cannot be listed or holds no notes, or `read` failed.
     pub fn read<T>(
         &self,
         path: &Path,

@@ -207,9 +207,6 @@ enum WriterLock {
 }
 
 /// Inspects a database: the state of its files, and how to open it.
-///
-/// # Errors
-/// It is missing, empty, not a database, or cannot be read.
 pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     // A writer may merge its log into the database and then remove the log. Reading the database
     // file before that and looking for the log afterwards would miss those changes. So the database

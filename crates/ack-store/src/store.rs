@@ -174,9 +174,6 @@ impl Store {
     }
 
     /// The current state of the files.
-    ///
-    /// # Errors
-    /// There is no database, or its decision log cannot be read.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
         let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
         let before = generation();

@@ -44,9 +44,6 @@ pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
 /// A value as a status. An empty value was never approved, so it is `staging`. Anything but the
 /// text of a known word is an error: a number, binary data, or a word with more than ASCII white
 /// space around it.
-///
-/// # Errors
-/// The unknown word, safe to print.
 pub fn parse_status(value: ValueRef<'_>) -> Result<Status, String> {
     let word = match value {
         ValueRef::Null => return Ok(Status::Staging),

@@ -12,9 +12,6 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 
 /// Opens a regular file for reading. Symbolic links are followed.
-///
-/// # Errors
-/// The error from the system, or what the path names instead of a file.
 pub fn open(path: &Path) -> Result<File> {
     check(path)?;
     let file = OpenOptions::new()
@@ -26,9 +23,6 @@ pub fn open(path: &Path) -> Result<File> {
 }
 
 /// Checks that a path names a regular file, for a library that opens the file itself.
-///
-/// # Errors
-/// See [`open`].
 pub fn check(path: &Path) -> Result<()> {
     expect_file(std::fs::metadata(path)?.file_type())
 }
@@ -41,9 +35,6 @@ pub fn is_special(path: &Path) -> bool {
 
 /// Checks that a folder holds only regular files and folders, at any depth, for a library that
 /// opens them itself. A missing folder holds nothing.
-///
-/// # Errors
-/// The error from the system, or which path inside the folder names something else, and what.
 pub fn check_tree(folder: &Path) -> Result<()> {
     let mut folders = vec![folder.to_owned()];
     while let Some(inside) = folders.pop() {
@@ -77,17 +68,11 @@ pub fn check_tree(folder: &Path) -> Result<()> {
 }
 
 /// The content of a regular file.
-///
-/// # Errors
-/// See [`open`]; also if the file holds more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     read_opened(&open(path)?, max_bytes)
 }
 
 /// The content of an open file.
-///
-/// # Errors
-/// The error from the system; also if the file holds more than `max_bytes`.
 pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     // One byte more than the file size, so that one read takes everything and a second one finds
     // the end.
@@ -105,9 +90,6 @@ pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
 }
 
 /// The beginning of a regular file.
-///
-/// # Errors
-/// See [`open`].
 pub fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     open(path)?.take(max_bytes).read_to_end(&mut head)?;
@@ -115,9 +97,6 @@ pub fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
 }
 
 /// The text of a regular file.
-///
-/// # Errors
-/// See [`read`]; also if the file is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     String::from_utf8(read(path, max_bytes)?)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))

@@ -42,9 +42,6 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
 
 /// Writes a file atomically. An existing file keeps its permissions, a link stays a link, and only
 /// the owner can read a new file.
-///
-/// # Errors
-/// The error from the system.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));

@@ -16,9 +16,6 @@ pub struct Problem {
 }
 
 /// Checks the lines between the `---` markers.
-///
-/// # Errors
-/// They are not valid YAML.
 pub fn check(lines: &str) -> Result<(), Problem> {
     let options = options! {
         // Two equal keys are reported by themselves.

@@ -29,9 +29,6 @@ pub struct WrittenDecisions {
 }
 
 /// Writes the decisions of several scopes. None is written unless each of them can be written.
-///
-/// # Errors
-/// As for one of them. [`CurateError::PartlyWritten`] if others were written before.
 pub fn write_scopes<S: AsRef<Scope>>(
     scopes: &[S],
     batch: &str,

@@ -255,11 +255,8 @@ pub fn read_note(text: &str) -> Note {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in bytes.iter().take(DIGEST_BYTES) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    let kept = bytes.iter().take(DIGEST_BYTES);
+    kept.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn set_text(document: &mut Document, keys: &[&str], known: Option<&str>, wanted: Option<&str>) {

@@ -28,9 +28,6 @@ pub struct ReviewPage {
 
 impl ReviewPage {
     /// Builds the page.
-    ///
-    /// # Errors
-    /// Never: the policy is plain ASCII.
     pub fn new() -> std::io::Result<Self> {
         let script = format!("\"use strict\";\n(() => {{\n{}}})();\n", SCRIPT.concat());
         let html = HTML

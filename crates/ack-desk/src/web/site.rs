@@ -426,10 +426,8 @@ impl ReviewSite {
     /// What the working tree says about a memory.
     fn evidence(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(request.number);
-        let candidate = item
-            .map(|item| item.candidate.clone())
-            .ok_or_else(not_found)?;
+        let item = desk.items().get(request.number).ok_or_else(not_found)?;
+        let candidate = item.candidate.clone();
         let service = desk.service();
         drop(desk);
         Ok(to_json(&evidence(service, &candidate)))
@@ -484,10 +482,8 @@ impl ReviewSite {
     /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(request.number);
-        let candidate = item
-            .map(|item| item.candidate.clone())
-            .ok_or_else(not_found)?;
+        let item = desk.items().get(request.number).ok_or_else(not_found)?;
+        let candidate = item.candidate.clone();
         let (service, desk_now) = (desk.service(), desk.now());
         let held = desk.held_like(&candidate);
         // The first search may read a whole store. Decisions must not wait for it.

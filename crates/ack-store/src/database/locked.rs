@@ -58,9 +58,6 @@ impl Database {
 
     /// Reads a locked database if the last commit can be read despite the lock. `None` means that
     /// the caller should wait and try again.
-    ///
-    /// # Errors
-    /// [`StoreProblem::Locked`] if nothing happens under the lock and the last commit is unknown.
     pub(super) fn try_while_locked<T>(
         &self,
         path: &Path,

@@ -179,9 +179,6 @@ impl DecisionLog {
     }
 
     /// Who may decide, if that is limited.
-    ///
-    /// # Errors
-    /// The list cannot be read, so nobody may.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.read_signers(None)
     }

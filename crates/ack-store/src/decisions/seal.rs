@@ -56,9 +56,6 @@ pub fn seal_path(log: &Path) -> PathBuf {
 
 impl Seal {
     /// Reads a seal; `None` if there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read; [`ErrorKind::InvalidData`] if it is not a seal.
     pub fn load(path: &Path) -> std::io::Result<Option<Self>> {
         let text = Self::text(path)?;
         let seal = text.map(|text| Self::parse(&text)).transpose();
@@ -74,9 +71,6 @@ impl Seal {
     }
 
     /// Parses a seal.
-    ///
-    /// # Errors
-    /// It does not begin like one, or a line is not a hash.
     pub fn parse(text: &[u8]) -> Result<Self, DamagedSeal> {
         let text = str::from_utf8(text).map_err(|_| DamagedSeal)?;
         let mut lines = text.lines().map(str::trim_end);

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ack_api::number::{count, verb};
 use ack_sys::files;
 use ack_sys::watch::Watch;
 use walkdir::{DirEntry, WalkDir};
@@ -84,18 +85,15 @@ pub fn is_markdown(path: &Path) -> bool {
 fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = unread.iter().map(|(name, it)| (*name, *it)).collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let files = match unread.values().sum() {
-        0 => return None,
-        1 => "1 file is".to_owned(),
-        total => format!("{total} files are"),
-    };
+    let total: u64 = counts.iter().map(|(_, count)| *count as u64).sum();
     let listed = counts
         .iter()
         .map(|(extension, it)| format!("{it} .{extension}"));
     let listed = listed.collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "{files} not read: {listed}; notes are .md or .markdown files"
-    ))
+    (total > 0).then(|| {
+        let (files, are) = (count(total, "file"), verb(total, "is", "are"));
+        format!("{files} {are} not read: {listed}; notes are .md or .markdown files")
+    })
 }
 
 /// A path in a folder for a message.
