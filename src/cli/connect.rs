@@ -90,7 +90,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     let extras = Extras {
         root: root(&config),
         former_roots: connected_root(args.client, &places).into_iter().collect(),
-        ..Extras::ALL
+        ..Extras::all()
     };
     let mut files = files(args.client, &places, &Launch::by_name(), &extras)?;
     if !args.here {

@@ -35,163 +35,59 @@ impl Client {
         Self::Goose,
     ];
 
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Codex => "codex",
-            Self::Cursor => "cursor",
-            Self::VsCode => "vscode",
-            Self::Gemini => "gemini",
-            Self::Copilot => "copilot",
-            Self::OpenCode => "opencode",
-            Self::Qwen => "qwen",
-            Self::Cline => "cline",
-            Self::ClineVsCode => "cline-vscode",
-            Self::Roo => "roo",
-            Self::Windsurf => "windsurf",
-            Self::Zed => "zed",
-            Self::Amp => "amp",
-            Self::Kiro => "kiro",
-            Self::Junie => "junie",
-            Self::Droid => "droid",
-            Self::Goose => "goose",
-        }
+    pub fn name(self) -> &'static str {
+        &self.row().name
     }
 
     /// Whether it runs in a terminal, with the PATH of a shell.
-    pub const fn runs_in_a_terminal(self) -> bool {
-        matches!(
-            self,
-            Self::ClaudeCode
-                | Self::Codex
-                | Self::Gemini
-                | Self::Copilot
-                | Self::OpenCode
-                | Self::Qwen
-                | Self::Amp
-                | Self::Droid
-        )
+    pub fn runs_in_a_terminal(self) -> bool {
+        self.row().runs_in_a_terminal
     }
 
-    pub const fn has_project_settings(self) -> bool {
-        self.project_files().is_some()
+    pub fn has_project_settings(self) -> bool {
+        self.row().project_server.is_some()
     }
 
-    pub const fn programs(self) -> &'static [&'static str] {
-        match self {
-            Self::ClaudeCode => &["claude"],
-            Self::Codex => &["codex"],
-            Self::Cursor => &["cursor", "cursor-agent"],
-            Self::VsCode => &["code"],
-            Self::Gemini => &["gemini"],
-            Self::Copilot => &["copilot"],
-            Self::OpenCode => &["opencode"],
-            Self::Qwen => &["qwen"],
-            Self::Cline => &["cline"],
-            Self::Windsurf => &["windsurf"],
-            Self::Zed => &["zed", "zeditor"],
-            Self::Amp => &["amp"],
-            Self::Kiro => &["kiro", "kiro-cli"],
-            Self::Junie => &["junie"],
-            Self::Droid => &["droid"],
-            Self::Goose => &["goose"],
-            Self::ClaudeDesktop | Self::ClineVsCode | Self::Roo => &[],
-        }
+    pub fn programs(self) -> &'static [String] {
+        &self.row().programs
     }
 
     pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
-        let (server, _) = self.user_files(places);
-        let folder = match self {
-            // Its settings file is directly in the home folder.
-            Self::ClaudeCode if places.claude.is_none() => {
-                return server.is_file() || places.home.join(".claude").is_dir();
-            }
-            Self::Kiro | Self::Junie | Self::ClineVsCode | Self::Roo => {
-                server.parent().and_then(Path::parent)
-            }
-            Self::Cline => return places.home.join(".cline").is_dir(),
-            _ => server.parent(),
+        let row = self.row();
+        let server = places.path(&row.server);
+        let folder = match &row.folder {
+            Some(folder) => Some(places.path(folder)),
+            None => server.parent().map(Path::to_owned),
         };
-        folder.is_some_and(Path::is_dir)
+        // Claude Code's file may be there before its folder.
+        server.is_file() || folder.is_some_and(|folder| folder.is_dir())
     }
 
     /// Its own command that registers the server, if it has one.
     pub fn own_command(self, launch: &Launch) -> Option<String> {
+        let own = self.row().own_command.as_ref()?;
         let (binary, arguments) = launch.for_client(self).server();
-        let call = |before: &[&str]| {
-            let words = before
-                .iter()
-                .map(|word| (*word).to_owned())
-                .chain([binary.clone()])
-                .chain(arguments.clone());
-            words
-                .map(|word| quoted(&word))
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        match self {
-            Self::ClaudeCode => Some(call(&[
-                "claude", "mcp", "add", "--scope", "user", NAME, "--",
-            ])),
-            Self::Codex => Some(call(&["codex", "mcp", "add", NAME, "--"])),
-            Self::Copilot => Some(call(&["copilot", "mcp", "add", NAME, "--"])),
-            _ => None,
-        }
+        let words = [binary].into_iter().chain(arguments);
+        let words: Vec<String> = words.map(|word| quoted(&word)).collect();
+        Some(format!("{own} {NAME} -- {}", words.join(" ")))
     }
 
     /// What the user has to know before anything is written.
-    pub const fn warning(self, here: bool) -> Option<&'static str> {
-        match self {
-            Self::ClaudeCode if !here => Some(
-                "Claude Code writes to ~/.claude.json while it runs: quit it first, or use its \
-                 own command, which `--dry-run` shows.",
-            ),
-            Self::ClaudeDesktop => {
-                Some("Claude Desktop may write to this file while it runs: quit it first.")
-            }
-            Self::Cline | Self::ClineVsCode | Self::Roo if !here => Some(
-                "Its editor extension may write to this file while it runs: quit the editor first.",
-            ),
-            _ => None,
-        }
+    pub fn warning(self, here: bool) -> Option<&'static str> {
+        self.row().warning.as_deref().filter(|_| !here)
     }
 
     /// What the user has to do afterwards, with or without hooks.
-    pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
-        match self {
-            Self::Codex if hooks => Some(
-                "Codex runs a new or changed hook only once it is trusted. It asks when it next \
-                 starts, and /hooks shows the hook in a session. Until then, sessions start \
-                 without memories.",
-            ),
-            Self::Droid if hooks => Some(
-                "If Droid has hooks in ~/.factory/hooks.json, it ignores those in settings.json: \
-                 move the entry there.",
-            ),
-            Self::ClaudeDesktop => Some("Claude Desktop reads this file when it starts."),
-            Self::Windsurf | Self::Kiro | Self::Junie => Some("It reads this file when it starts."),
-            _ => None,
-        }
+    pub fn next_step(self, hooks: bool) -> Option<&'static str> {
+        let row = self.row();
+        row.next_step
+            .as_deref()
+            .filter(|_| hooks || row.events.is_empty())
     }
 
     /// What the permission means to this client, if it has one.
-    pub const fn permission(self) -> Option<&'static str> {
-        match self {
-            Self::ClaudeCode => Some(
-                "`permissions.allow` lets Claude Code call the tools, which only read, without \
-                 asking; without it, `claude -p` refuses every call. --no-allow leaves it out.",
-            ),
-            Self::Qwen => Some(
-                "`trust` lets Qwen Code call the tools, which only read, without asking. \
-                 --no-allow leaves it out.",
-            ),
-            Self::Gemini => Some(
-                "`trust` lets Gemini CLI call the tools, which only read, without asking; without \
-                 it, `gemini -p` offers none. --no-allow leaves it out.",
-            ),
-            _ => None,
-        }
+    pub fn permission(self) -> Option<&'static str> {
+        self.row().permission.as_deref()
     }
 
     /// The files that connect it, with what goes into each. `None` if it has no project settings.
@@ -219,11 +115,7 @@ impl Client {
         let project = places.project.clone().filter(|it| *it != places.home);
         let mut files = vec![ClientFile {
             path: server,
-            format: match self {
-                Self::Codex => FileFormat::Toml,
-                Self::Goose => FileFormat::Yaml,
-                _ => FileFormat::Json,
-            },
+            format: self.row().format,
             parts: vec![self.server(
                 shared.as_ref().unwrap_or(launch),
                 &extras.allowed,
@@ -241,18 +133,10 @@ impl Client {
                 former: extras.former_roots.iter().filter_map(rule).collect(),
             });
         }
-        let (asked, able) = (extras.hooks, self.hooks());
-        let mut hooks = Vec::new();
-        for (hook, is_set_up) in [
-            ("session-start", asked.session_start && able.session_start),
-            ("user-prompt", asked.user_prompt && able.user_prompt),
-            ("pre-tool-use", asked.pre_tool_use && able.pre_tool_use),
-            ("tool-failure", asked.tool_failure && able.tool_failure),
-        ] {
-            if is_set_up {
-                hooks.extend(self.hook(hook, local.unwrap_or(launch)));
-            }
-        }
+        let asked = extras.hooks.iter();
+        let hooks: Vec<Part> = asked
+            .flat_map(|hook| self.hook(*hook, local.unwrap_or(launch)))
+            .collect();
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Required {
                 name: "version",
@@ -279,7 +163,7 @@ impl Client {
     /// The file that calls its hooks, if it has one.
     pub fn hook_file(self, places: &ClientPlaces) -> Option<PathBuf> {
         let (_, settings) = self.paths(places)?;
-        settings.filter(|_| self.hooks().session_start)
+        settings
     }
 
     /// The files that may call its hooks and, for Claude Code, enable plugins: the user's, and
@@ -334,15 +218,7 @@ impl Client {
             }
             _ => json!({ "command": command, "args": arguments }),
         };
-        let key = match self {
-            Self::Codex => "mcp_servers",
-            Self::VsCode => "servers",
-            Self::OpenCode => "mcp",
-            Self::Zed => "context_servers",
-            Self::Amp => "amp.mcpServers",
-            Self::Goose => "extensions",
-            _ => "mcpServers",
-        };
+        let key = self.row().section.as_deref().unwrap_or("mcpServers");
         Part::Member {
             path: vec![key],
             name: NAME,
@@ -374,12 +250,17 @@ impl Client {
 
     /// The file for the server, and the file for hooks and permissions.
     fn paths(self, places: &ClientPlaces) -> Option<(PathBuf, Option<PathBuf>)> {
+        let row = self.row();
         let (server, settings) = match &places.project {
             Some(project) => {
-                let (server, settings) = self.project_files()?;
-                (project.join(server), settings.map(|it| project.join(it)))
+                let settings = row.project_hooks.as_ref();
+                let server = project.join(row.project_server.as_ref()?);
+                (server, settings.map(|it| project.join(it)))
             }
-            None => self.user_files(places),
+            None => {
+                let settings = row.hooks.as_ref();
+                (places.path(&row.server), settings.map(|it| places.path(it)))
+            }
         };
         // OpenCode reads both; only the second allows comments.
         let commented = server.with_extension("jsonc");
@@ -387,73 +268,6 @@ impl Client {
             return Some((commented, settings));
         }
         Some((server, settings))
-    }
-
-    const fn project_files(self) -> Option<(&'static str, Option<&'static str>)> {
-        Some(match self {
-            Self::ClaudeCode => (".mcp.json", Some(".claude/settings.local.json")),
-            Self::Codex => (".codex/config.toml", Some(".codex/hooks.json")),
-            Self::Cursor => (".cursor/mcp.json", Some(".cursor/hooks.json")),
-            Self::VsCode => (".vscode/mcp.json", None),
-            Self::Gemini => (".gemini/settings.json", Some(".gemini/settings.json")),
-            Self::Copilot => (".mcp.json", Some(".github/hooks/ack-memory.json")),
-            Self::OpenCode => ("opencode.json", None),
-            Self::Qwen => (".qwen/settings.json", Some(".qwen/settings.json")),
-            Self::Roo => (".roo/mcp.json", None),
-            Self::Zed => (".zed/settings.json", None),
-            Self::Amp => (".amp/settings.json", None),
-            Self::Kiro => (".kiro/settings/mcp.json", None),
-            Self::Junie => (".junie/mcp/mcp.json", None),
-            Self::Droid => (".factory/mcp.json", Some(".factory/settings.json")),
-            Self::ClaudeDesktop
-            | Self::Cline
-            | Self::ClineVsCode
-            | Self::Windsurf
-            | Self::Goose => return None,
-        })
-    }
-
-    fn user_files(self, places: &ClientPlaces) -> (PathBuf, Option<PathBuf>) {
-        const EXTENSIONS: &str = "Code/User/globalStorage";
-        let ClientPlaces { home, settings, .. } = places;
-        let dot_config = if cfg!(target_os = "macos") {
-            &home.join(".config")
-        } else {
-            settings
-        };
-        let own = |variable: &Option<PathBuf>, usual: &str| {
-            variable.clone().unwrap_or_else(|| home.join(usual))
-        };
-        let extension = |path: &str| settings.join(EXTENSIONS).join(path);
-        let server = match self {
-            Self::ClaudeCode => own(&places.claude, "").join(".claude.json"),
-            Self::ClaudeDesktop => settings.join("Claude/claude_desktop_config.json"),
-            Self::Codex => own(&places.codex, ".codex").join("config.toml"),
-            Self::VsCode => settings.join("Code/User/mcp.json"),
-            Self::Copilot => own(&places.copilot, ".copilot").join("mcp-config.json"),
-            Self::OpenCode => dot_config.join("opencode/opencode.json"),
-            Self::Cline => home.join(".cline/data/settings/cline_mcp_settings.json"),
-            Self::ClineVsCode => {
-                extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json")
-            }
-            Self::Roo => extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
-            Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
-            Self::Zed => dot_config.join("zed/settings.json"),
-            Self::Amp => dot_config.join("amp/settings.json"),
-            Self::Goose => dot_config.join("goose/config.yaml"),
-            // As in a project.
-            Self::Cursor | Self::Gemini | Self::Qwen | Self::Kiro | Self::Junie | Self::Droid => {
-                let (server, hooks) = self.project_files().unwrap_or_default();
-                return (home.join(server), hooks.map(|hooks| home.join(hooks)));
-            }
-        };
-        let hooks = match self {
-            Self::ClaudeCode => Some(places.claude_folder().join("settings.json")),
-            Self::Codex => Some(server.with_file_name("hooks.json")),
-            Self::Copilot => Some(server.with_file_name("hooks").join("ack-memory.json")),
-            _ => None,
-        };
-        (server, hooks)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Connects a client: writes the entries that its configuration files need to start this server and
 //! call its hooks.
 //!
-//! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
-//! goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
+//! A client is a variant of [`Client::ALL`] and a row of `clients.toml`. [`Client::files`] says where
+//! its files are and what goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
 //! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
 //! where they are written. [`ours`] recognises our own entries, [`runner`] a start
@@ -23,14 +23,17 @@ pub mod recogniser;
 pub mod runner;
 pub mod status;
 pub mod switch;
+mod table;
 mod toml;
 pub mod unreviewed;
 mod yaml;
 
 pub use self::error::ConnectError;
+pub use self::hooks::Hook;
 pub use ack_api::shell::quoted;
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use switch::Switch;
@@ -62,9 +65,11 @@ pub enum Client {
     Goose,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FileFormat {
     /// JSON, with comments and trailing commas.
+    #[default]
     Json,
     Toml,
     /// YAML, in block style.
@@ -178,18 +183,6 @@ pub struct Launch {
     pub surface: Option<&'static str>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hooks {
-    /// Adds memories when a session starts.
-    pub session_start: bool,
-    /// Adds memories that match a prompt.
-    pub user_prompt: bool,
-    /// Adds memories about a file before it is edited.
-    pub pre_tool_use: bool,
-    /// Adds the memory that explains why a command failed.
-    pub tool_failure: bool,
-}
-
 /// What a client may call without asking its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowed {
@@ -203,7 +196,7 @@ pub enum Allowed {
 /// What is set up in addition to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extras {
-    pub hooks: Hooks,
+    pub hooks: Vec<Hook>,
     /// The permission to call the tools.
     pub allowed: Allowed,
     /// The root of the memories, below which the client's own tools must not write.
@@ -214,17 +207,14 @@ pub struct Extras {
 
 impl Extras {
     /// Everything, to remove it.
-    pub const ALL: Self = Self {
-        hooks: Hooks {
-            session_start: true,
-            user_prompt: true,
-            pre_tool_use: true,
-            tool_failure: true,
-        },
-        allowed: Allowed::Server,
-        root: None,
-        former_roots: Vec::new(),
-    };
+    pub fn all() -> Self {
+        Self {
+            hooks: Hook::ALL.into(),
+            allowed: Allowed::Server,
+            root: None,
+            former_roots: Vec::new(),
+        }
+    }
 }
 
 impl Launch {

@@ -86,7 +86,7 @@ impl ProgramEntry {
 
 /// What a client's files say, or `None` if it has no files in these places.
 pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
-    let wanted = client.files(places, &Launch::by_name(), &Extras::ALL)?;
+    let wanted = client.files(places, &Launch::by_name(), &Extras::all())?;
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
     let settings = hook_file
@@ -147,7 +147,7 @@ fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> Hook
         project: None,
         ..places.clone()
     };
-    let config = Client::Codex.files(&user, &Launch::by_name(), &Extras::ALL);
+    let config = Client::Codex.files(&user, &Launch::by_name(), &Extras::all());
     let config = config
         .and_then(|files| read(&files.first()?.path, FileFormat::Toml))
         .unwrap_or_default();

@@ -112,7 +112,7 @@ impl Unreviewed {
         let Some(off) = &self.off else {
             return Ok(None);
         };
-        let known = client.files(&user(places), &Launch::by_name(), &Extras::ALL);
+        let known = client.files(&user(places), &Launch::by_name(), &Extras::all());
         let known = known.into_iter().flatten().find(|it| it.path == off.path);
         let mut file = known.unwrap_or_else(|| bare(&off.path, off.format, places));
         file.parts
@@ -195,7 +195,7 @@ fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
         servers,
         is_own,
     };
-    let connected = client.files(places, &Launch::by_name(), &Extras::ALL);
+    let connected = client.files(places, &Launch::by_name(), &Extras::all());
     let server = connected.into_iter().flatten().next().map(|file| {
         let key = file.parts.first().and_then(Part::path);
         let key = key.and_then(|key| key.first().copied());

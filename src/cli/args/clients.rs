@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use crate::hook::wire::{HookEvent, Host};
 use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
-use ack_connect::{Client, Hooks};
+use ack_connect::{Client, Hook};
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]
@@ -132,13 +132,15 @@ pub struct EntryArgs {
 
 impl EntryArgs {
     /// The requested hooks.
-    pub const fn hooks(&self) -> Hooks {
-        Hooks {
-            session_start: !self.no_hook,
-            user_prompt: self.prompt_hook,
-            pre_tool_use: self.edit_hook,
-            tool_failure: self.failure_hook,
-        }
+    pub fn hooks(&self) -> Vec<Hook> {
+        let asked = [
+            (Hook::SESSION_START, !self.no_hook),
+            (Hook::USER_PROMPT, self.prompt_hook),
+            (Hook::PRE_TOOL_USE, self.edit_hook),
+            (Hook::TOOL_FAILURE, self.failure_hook),
+        ];
+        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
+        asked.map(|(hook, _)| hook).collect()
     }
 }
 

@@ -57,7 +57,7 @@ impl ConnectPlan {
         } else {
             warnings(config, client, entry, &places, &files, &extras)
         };
-        warnings.extend(client.no_hook(entry.hooks()));
+        warnings.extend(client.no_hook(&entry.hooks()));
         warnings.extend(changes.iter().filter_map(FileChange::other_names));
         let changed: Vec<ClientFile> = files
             .into_iter()
