@@ -30,139 +30,15 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("More", &["import", "index", "eval", "demo", "completions"]),
 ];
 
-/// Examples of commands.
-const EXAMPLES: &[(&str, &[&str])] = &[
-    (
-        "query",
-        &[
-            "ack-memory query \"container killed exit code 137\"",
-            "ack-memory query deadlock -s ledger-api --since 2w",
-            "ack-memory query --next",
-            "ack-memory query -t ci -a -n 20      # the newest with a tag, including unreviewed \
-             ones",
-        ],
-    ),
-    (
-        "get",
-        &[
-            "ack-memory get 1                     # the first result of the last query",
-            "ack-memory get 7be2-2                # the beginning of an id",
-            "ack-memory get 1 --include links --include history",
-        ],
-    ),
-    (
-        "context",
-        &[
-            "ack-memory context",
-            "ack-memory context --preview",
-            "ack-memory context -C ~/code/ledger-api deadlock",
-        ],
-    ),
-    ("setup", &["ack-memory setup", "ack-memory setup --yes"]),
-    (
-        "scopes",
-        &["ack-memory scopes", "ack-memory scopes -s platform"],
-    ),
-    (
-        "connect",
-        &[
-            "ack-memory connect",
-            "ack-memory connect claude-code --dry-run",
-        ],
-    ),
-    ("disconnect", &["ack-memory disconnect claude-code"]),
-    ("config", &["ack-memory config", "ack-memory config edit"]),
-    (
-        "doctor",
-        &["ack-memory doctor", "ack-memory doctor --upstreams"],
-    ),
-    (
-        "review",
-        &["ack-memory review", "ack-memory review --scope inbox"],
-    ),
-    (
-        "serve",
-        &["ack-memory serve", "ack-memory serve --http 7767"],
-    ),
-    (
-        "import",
-        &["ack-memory import memories.jsonl --scope my-project"],
-    ),
-    (
-        "publish",
-        &[
-            "ack-memory publish mine --to-folder docs/memory --dry-run",
-            "ack-memory publish mine --to-folder docs/memory --yes",
-        ],
-    ),
-    (
-        "check",
-        &[
-            "ack-memory check docs/memory",
-            "ack-memory check docs/memory --format github --strict",
-        ],
-    ),
-    ("index", &["ack-memory index --all"]),
-    ("eval", &["ack-memory eval questions.jsonl"]),
-    ("demo", &["ack-memory demo", "ack-memory demo ./demo-root"]),
-    (
-        "completions",
-        &["ack-memory completions bash > ~/.local/share/bash-completion/completions/ack-memory"],
-    ),
-    (
-        "approve",
-        &[
-            "ack-memory approve 7be2 19f7",
-            "ack-memory approve 7be2 --promote",
-            "ack-memory approve --project ledger-api --dry-run",
-        ],
-    ),
-    ("reject", &["ack-memory reject 7be2 --because outdated"]),
-    (
-        "stage",
-        &["ack-memory stage 7be2", "ack-memory stage 7be2 --until 2w"],
-    ),
-    (
-        "replace",
-        &[
-            "ack-memory replace 7be2 --by 19f7            # 19f7 is the newer one",
-            "ack-memory replace 7be2 --by 19f7 --merge    # both say the same",
-        ],
-    ),
-    (
-        "add",
-        &[
-            "ack-memory add \"Exit code 137 is SIGKILL\" --fact \"128 + 9\" --tag docker",
-            "ack-memory add                       # write it in your editor",
-        ],
-    ),
-    ("edit", &["ack-memory edit 7be2"]),
-    ("undo", &["ack-memory undo", "ack-memory undo --dry-run"]),
-    ("token", &["ack-memory token ana --file tokens.toml"]),
-    (
-        "hook",
-        &[
-            "ack-memory hook session-start --client claude-code",
-            "ack-memory hook pre-tool-use --client codex",
-        ],
-    ),
-    (
-        "scopes add",
-        &[
-            "ack-memory scopes add claude-mem --store ~/.claude-mem/claude-mem.db",
-            "ack-memory scopes add notes --store ~/notes --private --yes",
-        ],
-    ),
-    (
-        "scopes set",
-        &[
-            "ack-memory scopes set claude-mem unreviewed=approved",
-            "ack-memory scopes set api projects+=web description=",
-            "ack-memory scopes set api paths+=.",
-        ],
-    ),
-    ("scopes remove", &["ack-memory scopes remove claude-mem"]),
-];
+/// Examples of commands: the name of a command, and below it lines of its page.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// The commands with examples, each with the lines of its page.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXAMPLES
+        .split("\n\n")
+        .filter_map(|one| one.split_once('\n'))
+}
 
 /// The command line with its help.
 pub fn command() -> Command {
@@ -172,15 +48,15 @@ pub fn command() -> Command {
         true => argument.hide_short_help(true),
         false => argument,
     });
-    for (name, examples) in EXAMPLES {
-        let text = format!("Examples:\n  {}", examples.join("\n  "));
+    for (name, lines) in examples() {
+        let text = format!("Examples:\n{}", lines.trim_end());
         command = with_examples(command, name, text);
     }
     let listed = grouped_commands(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n\
          One command: ack-memory help COMMAND, or COMMAND -h.\n\
-         Without a command, ack-memory shows the current project and scope.\n\
+         Without a command, this is ack-memory doctor.\n\
          Exit codes: 0 done, 1 could not, 2 wrong usage.\n"
     ))
 }
@@ -259,12 +135,12 @@ mod tests {
     fn every_group_and_example_names_commands_that_exist() {
         let command = command();
         let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
-        for name in names.chain(EXAMPLES.iter().map(|(name, _)| name)) {
+        for name in names.copied().chain(examples().map(|(name, _)| name)) {
             let mut words = name.split(' ');
             let found = words.try_fold(&command, |inner, word| inner.find_subcommand(word));
             assert!(found.is_some(), "{name}");
         }
-        for example in EXAMPLES.iter().flat_map(|(_, examples)| examples.iter()) {
+        for example in examples().flat_map(|(_, lines)| lines.lines()) {
             let line = example
                 .split(" # ")
                 .next()
