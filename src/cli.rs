@@ -23,7 +23,6 @@ mod import;
 mod index;
 mod last_query;
 mod output;
-mod overview;
 mod pager;
 pub mod panics;
 mod program;
@@ -269,10 +268,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
 
 fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
     let json = cli.global.json;
-    let Some(command) = cli.command else {
-        return overview::run(&cli.global).map(|()| ExitCode::SUCCESS);
-    };
-    let outcome = match command {
+    let outcome = match cli.command.unwrap_or_default() {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);

@@ -47,7 +47,7 @@ pub struct Cli {
     /// Settings of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do. Without a command, the current project and scope are shown.
+    /// What to do [default: doctor]
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -245,6 +245,12 @@ impl Global {
 /// than a usage error.
 fn scope_name() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|name| name.to_string_lossy().into_owned())
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Self::Doctor(DoctorArgs::default())
+    }
 }
 
 /// The commands.

@@ -1,4 +1,4 @@
-//! `doctor`: what works and what does not, each with a next step. `--json` adds the effective settings
+//! `doctor`: where somebody is, what works and what does not, each with a next step. `--json` adds the effective settings
 //! and what is known about each scope.
 
 mod checks;
@@ -6,8 +6,7 @@ mod clients;
 mod offer;
 mod settings;
 
-pub use self::checks::{DoctorFinding, Level};
-pub use clients::connections;
+use self::checks::{DoctorFinding, Level};
 pub use settings::settings;
 
 use std::process::ExitCode;

@@ -22,19 +22,6 @@ pub fn clients(config: &Config) -> Vec<DoctorFinding> {
         .collect()
 }
 
-/// Whether each client on this machine is connected, and to these memories.
-pub fn connections(config: &Config) -> Vec<(Client, DoctorFinding)> {
-    let Ok(places) = places(config, false) else {
-        return Vec::new();
-    };
-    let present = present(config, &places).into_iter();
-    let connections = present.map(|(client, status)| {
-        let finding = connection(client, &title(client.name()), &status, config);
-        (client, finding)
-    });
-    connections.collect()
-}
-
 fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
     let installed = installed(config).unwrap_or_default();
     Client::ALL

@@ -5,7 +5,7 @@ use crate::cli::args::Global;
 use crate::cli::error::CliError;
 use crate::cli::service::{CloseOnDrop, all_scopes};
 use crate::cli::settings::config;
-use crate::cli::{overview, progress, render};
+use crate::cli::{progress, render};
 use ack_service::scope::ScopeError;
 use ack_service::{Error, Service};
 
@@ -20,5 +20,15 @@ pub fn run(global: &Global, scope: Option<String>) -> Result<(), CliError> {
         error => error,
     })?;
     print(&all, global, render::scopes)?;
-    overview::check_database(service.0)
+    check_database(service.0)
+}
+
+/// Fails if the single database of `--db` cannot be read, because nothing works without it.
+fn check_database(service: &Service) -> Result<(), CliError> {
+    if service.config.db.is_some() {
+        for scope in service.registry.discover().scopes {
+            scope.store.snapshot(|_| Ok(()))?;
+        }
+    }
+    Ok(())
 }
