@@ -13,7 +13,7 @@ use ack_api::memory::{Memory, Status};
 use ack_api::text;
 use serde_json::json;
 
-use self::typed_ids::{Places, both, check_chosen};
+use self::typed_ids::Places;
 pub use self::undo::undo;
 use super::add::flags;
 use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
@@ -44,7 +44,6 @@ pub fn decide(
     choice: Choice,
     args: ChosenArgs,
 ) -> Result<(), CliError> {
-    check_chosen(command, &args)?;
     let by_filter = args.ids.is_empty();
     let (decide, is_sure) = (args.decide.clone(), !by_filter || args.yes);
     let include_flagged = !by_filter || args.include_flagged;
@@ -200,11 +199,12 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
 
 /// Runs `replace`.
 pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
-    let (replaced_id, successor_id) = both(args)?;
     let choice = match args.merge || args.into.is_some() {
         true => |into| Choice::Merge { into },
         false => |by| Choice::Replace { by },
     };
+    let (goes, stays) = (&args.id, args.by.as_ref().or(args.into.as_ref()));
+    let stays = stays.map_or("", String::as_str);
     let args = &args.decide;
     let only = args.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
@@ -213,8 +213,7 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
         only,
         scopes: &scopes,
     };
-    let (replaced, successor) =
-        progress::while_reading(|| (places.find(replaced_id), places.find(successor_id)));
+    let (replaced, successor) = progress::while_reading(|| (places.find(goes), places.find(stays)));
     let (replaced, successor) = (replaced?, successor?);
     let session = prepare(caller, args)?;
     ReviewSession::check_successor(&replaced, &successor)?;

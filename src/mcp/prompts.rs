@@ -13,7 +13,6 @@ use super::client::Quirks;
 use super::markdown;
 use super::resources::unknown;
 use crate::toolset::{Place, Tool};
-use ack_api::memory::nearest;
 use ack_api::text;
 use ack_api::{QueryRequest, QueryResponse};
 use ack_service::Error;
@@ -59,11 +58,6 @@ pub fn list_prompts(quirks: Quirks) -> ListPromptsResult {
     }
     let prompt = Prompt::new(RECALL, Some(DESCRIPTION), Some(arguments));
     ListPromptsResult::with_all_items(vec![prompt.with_title("Recall what was learned")])
-}
-
-/// The number of a further word of a question: 3 in `word3`.
-fn word_number(argument: &str) -> Option<u32> {
-    argument.strip_prefix(WORD_ARGUMENT)?.parse().ok()
 }
 
 impl Server {
@@ -178,22 +172,11 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// A name close to a known one is an error.
     fn parse(arguments: JsonObject) -> Result<Self, Error> {
         let mut parsed = Self::default();
         let mut rest: Vec<(u32, String)> = Vec::new();
         for (name, value) in arguments {
             let is_known = RECALL_ARGUMENTS.contains(&name.as_str());
-            let is_misspelt = !is_known
-                && word_number(&name).is_none()
-                && !nearest(&name, RECALL_ARGUMENTS.into_iter(), 1).is_empty();
-            if is_misspelt {
-                return Err(Error::UnknownArgument {
-                    operation: RECALL.to_owned(),
-                    argument: name,
-                    known: RECALL_ARGUMENTS.map(str::to_owned).to_vec(),
-                });
-            }
             let value = match value {
                 Value::Null => continue,
                 Value::String(text) => text.trim().to_owned(),

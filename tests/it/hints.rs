@@ -150,7 +150,7 @@ fn every_command_reports_a_wrong_database_with_a_matching_hint() {
         (text, "is not an SQLite database"),
         (foreign, "no memories"),
     ] {
-        for arguments in [&[][..], &["scopes"], &["query", "x"]] {
+        for arguments in [&["scopes"][..], &["query", "x"]] {
             let outcome = run(binary().arg("--db").arg(&path).args(arguments));
             assert_eq!(outcome.code, Some(1), "{path:?} {arguments:?}");
             let error = outcome.err;

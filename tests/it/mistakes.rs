@@ -230,13 +230,7 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
             let mut arguments = vec![command, "les-0001", filter];
             arguments.extend(value);
             let outcome = decide(root.path(), &arguments);
-            let message = outcome.fails(2);
-            let said = format!(
-                "`{filter}` chooses among the memories that wait for review, and `les-0001` names \
-                 a memory; `{command}` takes ids or filters, not both"
-            );
-            let example = format!(" {command} les-0001\n");
-            assert_contains!(message, &said, "or leave out the ids", &example);
+            assert_contains!(outcome.fails(2), "cannot be used with", filter);
         }
     }
     assert!(log(&root, "alpha").is_empty());
@@ -246,26 +240,14 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
 fn a_replacement_by_no_memory_says_which_one_is_missing() {
     let root = lessons();
     for (arguments, words) in [
-        (&["replace"][..], "needs two memories: the one that goes"),
-        (
-            &["replace", "les-0001", "--merge"],
-            "`les-0001` goes, and `--by` is missing, which names the one that stays",
-        ),
-        (
-            &["replace", "les-0001", "les-0002"],
-            "does not know which of `les-0001` and `les-0002` stays: name that one with `--by`",
-        ),
-        (
-            &["replace", "les-0001", "les-0002", "--by", "les-0003"],
-            "takes away one memory at a time, and 2 were named",
-        ),
-        (&["replace", "--by", "les-0001"], "needs two memories"),
+        (&["replace"][..], "<ID>"),
+        (&["replace", "les-0001", "--merge"], "--by <ID>"),
+        (&["replace", "les-0001", "les-0002"], "unexpected argument"),
+        (&["replace", "--by", "les-0001"], "<ID>"),
     ] {
         let message = decide(root.path(), arguments).fails(2);
-        assert_contains!(message, words, "example: ", "hint: ");
+        assert_contains!(message, words, "replace [OPTIONS] --by <ID> <ID>");
     }
-    let message = decide(root.path(), &["replace", "les-0001", "les-0002"]).fails(2);
-    assert_contains!(message, " replace les-0001 --by les-0002\n");
     assert!(log(&root, "alpha").is_empty());
 }
 

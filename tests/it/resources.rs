@@ -491,10 +491,6 @@ fn wrong_prompts_and_arguments_are_refused_by_name() {
             "`query` is missing",
         ),
         (get("recall", json!({ "query": 5 })), "a string"),
-        (
-            get("recall", json!({ "query": "x", "scop": "platform" })),
-            "recall has no argument `scop`",
-        ),
         (get("curate_pending", json!({})), "unknown prompt"),
     ] {
         let error = fail(&mut server, method, params.clone());

@@ -23,6 +23,7 @@ pub struct DecideArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ChosenArgs {
     /// Ids, or unique prefixes of ids; without any, select with the options below
+    #[arg(conflicts_with_all = ["kind", "project", "tag", "session", "waiting"])]
     pub ids: Vec<String>,
     /// Waiting memories of this type
     #[arg(long = "type", value_name = "TYPE")]
@@ -67,10 +68,9 @@ pub struct StageArgs {
 #[command(override_usage = "ack-memory replace [OPTIONS] --by <ID> <ID>")]
 pub struct ReplaceArgs {
     /// The memory that goes; one at a time
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
+    pub id: String,
     /// The memory that stays
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", required_unless_present = "into")]
     pub by: Option<String>,
     /// The one that stays gets the facts, tags and files that only the other one has
     #[arg(long)]

@@ -1,12 +1,10 @@
-//! What is typed behind a command that decides: ids, numbers of results, addresses, filters.
+//! What is typed behind a command that decides: ids, numbers of results, addresses.
 
-use ack_api::Hint;
 use std::sync::Arc;
 
 use ack_api::memory::fold_name;
 use jiff::Timestamp;
 
-use crate::cli::args::{ChosenArgs, ReplaceArgs};
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::get::numbered_result;
@@ -86,70 +84,4 @@ impl Places<'_> {
             status: candidate.status_in_words(),
         })
     }
-}
-
-/// Rejects ids together with filters: an id names a memory, a filter chooses among those that wait.
-pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
-    let filters = [
-        ("--type", args.kind.is_some()),
-        ("--project", args.project.is_some()),
-        ("--tag", args.tag.is_some()),
-        ("--session", args.session.is_some()),
-        ("--waiting", args.waiting),
-    ];
-    let given = filters.into_iter().find(|(_, is_given)| *is_given);
-    let (Some((filter, _)), [first, ..]) = (given, args.ids.as_slice()) else {
-        return Ok(());
-    };
-    let message = format!(
-        "`{filter}` chooses among the memories that wait for review, and `{first}` names a memory; \
-         `{command}` takes ids or filters, not both"
-    );
-    let hint =
-        format!("leave out `{filter}` to {command} only what the ids name, or leave out the ids");
-    let example = format!("{command} {}", args.ids.join(" "));
-    Err(CliError::usage(filter, message)
-        .with_hint(hint)
-        .with_example(example))
-}
-
-/// The memory that goes and the one that stays.
-pub fn both(args: &ReplaceArgs) -> Result<(&str, &str), CliError> {
-    let stays = args.by.as_deref().or(args.into.as_deref());
-    let (message, hint, example) = match (args.ids.as_slice(), stays) {
-        ([goes], Some(stays)) => return Ok((goes, stays)),
-        ([], _) => (
-            "`replace` needs two memories: the one that goes, and with `--by` the one that stays"
-                .to_owned(),
-            Hint::command("review --list", "shows what waits for review, with the ids"),
-            "replace 7be2 --by 19f7".to_owned(),
-        ),
-        ([goes], None) => (
-            format!(
-                "`replace` needs two memories: `{goes}` goes, and `--by` is missing, which names \
-                 the one that stays"
-            ),
-            Hint::command("query WORDS", "finds the id for `--by ID`"),
-            format!("replace {goes} --by 19f7"),
-        ),
-        ([goes, stays], None) => (
-            format!(
-                "`replace` does not know which of `{goes}` and `{stays}` stays: name that one with \
-                 `--by`"
-            ),
-            "the other one goes".into(),
-            format!("replace {goes} --by {stays}"),
-        ),
-        ([goes, ..], stays) => (
-            format!(
-                "`replace` takes away one memory at a time, and {} were named",
-                args.ids.len()
-            ),
-            "run it once for each of them".into(),
-            format!("replace {goes} --by {}", stays.unwrap_or("ID")),
-        ),
-    };
-    Err(CliError::usage("--by", message)
-        .with_hint(hint)
-        .with_example(example))
 }

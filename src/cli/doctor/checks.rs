@@ -78,12 +78,23 @@ impl DoctorFinding {
     }
 }
 
-/// The findings about `config.toml` and what `serve` offers.
+/// The project, if it has a scope.
+fn here(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
+    let scope = report.current_scope.as_ref()?;
+    let by = report.current_rule.as_ref();
+    let by = by.map_or_else(String::new, |rule| format!(", found by {rule}"));
+    let folder = with_tilde(&report.config.project.value, report.config.home.as_deref());
+    let finding = DoctorFinding::new(Level::Note, "project", format!("scope {scope}{by}"));
+    Some(finding.at(&folder))
+}
+
+/// The findings about the project, `config.toml` and what `serve` offers.
 pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     let broken = report.broken_settings.as_ref().map(|message| {
         DoctorFinding::new(Level::Error, "config.toml", message.clone()).run("config edit")
     });
     let mut found: Vec<DoctorFinding> = broken.into_iter().collect();
+    found.extend(here(report));
     found.extend(default_scope(report));
     found.extend(report.offer.iter().flat_map(OfferReport::findings));
     found

@@ -18,38 +18,19 @@ use ack_sys::files;
 /// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED_FOLDER: &str = "removed";
 
-enum Removal {
-    /// Remove the symbolic link that is its folder.
-    Link { target: PathBuf },
-    /// Move its folder, which contains no database.
-    Folder { to: PathBuf },
-}
-
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let scope = find_scope(&scopes, &args.name)?;
-    let removal = plan(config, scope)?;
-    let folder = scope.folder.display().to_string();
-    let (does, undo) = match &removal {
-        Removal::Link { target } => (
-            format!(
-                "the link {folder} is removed; {} is left alone",
-                target.display()
-            ),
-            format!("ln -s {} {}", word(target), word(&scope.folder)),
-        ),
-        Removal::Folder { to } => (
-            move_command(scope, to),
-            format!("mv {} {}", word(to), word(&scope.folder)),
-        ),
-    };
+    let to = plan(config, scope)?;
+    let does = what_moves(scope, &to);
+    let undo = format!("mv {} {}", word(&to), word(&scope.folder));
     let asks = !args.yes && !json && prompt::is_possible();
     if asks {
         write_plain(&format!("{does}\n"))?;
     }
     let writes = args.yes || (asks && prompt::confirm("Remove the scope?"));
     if writes {
-        carry_out(scope, &removal)?;
+        carry_out(scope, &to)?;
     }
     if json {
         let result = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
@@ -66,7 +47,7 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
     write_plain(&message)
 }
 
-fn move_command(scope: &Scope, to: &Path) -> String {
+fn what_moves(scope: &Scope, to: &Path) -> String {
     let (folder, to) = (scope.folder.display(), to.display());
     // A manifest that cannot be read may name any store.
     if scope.problem.is_some() {
@@ -80,7 +61,8 @@ pub fn is_possible(config: &Config, scope: &Scope) -> bool {
     plan(config, scope).is_ok()
 }
 
-fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
+/// Where the folder of a scope is moved to, if it has no database. It may be a symbolic link.
+fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
     let refuse = |reason: String, hint: String| {
         let message = format!("scope `{}` cannot be removed: {reason}", scope.name);
         Err(CliError::usage("NAME", message).with_hint(hint))
@@ -94,10 +76,8 @@ fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
             format!("it is served because {store} exists; move that file"),
         );
     }
-    if let Ok(target) = std::fs::read_link(&scope.folder) {
-        return Ok(Removal::Link { target });
-    }
-    if let Some(database) = database_in(&scope.folder) {
+    let is_link = scope.folder.is_symlink();
+    if let Some(database) = database_in(&scope.folder).filter(|_| !is_link) {
         return refuse(
             format!("its folder contains its database, {}", database.display()),
             format!("move the folder yourself: {}", scope.folder.display()),
@@ -105,32 +85,19 @@ fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
     }
     let removed = config.root.value.join(REMOVED_FOLDER);
     let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));
-    let to = std::iter::once(removed.join(&scope.name))
-        .chain(numbered)
-        .find(|path| std::fs::symlink_metadata(path).is_err())
-        .unwrap_or(removed);
-    Ok(Removal::Folder { to })
+    let mut places = std::iter::once(removed.join(&scope.name)).chain(numbered);
+    let free = places.find(|path| std::fs::symlink_metadata(path).is_err());
+    Ok(free.unwrap_or(removed))
 }
 
-fn carry_out(scope: &Scope, removal: &Removal) -> Result<(), CliError> {
-    let io = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| CliError::Io {
-            action,
-            path,
-            source,
-        }
-    };
-    match removal {
-        Removal::Link { .. } => {
-            std::fs::remove_file(&scope.folder).map_err(io("remove", &scope.folder))
-        }
-        Removal::Folder { to } => {
-            let removed = to.parent().unwrap_or(Path::new("."));
-            make_private(removed).map_err(io("create", removed))?;
-            std::fs::rename(&scope.folder, to).map_err(io("move", &scope.folder))
-        }
-    }
+fn carry_out(scope: &Scope, to: &Path) -> Result<(), CliError> {
+    let removed = to.parent().unwrap_or(to);
+    let moved = make_private(removed).and_then(|()| std::fs::rename(&scope.folder, to));
+    moved.map_err(|source| CliError::Io {
+        action: "move",
+        path: scope.folder.clone(),
+        source,
+    })
 }
 
 /// A database in a scope's folder, under any name. The vector table is derived, so it does not

@@ -23,8 +23,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use ack_api::memory::nearest;
-use ack_api::{settings, text};
+use ack_api::text;
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
@@ -275,39 +274,22 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let written = text.lines().nth(line - 1).unwrap_or_default();
     let key = written.split('=').next().unwrap_or_default().trim();
     let problem = error.message().lines().next().unwrap_or_default();
-    let problem = if let Some(unknown) = problem.strip_prefix("unknown field `") {
-        let unknown = unknown.split('`').next().unwrap_or_default();
-        match file::instead_of(file::TOKENS, unknown) {
-            Some(instead) => format!("the key `{unknown}` no longer exists: {instead}"),
-            None => unknown_key(unknown),
-        }
-    } else if key == "last_day" {
-        "`last_day` must be a day in quotes such as \"2027-01-31\"".to_owned()
-    } else {
-        // The library repeats texts in double quotes.
-        let mut parts = problem.split('"');
-        let first = parts.next().unwrap_or_default();
-        let last = parts.next_back();
-        let hidden = last.map_or_else(String::new, |last| format!("\"…\"{last}"));
-        let keys = settings::keys::<ClientEntry>();
-        let named = if keys.iter().any(|known| known == key) && !problem.contains(key) {
-            format!("`{key}`: ")
-        } else {
-            String::new()
-        };
-        format!("{named}{first}{hidden}")
+    let unknown = problem.strip_prefix("unknown field `");
+    let unknown = unknown.and_then(|rest| rest.split('`').next());
+    if let Some((unknown, instead)) =
+        unknown.and_then(|key| Some((key, file::instead_of(file::TOKENS, key)?)))
+    {
+        return format!("line {line}: the key `{unknown}` no longer exists: {instead}");
+    }
+    // The library repeats texts in double quotes.
+    let hidden = match (problem.split_once('"'), problem.rsplit_once('"')) {
+        (Some((first, _)), Some((_, last))) => format!("{first}\"…\"{last}"),
+        _ => problem.to_owned(),
     };
-    format!("line {line}: {problem}")
-}
-
-fn unknown_key(unknown: &str) -> String {
-    let keys = settings::keys::<ClientEntry>();
-    let near = nearest(unknown, keys.iter().map(String::as_str), 1);
-    let advice = near.first().map_or_else(
-        || format!("the keys are {}", keys.join(", ")),
-        |near| format!("did you mean `{near}`?"),
-    );
-    format!("unknown key `{}`; {advice}", text::line(unknown, 40))
+    match key {
+        "scopes" | "last_day" => format!("line {line}: `{key}`: {hidden}"),
+        _ => format!("line {line}: {hidden}"),
+    }
 }
 
 fn client(

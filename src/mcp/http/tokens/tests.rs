@@ -41,15 +41,15 @@ fn errors_in_the_file_are_reported_without_hashes() {
         ),
         (
             format!("[a]\nhash = \"{good}\"\nscope = []\n"),
-            "line 3: unknown key `scope`; did you mean `scopes`?",
+            "line 3: unknown field `scope`, expected one of `hash`, `scopes`",
         ),
         (
             format!("[a]\nhash = \"{good}\"\n\nquota = 1\n"),
-            "line 4: unknown key `quota`; the keys are hash,",
+            "line 4: unknown field `quota`",
         ),
         (
             format!("[a]\nhash = \"{good}\"\nlast_day = 2027-01-31\n"),
-            "line 3: `last_day` must be a day in quotes such as \"2027-01-31\"",
+            "line 3: `last_day`: invalid type",
         ),
         (
             format!("[a]\nhash = \"{good}\"\nscopes = \"{good}\"\n"),
