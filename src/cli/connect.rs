@@ -15,7 +15,7 @@ use ack_connect::{Client, Extras, Launch, NAME};
 pub use self::plan::{
     ConnectPlan, carry_out, installed, places, repository, settings_call_hook, unreviewed,
 };
-use self::plan::{connected_root, files, plan, root};
+use self::plan::{connected_root, plan, root};
 
 /// Runs `connect`, for the named clients or for all installed ones.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
@@ -38,10 +38,6 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     // A failure does not stop the other clients.
     let mut failed = None;
     for client in clients {
-        // If no client is named, skip those without project settings.
-        if args.entry.here && args.clients.is_empty() && !client.has_project_settings() {
-            continue;
-        }
         let action = if args.replace {
             FileAction::Replace
         } else {
@@ -86,17 +82,15 @@ fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError
 
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
-    let places = places(&config, args.here)?;
+    let places = places(&config)?;
     let extras = Extras {
         root: root(&config),
         former_roots: connected_root(args.client, &places).into_iter().collect(),
         ..Extras::all()
     };
-    let mut files = files(args.client, &places, &Launch::by_name(), &extras)?;
-    if !args.here {
-        let others = switched_off(args.client, &places, &files)?;
-        files.extend(others);
-    }
+    let files = args.client.files(&places, &Launch::by_name(), &extras);
+    let mut files = files.unwrap_or_default();
+    files.extend(switched_off(args.client, &places, &files)?);
     let changes = plan(&files, FileAction::Remove)?;
     for file in &files {
         if let Some(does) = file::foreign_entry(file)? {
@@ -113,9 +107,8 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
             args.client.name()
         ));
     }
-    let warning = args.client.warning(args.here).map(str::to_owned);
-    let other_names = changes.iter().filter_map(FileChange::other_names);
-    let mut warnings: Vec<String> = warning.into_iter().chain(other_names).collect();
+    let warning = args.client.warning().map(str::to_owned);
+    let mut warnings: Vec<String> = warning.into_iter().collect();
     if changes.iter().any(FileChange::switches_on) {
         let back = "What you had `setup` switch off is switched on again.";
         warnings.push(back.to_owned());

@@ -310,7 +310,7 @@ impl Setup<'_> {
             ))?;
             return Ok("left_on");
         }
-        let change = match other.switch_off(client, &places(self.config, false)?) {
+        let change = match other.switch_off(client, &places(self.config)?) {
             Ok(Some(change)) => change,
             Ok(None) => return Ok("left_on"),
             Err(error) => {
@@ -452,7 +452,7 @@ impl Setup<'_> {
 
 /// What else puts memories into the sessions of the installed clients.
 fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
-    let places = places(config, false)?;
+    let places = places(config)?;
     let mut others = Vec::new();
     for client in installed(config)? {
         let found = unreviewed(config, client, &places).into_iter();

@@ -164,20 +164,6 @@ fn a_runner_that_is_not_on_the_path_is_not_written() {
 }
 
 #[test]
-fn a_project_is_connected_with_the_runner() {
-    let cached = Cached::uvx();
-    let folder = cached.home.path("project");
-    std::fs::create_dir_all(folder.join(".git")).unwrap();
-    let inside = folder.to_str().unwrap();
-    let outcome = cached.run(&["-C", inside, "connect", "claude-code", "--here", "--yes"]);
-    assert_lacks!(outcome.err, "is not on the PATH");
-    outcome.ok();
-    let entry = &cached.home.json("project/.mcp.json")["mcpServers"]["ack-memory"];
-    let expected = json!({ "type": "stdio", "command": "uvx", "args": ["ack-memory", "serve"] });
-    assert_eq!(*entry, expected);
-}
-
-#[test]
 fn a_program_that_is_also_installed_is_named_as_it_is_installed() {
     let cached = Cached::uvx();
     std::fs::hard_link(&cached.program, cached.home.path("bin/ack-memory")).unwrap();

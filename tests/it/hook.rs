@@ -332,15 +332,14 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
     assert_eq!(session_start(&plugin[..4]), alone);
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(session_start(&plugin), alone);
-    let here = [
-        "-C",
-        folder.to_str().unwrap(),
-        "connect",
-        "claude-code",
-        "--here",
-        "--yes",
-    ];
-    home.run(&here).ok();
+    // The settings of the project count, too.
+    let hook = json!({ "type": "command", "command": "ack-memory hook session-start" });
+    let settings = json!({ "hooks": { "SessionStart": [{ "hooks": [hook] }] } });
+    std::fs::create_dir_all(folder.join(".claude")).unwrap();
+    write_file(
+        folder.join(".claude/settings.local.json"),
+        settings.to_string(),
+    );
     assert_eq!(session_start(&plugin), "");
 }
 
@@ -520,25 +519,16 @@ fn cursor_gets_a_text_once_if_it_also_runs_the_hook_of_claude_code() {
         command.arg("--root").arg(root.path()).args(hook);
         run_with_input(&mut command, sent.to_string().as_bytes()).out
     };
-    let here = folder.to_str().unwrap();
     let claude = event(&folder, "startup");
     home.run(&["connect", "claude-code", "--yes"]).ok();
     assert_contains!(call("claude-code", &sent, false), "ledger-api");
-    for place in [
-        &["connect", "cursor", "--yes"][..],
-        &["connect", "cursor", "--here", "--yes"],
-    ] {
-        home.run(&[&["-C", here][..], place].concat()).ok();
-        // Cursor's input, or its variables with an input of Claude Code's form.
-        assert_eq!(call("claude-code", &sent, false), "", "{place:?}");
-        assert_eq!(call("claude-code", &claude, true), "", "{place:?}");
-        assert_contains!(call("cursor", &sent, true), "ledger-api");
-        // Claude Code itself.
-        assert_contains!(call("claude-code", &claude, false), "ledger-api");
-        let undo: Vec<&str> = place.iter().map(|word| word.trim()).collect();
-        let undo = [&["-C", here, "disconnect"][..], &undo[1..]].concat();
-        home.run(&undo).ok();
-    }
+    home.run(&["connect", "cursor", "--yes"]).ok();
+    // Cursor's input, or its variables with an input of Claude Code's form.
+    assert_eq!(call("claude-code", &sent, false), "");
+    assert_eq!(call("claude-code", &claude, true), "");
+    assert_contains!(call("cursor", &sent, true), "ledger-api");
+    // Claude Code itself.
+    assert_contains!(call("claude-code", &claude, false), "ledger-api");
 }
 
 #[test]

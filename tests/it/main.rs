@@ -43,7 +43,6 @@ mod config_command;
 mod connect;
 mod connect_each;
 mod connect_files;
-mod connect_links;
 mod connect_runner;
 mod context;
 #[cfg(feature = "table")]

@@ -21,15 +21,15 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Reads the backup of a file, of a project if one is given.
-    pub fn of(path: &Path, project: Option<&Path>) -> Result<Self, ConnectError> {
+    /// Reads the backup of a file.
+    pub fn of(path: &Path) -> Result<Self, ConnectError> {
         let kept = backup_path(path);
         // This program writes no link there, and one may lead anywhere.
         if kept.is_symlink() {
             let reason = format!("its backup, `{}`, is a link", kept.display());
             return Err(unusable(path, reason, "remove that link"));
         }
-        Ok(match read(&kept, project)? {
+        Ok(match read(&kept)? {
             None => Self::Nothing,
             Some((text, _)) => match text.strip_prefix(NO_FILE_MARK) {
                 Some(rest) => Self::NoFile {

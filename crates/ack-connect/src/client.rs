@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::{
     Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, Part, ours, quoted,
 };
-use ack_service::config::{ENV_DB, ENV_ROOT};
 
 /// Seconds that Goose waits for a call: its own default.
 const CALL_SECONDS: u32 = 300;
@@ -44,10 +43,6 @@ impl Client {
         self.row().runs_in_a_terminal
     }
 
-    pub fn has_project_settings(self) -> bool {
-        self.row().project_server.is_some()
-    }
-
     pub fn programs(self) -> &'static [String] {
         &self.row().programs
     }
@@ -73,8 +68,8 @@ impl Client {
     }
 
     /// What the user has to know before anything is written.
-    pub fn warning(self, here: bool) -> Option<&'static str> {
-        self.row().warning.as_deref().filter(|_| !here)
+    pub fn warning(self) -> Option<&'static str> {
+        self.row().warning.as_deref()
     }
 
     /// What the user has to do afterwards, with or without hooks.
@@ -99,32 +94,14 @@ impl Client {
     ) -> Option<Vec<ClientFile>> {
         let (server, settings) = self.paths(places)?;
         let launch = &launch.for_client(self);
-        let stays = || {
-            let project = places.project.iter().cloned();
-            let stays = [places.home.clone(), places.settings.clone()];
-            stays.into_iter().chain(project).collect()
-        };
-        // Files in a project may be committed, except for Claude Code's local settings.
-        let shared = places.project.as_ref().map(|_| launch.shared());
-        let local = if self == Self::ClaudeCode {
-            None
-        } else {
-            shared.as_ref()
-        };
-        // The user's own home is no project of somebody else's.
-        let project = places.project.clone().filter(|it| *it != places.home);
+        let stays = vec![places.home.clone(), places.settings.clone()];
         let mut files = vec![ClientFile {
             path: server,
             format: self.row().format,
-            parts: vec![self.server(
-                shared.as_ref().unwrap_or(launch),
-                &extras.allowed,
-                shared.is_some(),
-            )],
-            project: project.clone(),
-            kept_folders: stays(),
+            parts: vec![self.server(launch, &extras.allowed)],
+            kept_folders: stays.clone(),
         }];
-        let mut parts = self.words(&extras.allowed, shared.is_some());
+        let mut parts = self.words(&extras.allowed);
         if self == Self::ClaudeCode {
             let rule = |root: &PathBuf| ours::write_rule(root, &places.home);
             parts.push(Part::Rule {
@@ -134,9 +111,7 @@ impl Client {
             });
         }
         let asked = extras.hooks.iter();
-        let hooks: Vec<Part> = asked
-            .flat_map(|hook| self.hook(*hook, local.unwrap_or(launch)))
-            .collect();
+        let hooks: Vec<Part> = asked.flat_map(|hook| self.hook(*hook, launch)).collect();
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
             parts.push(Part::Required {
                 name: "version",
@@ -153,8 +128,7 @@ impl Client {
                 path,
                 format: FileFormat::Json,
                 parts,
-                project,
-                kept_folders: stays(),
+                kept_folders: stays,
             }),
         }
         Some(files)
@@ -183,22 +157,14 @@ impl Client {
         files
     }
 
-    fn server(self, launch: &Launch, allowed: &Allowed, here: bool) -> Part {
+    fn server(self, launch: &Launch, allowed: &Allowed) -> Part {
         let (command, arguments) = launch.server();
         let value = match self {
             Self::ClaudeCode | Self::VsCode => {
                 json!({ "type": "stdio", "command": command, "args": arguments })
             }
-            // It shares `.mcp.json` with Claude Code, which does not know `local`.
-            Self::Copilot if here => {
-                json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] })
-            }
             Self::Copilot => {
                 json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] })
-            }
-            // Codex passes on only the variables named here.
-            Self::Codex if here => {
-                json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] })
             }
             Self::Gemini | Self::Qwen if *allowed == Allowed::Server => {
                 json!({ "command": command, "args": arguments, "trust": true })
@@ -227,7 +193,7 @@ impl Client {
     }
 
     /// The permissions that let Claude Code call the tools.
-    fn words(self, allowed: &Allowed, here: bool) -> Vec<Part> {
+    fn words(self, allowed: &Allowed) -> Vec<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
             (Self::ClaudeCode, Allowed::Tools(tools)) => tools
@@ -236,16 +202,10 @@ impl Client {
                 .collect(),
             _ => return Vec::new(),
         };
-        let rules = Part::Words {
+        vec![Part::Words {
             path: vec!["permissions", "allow"],
             words,
-        };
-        // Claude Code starts a project's server only after someone has agreed.
-        let enabled = here.then(|| Part::Words {
-            path: vec!["enabledMcpjsonServers"],
-            words: vec![NAME.to_owned()],
-        });
-        [rules].into_iter().chain(enabled).collect()
+        }]
     }
 
     /// The file for the server, and the file for hooks and permissions.
@@ -272,11 +232,6 @@ impl Client {
 }
 
 impl ClientFile {
-    /// Whether other people who work on the project read it too.
-    pub fn is_shared(&self) -> bool {
-        !self.path.ends_with(".claude/settings.local.json")
-    }
-
     pub fn calls_hooks(&self) -> bool {
         self.parts
             .iter()

@@ -7,13 +7,10 @@
 //! another program, or connects to a server over HTTP, is not ours: it is replaced only on request,
 //! and never removed. What is switched off is recorded next to the file ([`Switch`]) and comes back
 //! with the removal. Edits use `\n` as line ending; each line gets its original line ending back.
-//! [`real_path`] keeps a repository from leading a change elsewhere.
 
 use ack_api::Hint;
-use ack_api::text::line;
 use std::fs::{self, Metadata, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -23,7 +20,7 @@ use tempfile::NamedTempFile;
 use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
-use super::real_path::{LinkProblem, real_path};
+use super::real_path::real_path;
 use super::switch::{self, Switch};
 use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
 use ack_service::config::SettingsError;
@@ -32,8 +29,6 @@ use ack_sys::text_file::with_line_ends_of;
 
 /// The maximum size of a client's file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The most characters that are shown of where a link leads.
-const MAX_SHOWN_CHARS: usize = 300;
 
 /// What to do about a file that cannot be changed safely.
 const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
@@ -63,10 +58,6 @@ pub struct FileChange {
     after: NewContent,
     backup: Backup,
     removes_parts: bool,
-    /// Whether the file has other names (hard links).
-    has_other_names: bool,
-    /// The project that it must be in, if it must.
-    project: Option<PathBuf>,
     /// Folders to keep, even if they end up empty.
     kept_folders: Vec<PathBuf>,
     /// What is switched off, or on again.
@@ -75,20 +66,15 @@ pub struct FileChange {
 
 /// Plans a change. Writes nothing.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
-    let mut switched_off = match file.project {
-        None => switch::recorded(&file.path)?,
-        // Nothing is switched off for a whole team.
-        Some(_) => Vec::new(),
-    };
+    let mut switched_off = switch::recorded(&file.path)?;
     if action == FileAction::SwitchOff {
         switched_off.extend(file.parts.iter().filter_map(Part::switch).cloned());
     }
     let (added, file) = &added_and_removed(file, action, &switched_off);
-    let project = file.project.as_deref();
-    let (before, metadata) = match real_path(&file.path, project) {
+    let before = match real_path(&file.path) {
+        Some(real) => text_of(&file.path, &real)?.map(|(text, _)| text),
         // A link that leads nowhere is read as no file.
-        Err(LinkProblem::Dangling) => (None, None),
-        _ => read(&file.path, project)?.unzip(),
+        None => None,
     };
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
     let raw = before.as_deref().unwrap_or_default();
@@ -98,7 +84,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
     let new_text =
         |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
     let has_ours = remove_parts(file, &text, None).map_err(refuse)? != text;
-    let backup = Backup::of(&file.path, project)?;
+    let backup = Backup::of(&file.path)?;
     let (after, keep) = match action {
         FileAction::Put | FileAction::Replace | FileAction::SwitchOff => {
             let other = other_entry(file, &text);
@@ -140,7 +126,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         }
     };
     if after != NewContent::Unchanged {
-        real_path(&file.path, project).map_err(refused(&file.path))?;
+        real_path(&file.path).ok_or_else(|| dangling(&file.path))?;
     }
     Ok(FileChange {
         path: file.path.clone(),
@@ -148,8 +134,6 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         after,
         backup: keep,
         removes_parts: action == FileAction::Remove,
-        has_other_names: metadata.is_some_and(|metadata| metadata.nlink() > 1),
-        project: file.project.clone(),
         kept_folders: file.kept_folders.clone(),
         switched_off: match action {
             FileAction::SwitchOff | FileAction::Remove => switched_off,
@@ -230,7 +214,7 @@ fn say_the_same(file: &ClientFile, one: &str, other: &str) -> bool {
 
 /// What somebody else's entry with our name does, if the file has one.
 pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
-    let read = read(&file.path, file.project.as_deref())?;
+    let read = read(&file.path)?;
     let text = read.map_or_else(String::new, |(text, _)| text);
     Ok(other_entry(file, without_mark(&text).1))
 }
@@ -327,18 +311,6 @@ impl FileChange {
         }
     }
 
-    /// A sentence for the user if the file has other names, which the change does not reach.
-    pub fn other_names(&self) -> Option<String> {
-        let is_affected = self.has_other_names && self.is_needed();
-        is_affected.then(|| {
-            format!(
-                "{} is a hard link: the same file has other names, and what they show does not \
-                 change.",
-                self.path.display()
-            )
-        })
-    }
-
     /// Where the present content is backed up, if it is.
     pub fn backup_path(&self) -> Option<PathBuf> {
         let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
@@ -348,7 +320,7 @@ impl FileChange {
     /// Prepares the change: writes the new content next to the file and changes nothing else.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         // A symbolic link stays as it is.
-        let real = real_path(&self.path, self.project.as_deref()).map_err(refused(&self.path))?;
+        let real = real_path(&self.path).ok_or_else(|| dangling(&self.path))?;
         let (before, metadata) = text_of(&self.path, &real)?.unzip();
         if before != self.before {
             return Err(unusable(
@@ -382,10 +354,7 @@ impl FileChange {
 
     /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
-        match (
-            Backup::of(&self.path, self.project.as_deref())?,
-            &self.after,
-        ) {
+        match (Backup::of(&self.path)?, &self.after) {
             (Backup::NoFile { folders }, NewContent::Removed) => {
                 Backup::remove(&self.path)?;
                 self.remove_empty_folders(folders);
@@ -472,33 +441,18 @@ pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> C
     }
 }
 
-/// Why a path is not written to.
-fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
-    let path = path.to_owned();
-    move |problem| match problem {
-        LinkProblem::Dangling => unusable(
-            &path,
-            "it is, or is behind, a link to something that does not exist or cannot be read"
-                .to_owned(),
-            "create what the link leads to, or remove the link",
-        ),
-        LinkProblem::LeadsOut(to) => unusable(
-            &path,
-            format!(
-                "a link leads from there to `{}`, which is not one of the project's files",
-                line(&to.display().to_string(), MAX_SHOWN_CHARS)
-            ),
-            "find out who made the link; remove it, or edit that file by hand",
-        ),
-    }
+/// The error for a path that is not written to.
+fn dangling(path: &Path) -> ConnectError {
+    unusable(
+        path,
+        "it is, or is behind, a link to something that does not exist or cannot be read".to_owned(),
+        "create what the link leads to, or remove the link",
+    )
 }
 
 /// The text and metadata of the file that a path leads to; `None` if there is none.
-pub fn read(
-    path: &Path,
-    project: Option<&Path>,
-) -> Result<Option<(String, Metadata)>, ConnectError> {
-    let real = real_path(path, project).map_err(refused(path))?;
+pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
+    let real = real_path(path).ok_or_else(|| dangling(path))?;
     text_of(path, &real)
 }
 

@@ -139,8 +139,6 @@ pub struct ClientFile {
     pub path: PathBuf,
     pub format: FileFormat,
     pub parts: Vec<Part>,
-    /// The project that it belongs to, if it belongs to one. Nothing outside of it is changed.
-    pub project: Option<PathBuf>,
     /// Folders to keep, even if they end up empty.
     pub kept_folders: Vec<PathBuf>,
 }
@@ -151,7 +149,7 @@ pub struct ClientPlaces {
     pub home: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
-    /// The project's folder, to connect only that project.
+    /// The project's folder, if its files are meant.
     pub project: Option<PathBuf>,
     pub claude: Option<PathBuf>,
     pub codex: Option<PathBuf>,
@@ -227,22 +225,6 @@ impl Launch {
             places: Vec::new(),
             flags: Vec::new(),
             surface: None,
-        }
-    }
-
-    /// The same for a file that is shared with other machines: the program by name, without a path.
-    #[must_use]
-    pub fn shared(&self) -> Self {
-        Self {
-            // A runner is always found by its name.
-            binary: if self.runner.is_empty() {
-                NAME
-            } else {
-                self.name.unwrap_or(NAME)
-            }
-            .into(),
-            places: Vec::new(),
-            ..self.clone()
         }
     }
 

@@ -79,7 +79,7 @@ fn put(settings: &mut Value, path: &[String], value: Value) {
 /// What was switched off in a file, in order.
 pub fn recorded(file: &Path) -> Result<Vec<Switch>, ConnectError> {
     let path = record_path(file);
-    let Some((text, _)) = read(&path, None)? else {
+    let Some((text, _)) = read(&path)? else {
         return Ok(Vec::new());
     };
     serde_json::from_str(&text).map_err(|error| {

@@ -150,7 +150,6 @@ fn bare(path: &Path, format: FileFormat, places: &ClientPlaces) -> ClientFile {
         path: path.to_owned(),
         format,
         parts: Vec::new(),
-        project: None,
         kept_folders: vec![places.home.clone(), places.settings.clone()],
     }
 }

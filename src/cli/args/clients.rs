@@ -107,9 +107,6 @@ pub struct HookArgs {
 /// What is put into a client's configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub struct EntryArgs {
-    /// For this project only, in its repository
-    #[arg(long)]
-    pub here: bool,
     /// Leave out the permission to call the tools without asking
     #[arg(long)]
     pub no_allow: bool,
@@ -170,9 +167,6 @@ pub struct DisconnectArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
-    /// For this project only, in its repository
-    #[arg(long)]
-    pub here: bool,
     /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,

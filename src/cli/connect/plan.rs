@@ -1,23 +1,19 @@
 //! Plans the changes that connect a client, and the warnings for its user.
 
-use ack_api::Hint;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cli::args::EntryArgs;
 use crate::cli::error::CliError;
-use crate::cli::program::{Program, program_on_path, runner, this_program_on_path};
+use crate::cli::program::{Program, program_on_path, runner};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
 use ack_connect::file::{self, FileAction, FileChange};
-use ack_connect::runner::Runner;
 use ack_connect::status::{self, Start, status};
 use ack_connect::unreviewed::{self, Unreviewed};
-use ack_connect::{
-    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, ours,
-};
+use ack_connect::{Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, ours};
+use ack_service::config::Config;
 use ack_service::config::SettingsError;
-use ack_service::config::{Config, ENV_DB, ENV_ROOT, Source};
 use ack_worktree::repository::Repository;
 
 pub struct ConnectPlan {
@@ -45,20 +41,19 @@ impl ConnectPlan {
         action: FileAction,
     ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
-        let places = places(config, entry.here)?;
+        let places = places(config)?;
         let extras = Extras {
             former_roots: connected_root(client, &places).into_iter().collect(),
             ..extras(config, entry)?
         };
-        let files = files(client, &places, &launch, &extras)?;
+        let files = client.files(&places, &launch, &extras).unwrap_or_default();
         let changes = plan(&files, action)?;
         let mut warnings = if changes.is_empty() {
-            duplicate_warnings(config, client, &places, &files)
+            plugin_warnings(config, client, &places)
         } else {
-            warnings(config, client, entry, &places, &files, &extras)
+            warnings(config, client, &places, &files, &extras)
         };
         warnings.extend(client.no_hook(&entry.hooks()));
-        warnings.extend(changes.iter().filter_map(FileChange::other_names));
         let changed: Vec<ClientFile> = files
             .into_iter()
             .filter(|file| changes.iter().any(|change| change.path == file.path))
@@ -66,7 +61,7 @@ impl ConnectPlan {
         Ok(Self {
             client,
             next_step: next_step(client, &changed).filter(|_| !changes.is_empty()),
-            own_command: client.own_command(&launch).filter(|_| !entry.here),
+            own_command: client.own_command(&launch),
             changes,
             warnings,
         })
@@ -92,7 +87,7 @@ pub fn carry_out(changes: &[FileChange]) -> Result<(), CliError> {
 
 /// The installed clients: their program is on the PATH, or their settings folder exists.
 pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
-    let places = places(config, false)?;
+    let places = places(config)?;
     let is_there = |client: &Client| {
         client.has_settings_folder(&places)
             || client
@@ -120,16 +115,11 @@ pub fn plan(files: &[ClientFile], action: FileAction) -> Result<Vec<FileChange>,
 fn warnings(
     config: &Config,
     client: Client,
-    args: &EntryArgs,
     places: &ClientPlaces,
     files: &[ClientFile],
     extras: &Extras,
 ) -> Vec<String> {
-    let mut warnings: Vec<String> = client
-        .warning(args.here)
-        .map(str::to_owned)
-        .into_iter()
-        .collect();
+    let mut warnings: Vec<String> = client.warning().map(str::to_owned).into_iter().collect();
     if files.iter().any(ClientFile::allows) {
         warnings.extend(client.permission().map(str::to_owned));
     }
@@ -143,12 +133,8 @@ fn warnings(
             "Only this server's own tools are allowed, not those of [upstream] in config.toml{none}."
         ));
     }
-    warnings.extend(duplicate_warnings(config, client, places, files));
-    let runner = runner();
-    if args.here {
-        warnings.extend(shared(config, client, files, runner.as_ref()));
-    }
-    warnings.extend(runner.map(|runner| {
+    warnings.extend(plugin_warnings(config, client, places));
+    warnings.extend(runner().map(|runner| {
         format!(
             "You ran this program with `{}`, so the client will too, which makes each start \
              slower. To avoid that, install it (`{}`) and connect again.",
@@ -158,21 +144,15 @@ fn warnings(
     warnings
 }
 
-/// Warnings about other entries that start the same server, or hooks that add the same text.
-fn duplicate_warnings(
-    config: &Config,
-    client: Client,
-    places: &ClientPlaces,
-    files: &[ClientFile],
-) -> Vec<String> {
-    let settings = |path: &Path| status::read(path, FileFormat::Json);
+/// Warnings about plugins that bring the same server and hook.
+fn plugin_warnings(config: &Config, client: Client, places: &ClientPlaces) -> Vec<String> {
     let project = ClientPlaces {
         project: Some(repository(config)),
         ..places.clone()
     };
     let mut found = Vec::new();
     for path in client.settings_files(&project) {
-        let settings = settings(&path).unwrap_or_default();
+        let settings = status::read(&path, FileFormat::Json).unwrap_or_default();
         if let Some(plugin) = ours::enabled_plugin(&settings) {
             found.push(format!(
                 "The plugin {plugin}, which is enabled in {}, also brings the server and the hook: \
@@ -181,73 +161,7 @@ fn duplicate_warnings(
             ));
         }
     }
-    let user = ClientPlaces {
-        project: None,
-        ..places.clone()
-    };
-    let other = if places.project.is_some() {
-        &user
-    } else {
-        &project
-    };
-    let calls = |path: &PathBuf| {
-        settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
-    };
-    let hooks = files.iter().any(ClientFile::calls_hooks);
-    if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
-        found.push(format!(
-            "{} already has the hook, so a session would get the memories twice: --no-hook leaves \
-             it out here.",
-            path.display()
-        ));
-    }
     found
-}
-
-/// Warnings about files that other people read too.
-fn shared(
-    config: &Config,
-    client: Client,
-    files: &[ClientFile],
-    runner: Option<&Runner>,
-) -> Vec<String> {
-    let names: Vec<String> = files
-        .iter()
-        .filter(|file| file.is_shared())
-        .map(|file| file.path.display().to_string())
-        .collect();
-    let mut lines = vec![format!(
-        "Teams usually commit {}, so everyone on the project gets the server. It contains no path \
-         of this machine.",
-        names.join(" and ")
-    )];
-    if files.iter().any(|file| !file.is_shared()) {
-        lines.push(
-            ".claude/settings.local.json contains paths of this machine and should not be \
-             committed."
-                .to_owned(),
-        );
-    }
-    if runner.is_none() && this_program_on_path().is_none() {
-        lines.push(format!(
-            "`{NAME}` is not on the PATH: {} starts it by that name and will not find it.",
-            client.name()
-        ));
-    }
-    let elsewhere = match &config.db {
-        Some(db) => Some((ENV_DB, db.value.as_path())),
-        None if config.root.source != Source::Default => {
-            Some((ENV_ROOT, config.root.value.as_path()))
-        }
-        None => None,
-    };
-    if let Some((variable, path)) = elsewhere {
-        lines.push(format!(
-            "{} is not written there: set {variable} to it in the client's environment.",
-            path.display()
-        ));
-    }
-    lines
 }
 
 fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
@@ -338,11 +252,7 @@ pub fn repository(config: &Config) -> PathBuf {
         .unwrap_or_else(|| folder.clone())
 }
 
-pub fn places(config: &Config, here: bool) -> Result<ClientPlaces, CliError> {
-    if here && config.project.value.as_os_str().is_empty() {
-        let message = "the working directory was removed, so `--here` has no folder";
-        return Err(CliError::usage("--here", message).with_hint("name a folder with `-C`"));
-    }
+pub fn places(config: &Config) -> Result<ClientPlaces, SettingsError> {
     let variable = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -353,7 +263,7 @@ pub fn places(config: &Config, here: bool) -> Result<ClientPlaces, CliError> {
         settings: directories::BaseDirs::new()
             .map_or_else(|| home.join(".config"), |dirs| dirs.config_dir().to_owned()),
         home,
-        project: here.then(|| repository(config)),
+        project: None,
         claude: variable("CLAUDE_CONFIG_DIR"),
         codex: variable("CODEX_HOME"),
         copilot: variable("COPILOT_HOME"),
@@ -376,32 +286,16 @@ pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec
 }
 
 pub fn settings_call_hook(config: &Config, client: Client, hook: &str) -> bool {
-    let Ok(places) = places(config, true) else {
+    let Ok(places) = places(config) else {
         return false;
+    };
+    let places = ClientPlaces {
+        project: Some(repository(config)).filter(|folder| !folder.as_os_str().is_empty()),
+        ..places
     };
     let calls = |path: &PathBuf| {
         status::read(path, FileFormat::Json)
             .is_some_and(|settings| ours::calls_hook(&settings, hook))
     };
     client.settings_files(&places).iter().any(calls)
-}
-
-pub fn files(
-    client: Client,
-    places: &ClientPlaces,
-    launch: &Launch,
-    extras: &Extras,
-) -> Result<Vec<ClientFile>, CliError> {
-    client.files(places, launch, extras).ok_or_else(|| {
-        let able = Client::ALL
-            .into_iter()
-            .filter(|client| client.has_project_settings());
-        let able: Vec<&str> = able.map(Client::name).collect();
-        let message = format!("{} has no project settings", client.name());
-        let hint = Hint::advice(format!(
-            "clients with project settings are {}",
-            able.join(", ")
-        ));
-        CliError::usage("--here", message).with_hint(hint)
-    })
 }

@@ -13,7 +13,7 @@ use ack_service::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
 pub fn clients(config: &Config) -> Vec<DoctorFinding> {
-    let Ok(places) = places(config, false) else {
+    let Ok(places) = places(config) else {
         return Vec::new();
     };
     present(config, &places)

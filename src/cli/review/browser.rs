@@ -89,7 +89,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
 
 /// That agents see more than what is approved on this page, if other programs see to that.
 fn unreviewed_elsewhere(config: &Config) -> Option<String> {
-    let places = connect::places(config, false).ok()?;
+    let places = connect::places(config).ok()?;
     let installed = connect::installed(config).ok()?;
     let sources = installed
         .into_iter()
