@@ -4,8 +4,7 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use rusqlite::{Connection, params};
-use serde::Deserialize;
+use rusqlite::Connection;
 
 use crate::import::write::make_private;
 use crate::import::{ImportError, ImportOptions, run};
@@ -39,38 +38,27 @@ const SAMPLES: [Sample; 4] = [
     sample!("platform"),
 ];
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SessionLine {
-    id: String,
-    project: Option<String>,
-    title: Option<String>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
-    overview: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LinkLine {
-    from_id: String,
-    to_id: String,
-    kind: String,
-    source: Option<String>,
-    confidence: Option<f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LogLine {
-    memory_id: String,
-    action: String,
-    previous_status: Option<String>,
-    new_status: Option<String>,
-    reason: Option<String>,
-    actor: Option<String>,
-    created_at: Option<String>,
-}
+/// Adds lines of JSON, `?1`, to the tables of a store.
+const SESSIONS: &str = "
+    INSERT INTO sessions (id, project, title, started_at, ended_at)
+    SELECT value->>'id', value->>'project', value->>'title', value->>'started_at',
+           value->>'ended_at'
+    FROM json_each(?1)";
+const OVERVIEWS: &str = "
+    INSERT INTO overviews (project, session, content, created_at)
+    SELECT value->>'project', value->>'id', value->>'overview', value->>'ended_at'
+    FROM json_each(?1) WHERE value->>'overview' IS NOT NULL";
+const LINKS: &str = "
+    INSERT INTO memory_links (from_id, to_id, kind, source, confidence)
+    SELECT value->>'from_id', value->>'to_id', value->>'kind', value->>'source',
+           value->>'confidence'
+    FROM json_each(?1)";
+const LOG: &str = "
+    INSERT INTO curation_log
+        (memory_id, action, previous_status, new_status, reason, actor, created_at)
+    SELECT value->>'memory_id', value->>'action', value->>'previous_status',
+           value->>'new_status', value->>'reason', value->>'actor', value->>'created_at'
+    FROM json_each(?1)";
 
 /// Builds a scope root with the sample scopes in `root`, which must be empty or absent.
 pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
@@ -114,39 +102,14 @@ fn around(path: &Path, sample: &Sample) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     // The samples bring their own log.
     transaction.execute("DELETE FROM curation_log", [])?;
-    for line in lines::<SessionLine>(sample.sessions)? {
-        transaction.execute(
-            "INSERT INTO sessions (id, project, title, started_at, ended_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![line.id, line.project, line.title, line.started_at, line.ended_at],
-        )?;
-        if let Some(overview) = &line.overview {
-            transaction.execute(
-                "INSERT INTO overviews (project, session, content, created_at) VALUES (?1, ?2, ?3, ?4)",
-                params![line.project, line.id, overview, line.ended_at],
-            )?;
-        }
-    }
-    for line in lines::<LinkLine>(sample.links)? {
-        transaction.execute(
-            "INSERT INTO memory_links (from_id, to_id, kind, source, confidence) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![line.from_id, line.to_id, line.kind, line.source, line.confidence],
-        )?;
-    }
-    for line in lines::<LogLine>(sample.log)? {
-        transaction.execute(
-            "INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![line.memory_id, line.action, line.previous_status, line.new_status, line.reason, line.actor, line.created_at],
-        )?;
+    for (statement, lines) in [
+        (SESSIONS, sample.sessions),
+        (OVERVIEWS, sample.sessions),
+        (LINKS, sample.links),
+        (LOG, sample.log),
+    ] {
+        let lines: Vec<&str> = lines.lines().filter(|line| !line.is_empty()).collect();
+        transaction.execute(statement, [format!("[{}]", lines.join(","))])?;
     }
     transaction.commit()
-}
-
-fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> rusqlite::Result<Vec<T>> {
-    text.lines()
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| {
-            serde_json::from_str(line)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
-        })
-        .collect()
 }

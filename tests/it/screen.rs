@@ -399,10 +399,6 @@ fn no_line_is_longer_than_a_narrow_terminal() {
             }
         }
     }
-    let mut terminal = Terminal::sized(100, 200);
-    let output = terminal.plain(root.path(), &["get", "m-2"]);
-    assert_contains!(output, "and they are tuned by hand.\n\n"; "one paragraph");
-    assert_contains!(output, "- short\n  - list");
 }
 
 #[test]

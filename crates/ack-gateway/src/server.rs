@@ -31,7 +31,8 @@ use tokio::time::{sleep, timeout};
 
 use self::offered::Listing;
 use self::supervisor::{cause, list_tools, supervise};
-use crate::settings::{Upstream, UpstreamError};
+use crate::error::UpstreamError;
+use crate::settings::Upstream;
 use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
 use ack_api::text;

@@ -1,9 +1,277 @@
 //! `[upstream.NAME]` of `config.toml`: other MCP servers whose tools are offered with ack-memory's.
-//!
-//! [`check`] validates what the owner wrote, [`crate::server`] connects. Only servers that are
-//! configured here are contacted.
+//! Only servers that are configured here are contacted; [`crate::server`] connects.
 
-pub mod check;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-pub use self::check::{Connection, INHERITED_VARIABLES, Upstream, UpstreamTool, build};
-pub use crate::error::{NotOffered, UpstreamError};
+use ack_api::settings::{Problem, invalid_name_message, is_name};
+use ack_api::text;
+use ack_sys::files::expand_home;
+
+use ack_api::settings::upstream::{PublicName, UpstreamEntry};
+
+/// Variables that every process gets, because hardly any program runs without them. The owner names
+/// all others.
+pub const INHERITED_VARIABLES: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+];
+
+const DEFAULT_TIMEOUT_MS: u32 = 30_000;
+const MAX_START: Duration = Duration::from_secs(10);
+const MAX_UPSTREAMS: usize = 16;
+
+/// A validated upstream server, with its values from the environment.
+#[derive(Clone, PartialEq)]
+pub struct Upstream {
+    /// Its name in `config.toml`.
+    pub name: String,
+    pub connection: Connection,
+    pub tools: Vec<UpstreamTool>,
+    /// How long a call may take.
+    pub call_timeout: Duration,
+    /// How long it may take to connect and list its tools.
+    pub start_timeout: Duration,
+    /// Whether tools without annotations are offered.
+    pub trust_unannotated: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamTool {
+    /// The server's own name for it.
+    pub upstream_name: String,
+    pub name: String,
+}
+
+/// How an upstream server is reached.
+#[derive(Clone, PartialEq)]
+pub enum Connection {
+    /// As a process, over its standard input and output.
+    Process {
+        program: PathBuf,
+        arguments: Vec<String>,
+        /// Its whole environment.
+        environment: Vec<(String, OsString)>,
+    },
+    Http {
+        url: String,
+        token: Option<String>,
+    },
+    /// It cannot be reached, with the reason.
+    Unusable(String),
+}
+
+impl fmt::Debug for Upstream {
+    /// Leaves out what may be secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Upstream({}: {})", self.name, self.connection)
+    }
+}
+
+impl fmt::Display for Connection {
+    /// Leaves out what may be secret: arguments, environment, token.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process {
+                program, arguments, ..
+            } if arguments.is_empty() => write!(out, "{}", program.display()),
+            Self::Process {
+                program, arguments, ..
+            } => {
+                let more = if arguments.len() == 1 {
+                    "argument"
+                } else {
+                    "arguments"
+                };
+                write!(out, "{} with {} {more}", program.display(), arguments.len())
+            }
+            // A query may hold a key.
+            Self::Http { url, .. } => {
+                out.write_str(url.split(['?', '#']).next().unwrap_or_default())
+            }
+            Self::Unusable(reason) => write!(out, "unusable: {reason}"),
+        }
+    }
+}
+
+/// Validates the servers of `[upstream]`. `taken` holds the names of ack-memory's own tools;
+/// `variable` reads an environment variable.
+pub fn build(
+    entries: &BTreeMap<String, UpstreamEntry>,
+    mut taken: BTreeSet<String>,
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Vec<Upstream>, Problem> {
+    if entries.len() > MAX_UPSTREAMS {
+        return Err(Problem::at(
+            [],
+            format!(
+                "{} upstream servers; at most {MAX_UPSTREAMS} are allowed",
+                entries.len()
+            ),
+        ));
+    }
+    let mut upstreams = Vec::new();
+    for (name, entry) in entries {
+        let under = |mut problem: Problem| {
+            problem.path.insert(0, name.clone());
+            problem
+        };
+        if !is_name(name) {
+            let message = format!(
+                "`{}` is not a valid name: use letters, digits, `_` and `-`",
+                text::line(name, 80)
+            );
+            return Err(under(Problem::at([], message)));
+        }
+        let tools = tools(entry, &mut taken).map_err(under)?;
+        let timeout_ms = entry.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
+        let call_timeout = Duration::from_millis(u64::from(timeout_ms));
+        upstreams.push(Upstream {
+            name: name.clone(),
+            connection: connection(entry, home, variable).map_err(under)?,
+            tools,
+            call_timeout,
+            start_timeout: call_timeout.min(MAX_START),
+            trust_unannotated: entry.trust_unannotated,
+        });
+    }
+    Ok(upstreams)
+}
+
+/// The offered tools. Each name must be unique among all tools.
+fn tools(
+    entry: &UpstreamEntry,
+    taken: &mut BTreeSet<String>,
+) -> Result<Vec<UpstreamTool>, Problem> {
+    if entry.tools.is_empty() {
+        return Err(Problem::at(
+            [],
+            "`tools` is missing: only tools that it names are offered, as `THEIR_NAME = \"NAME\"`",
+        ));
+    }
+    let mut tools = Vec::new();
+    for (upstream_name, PublicName(name)) in &entry.tools {
+        let message = if !is_name(name) {
+            invalid_name_message(name)
+        } else if !taken.insert(name.clone()) {
+            format!("another tool already has the name `{name}`")
+        } else {
+            tools.push(UpstreamTool {
+                upstream_name: upstream_name.clone(),
+                name: name.clone(),
+            });
+            continue;
+        };
+        return Err(Problem::at(["tools", upstream_name], message));
+    }
+    Ok(tools)
+}
+
+fn connection(
+    entry: &UpstreamEntry,
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Connection, Problem> {
+    match (entry.command.split_first(), &entry.url) {
+        (Some(_), Some(_)) => Err(Problem::at(["url"], "use either `command` or `url`")),
+        (None, None) => Err(Problem::at(
+            [],
+            "`command` (what to start) or `url` (where it answers) is missing",
+        )),
+        (Some(_), None) if entry.token_env.is_some() => {
+            Err(Problem::at(["token_env"], "`token_env` needs `url`"))
+        }
+        (Some((program, arguments)), None) => process(entry, program, arguments, home, variable),
+        (None, Some(_)) if !entry.env_from.is_empty() => {
+            Err(Problem::at(["env_from"], "`env_from` needs `command`"))
+        }
+        (None, Some(url)) => http(entry, url, variable),
+    }
+}
+
+fn process(
+    entry: &UpstreamEntry,
+    program: &str,
+    arguments: &[String],
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Connection, Problem> {
+    let program = expand_home(Path::new(program), home);
+    let bare = program.components().count() == 1 && !program.as_os_str().is_empty();
+    if !program.is_absolute() && !bare || program.as_os_str().to_string_lossy().contains('\0') {
+        let message = format!(
+            "`{}` is neither an absolute path nor a plain program name",
+            text::line(&program.display().to_string(), 80)
+        );
+        return Err(Problem::at(["command"], message));
+    }
+    let mut environment: Vec<(String, OsString)> = INHERITED_VARIABLES
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
+        .collect();
+    let mut missing = Vec::new();
+    for name in &entry.env_from {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = format!("`{}` is not a valid variable name", text::line(name, 80));
+            return Err(Problem::at(["env_from"], message));
+        }
+        match variable(name) {
+            Some(value) => environment.push((name.clone(), value)),
+            None => missing.push(format!("`{}`", text::line(name, 80))),
+        }
+    }
+    if !missing.is_empty() {
+        // Clients pass on different variables; ack-memory's own tools must work anyway.
+        return Ok(Connection::Unusable(format!(
+            "{} of `env_from` is not set where this server runs",
+            missing.join(", ")
+        )));
+    }
+    Ok(Connection::Process {
+        program,
+        arguments: arguments.to_vec(),
+        environment,
+    })
+}
+
+fn http(
+    entry: &UpstreamEntry,
+    url: &str,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Connection, Problem> {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    let authority = rest
+        .and_then(|rest| rest.split(['/', '?', '#']).next())
+        .unwrap_or_default();
+    if authority.is_empty()
+        || authority.contains('@')
+        || url.contains(|c: char| c.is_whitespace() || c.is_control())
+    {
+        // The address may contain a password.
+        let message = "it is not a valid address: use `http://` or `https://`, a host and a \
+                       path, without a user";
+        return Err(Problem::at(["url"], message));
+    }
+    let token = match &entry.token_env {
+        None => None,
+        Some(name) => {
+            let token = variable(name).map(|token| token.to_string_lossy().trim().to_owned());
+            let Some(token) = token.filter(|token| !token.is_empty()) else {
+                return Ok(Connection::Unusable(format!(
+                    "`{}` of `token_env` is not set where this server runs",
+                    text::line(name, 80)
+                )));
+            };
+            Some(token)
+        }
+    };
+    Ok(Connection::Http {
+        url: url.to_owned(),
+        token,
+    })
+}

@@ -1,6 +1,5 @@
 //! Wraps and styles text, and marks the words of a query in it.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -173,54 +172,6 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
         }
     }
     lines
-}
-
-/// The shortest line that counts as wrapped by its author.
-const MIN_WRAPPED_CHARS: usize = 50;
-
-/// A text whose paragraphs are one line each, for a terminal that wraps them at its own width.
-/// Lists, code, tables and short lines stay.
-pub fn reflow<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
-    if screen.width.is_none() {
-        return text.into();
-    }
-    let mut out = String::new();
-    let mut is_code = false;
-    // Whether the previous line continues.
-    let mut is_open = false;
-    for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        if is_open && !is_fence && continues_sentence(line) {
-            out.push(' ');
-        } else if !out.is_empty() {
-            out.push('\n');
-        }
-        let joins = out.ends_with(' ');
-        out.push_str(if joins { line.trim_start() } else { line });
-        is_code ^= is_fence;
-        is_open = !is_code && !is_fence && may_be_wrapped(line);
-    }
-    out.into()
-}
-
-/// Whether a line can be the end of the sentence before it.
-fn continues_sentence(line: &str) -> bool {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let is_item = text.starts_with(['-', '*', '+', '#', '>', '|', '=', '•'])
-        || (number.len() < text.len() && number.starts_with(['.', ')']));
-    indent < 4 && !text.is_empty() && !is_item
-}
-
-/// Whether the author broke a line because it was full.
-fn may_be_wrapped(line: &str) -> bool {
-    let is_kept = line.trim_start().starts_with(['#', '|', '>']);
-    // Two spaces and a backslash are line breaks in Markdown.
-    display_width(line) >= MIN_WRAPPED_CHARS
-        && !is_kept
-        && !line.ends_with("  ")
-        && !line.ends_with('\\')
 }
 
 /// A text whose words stay on one line, if it fits on one: with spaces that do not break, which

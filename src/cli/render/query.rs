@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::age::{age, exact_time};
-use super::layout::{QueryWords, block, breakable, marked_block, paint, reflow, unbroken};
+use super::layout::{QueryWords, block, breakable, marked_block, paint, unbroken};
 use super::{BOLD, DIM, NAME, PLAIN, WARN, notes};
 use super::{count, grouped};
 use crate::cli::command::command;
@@ -348,8 +348,7 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         out += &marked_block(screen, subtitle, (indent, indent), PLAIN, marks);
     }
     if let Some(excerpt) = &hit.excerpt {
-        let excerpt = reflow(screen, excerpt);
-        out += &marked_block(screen, &excerpt, (indent, indent), PLAIN, marks);
+        out += &marked_block(screen, excerpt, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
@@ -363,8 +362,7 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         );
     }
     if let Some(narrative) = &hit.narrative {
-        let narrative = reflow(screen, narrative);
-        let narrative = marked_block(screen, &narrative, (indent, indent), PLAIN, marks);
+        let narrative = marked_block(screen, narrative, (indent, indent), PLAIN, marks);
         out += &format!("\n{narrative}\n");
     }
     let mut line = |name: &str, value: Option<String>| {

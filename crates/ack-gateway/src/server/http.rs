@@ -9,20 +9,14 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::MAX_MESSAGE_BYTES;
-use crate::settings::Connection;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn connect(
-    connection: &Connection,
+    url: &str,
+    token: Option<&String>,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
-    let Connection::Http { url, token } = connection else {
-        return Err("it has no address".to_owned());
-    };
-    if token
-        .as_ref()
-        .is_some_and(|token| HeaderValue::from_str(token).is_err())
-    {
+    if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
         return Err("its token has characters that a header cannot contain".to_owned());
     }
     // Fails if a provider was installed before, which is fine.
@@ -35,10 +29,10 @@ pub fn connect(
         .no_proxy()
         .build()
         .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         .max_sse_event_size(MAX_MESSAGE_BYTES)
         .reinit_on_expired_session(true);
-    config.auth_header.clone_from(token);
+    config.auth_header = token.cloned();
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 

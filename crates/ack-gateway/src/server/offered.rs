@@ -11,7 +11,8 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::settings::{NotOffered, Upstream, UpstreamTool};
+use crate::error::NotOffered;
+use crate::settings::{Upstream, UpstreamTool};
 use ack_api::ErrorBody;
 use ack_api::memory::nearest;
 use ack_api::text;

@@ -3,6 +3,8 @@
 //! if this process is killed).
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +20,6 @@ use tokio::time::timeout;
 
 use super::bounded::{Gate, Limited};
 use super::guard::Guard;
-use crate::settings::Connection;
 use ack_api::text;
 
 /// How much of the end of its standard error is kept.
@@ -40,15 +41,12 @@ pub struct Process {
 }
 
 /// Starts the process and returns its pipes as a transport.
-pub fn start(connection: &Connection, gate: &Arc<Gate>) -> Result<(Process, Pipe), String> {
-    let Connection::Process {
-        program,
-        arguments,
-        environment,
-    } = connection
-    else {
-        return Err("it is not a process".to_owned());
-    };
+pub fn start(
+    program: &Path,
+    arguments: &[String],
+    environment: &[(String, OsString)],
+    gate: &Arc<Gate>,
+) -> Result<(Process, Pipe), String> {
     let mut command = Command::new(program);
     command
         .args(arguments)

@@ -211,14 +211,19 @@ async fn handshake(
 ) -> Result<Connected, HandshakeError> {
     let gate = Arc::new(Gate::default());
     let (serving, process) = match &link.settings.connection {
-        connection @ Connection::Http { .. } => {
-            let transport = http::connect(connection).map_err(HandshakeError::Failed)?;
+        Connection::Unusable(reason) => return Err(HandshakeError::Failed(reason.clone())),
+        Connection::Http { url, token } => {
+            let transport = http::connect(url, token.as_ref()).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
             (serve(transport, mode, deadline).await, None)
         }
-        connection => {
-            let (process, pipe) =
-                process::start(connection, &gate).map_err(HandshakeError::Failed)?;
+        Connection::Process {
+            program,
+            arguments,
+            environment,
+        } => {
+            let started = process::start(program, arguments, environment, &gate);
+            let (process, pipe) = started.map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(pipe, Arc::clone(&gate));
             (serve(transport, mode, deadline).await, Some(process))
         }
