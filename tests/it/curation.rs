@@ -1,23 +1,20 @@
-//! Curation decides, whatever the request: generated stores and generated requests of all four
-//! tools, and the few paths on which a status could change between two reads. A memory is
-//! recognised by its marker, a word in its id and in every field that a store has for it: texts,
-//! lists, project, type, session, links, decisions. Its times are in a year that no other memory
-//! has.
+//! The model of generated stores for `leaks`: what a store says of each memory, and what may be
+//! served of it. A memory is recognised by its marker, a word in its id and in every field that a
+//! store has for it: texts, lists, project, type, session, links, decisions. Its times are in a
+//! year that no other memory has. Then the few paths on which a status could change between two
+//! reads.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
 use ack_api::memory::{Status, StatusFilter, Unreviewed};
-use ack_memory::Service;
 use ack_store::Store;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::arguments::call_as;
-use crate::support::{Ask, Root, Sql, memory, result_ids, titled};
-use ack_memory::internal::Setting;
+use crate::support::{Ask, Root, Sql, result_ids, titled};
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
@@ -199,7 +196,6 @@ pub struct Plan {
     pub rewritten: Vec<usize>,
     pub memories: Vec<PlannedRow>,
     pub links: Vec<(usize, usize)>,
-    pub requests: Vec<Vec<u8>>,
     pub changes: Vec<(usize, usize)>,
     pub current: Option<usize>,
     pub pinned: Option<usize>,
@@ -250,18 +246,16 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         proptest::collection::vec(0..24usize, 0..4),
         proptest::collection::vec(planned, 4..24),
         proptest::collection::vec((0..24usize, 0..24usize), 0..20),
-        proptest::collection::vec(proptest::collection::vec(any::<u8>(), BYTES), 6..14),
         proptest::collection::vec((0..24usize, 0..STATUSES.len()), 0..6),
         proptest::option::weighted(0.6, 0..SCOPES.len()),
         proptest::option::weighted(0.25, 0..3usize),
     )
         .prop_map(
-            |(lines, rewritten, memories, links, requests, changes, current, pinned)| Plan {
+            |(lines, rewritten, memories, links, changes, current, pinned)| Plan {
                 lines,
                 rewritten,
                 memories,
                 links,
-                requests,
                 changes,
                 current,
                 pinned,
@@ -337,12 +331,6 @@ fn link_ends(plan: &Plan, position: usize) -> (usize, usize) {
     let near = rows.filter(|(_, row)| row.scope == scope);
     let near: Vec<usize> = near.map(|(number, _)| number).collect();
     (from, near[to % near.len()])
-}
-
-fn build(plan: &Plan) -> Root {
-    let root = Root::new();
-    fill(&root, plan);
-    root
 }
 
 /// Puts the planned memories into the stores of a root, in place of the existing ones.
@@ -458,16 +446,6 @@ pub fn fill(root: &Root, plan: &Plan) {
         }
         connection.sql("COMMIT");
     }
-}
-
-fn service(plan: &Plan, root: &Root) -> Service {
-    root.service_with(|inputs| {
-        if let Some(current) = plan.current {
-            inputs.project = Some(Setting::flag("-C", project_folder(root.path(), current)));
-        }
-        let pinned = plan.pinned.map(|scope| SCOPES[scope].to_owned());
-        inputs.pinned = pinned.map(|name| Setting::flag("--pin", name));
-    })
 }
 
 /// A request of any tool, from numbers. It names what memories have in another spelling than their
@@ -679,50 +657,6 @@ fn without_echo(text: &str, arguments: &Value) -> String {
     asked
         .iter()
         .fold(text.to_owned(), |text, asked| text.replace(asked, "it"))
-}
-
-/// Makes a request, checks its answer, and returns the cursor of the next page.
-fn check(
-    plan: &Plan,
-    root: &Root,
-    service: &Service,
-    held: &[StoredRow],
-    question: &Question<'_>,
-) -> Option<String> {
-    let Question {
-        tool, arguments, ..
-    } = *question;
-    let by_agent = question.caller != Caller::Owner;
-    let result = call_as(service, tool, arguments.clone(), by_agent);
-    let failed = result.is_err();
-    let mut answer = result.unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
-    let cursor = answer["next_cursor"].as_str().map(str::to_owned);
-    inspect(plan, root, held, question, &mut answer);
-    let text = answer.to_string().to_lowercase();
-    let asked = arguments.to_string();
-    if let Some(pinned) = plan.pinned {
-        let others = SCOPES.iter().enumerate();
-        for (number, scope) in others.filter(|(number, _)| *number != pinned) {
-            let named = asked.to_lowercase().replace('_', "-").contains(scope);
-            let folder = format!("p-{scope}");
-            let elsewhere = text.replace(&folder, "");
-            assert!(
-                named || !elsewhere.contains(&format!("\"{scope}\"")),
-                "{tool} {arguments} names {scope} ({number}): {answer:#}"
-            );
-        }
-        if arguments["scope"].as_str().is_some_and(|name| {
-            !name.contains("mkq")
-                && !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_"))
-                && name != SCOPES[pinned]
-        }) {
-            assert!(
-                failed && (answer["code"] == "scope_refused" || answer["code"] == "invalid_cursor"),
-                "{tool} {arguments} is not refused: {answer:#}"
-            );
-        }
-    }
-    cursor
 }
 
 /// Searches for anything that an answer may not show.
@@ -981,105 +915,6 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
             held[same].line = Some((line.clone(), content));
         }
     }
-}
-
-/// How many plans are tried. The whole run asks for many more.
-fn cases() -> u32 {
-    let asked = std::env::var("ACK_TEST_CURATION_CASES").ok();
-    asked.map_or(64, |cases| cases.parse().unwrap())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: cases(),
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn no_answer_shows_memories_hidden_by_status_or_privacy(plan in plans()) {
-        let root = build(&plan);
-        let service = service(&plan, &root);
-        let mut held: Vec<StoredRow> = plan
-            .memories
-            .iter()
-            .map(StoredRow::of)
-            .collect();
-        let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
-        decide(&plan, &root, &mut held, before);
-        let mut asked: Vec<(Caller, &'static str, Value)> = Vec::new();
-        let mut foreign: Option<String> = None;
-        let check = |held: &[StoredRow], caller, tool, arguments: &Value| {
-            let question = Question { caller, tool, arguments };
-            check(&plan, &root, &service, held, &question)
-        };
-        for bytes in &plan.requests {
-            let caller = [Caller::Owner, Caller::Agent][usize::from(bytes[BYTES - 1] % 2)];
-            let (tool, arguments) = request(bytes, &plan, &root);
-            let cursor = check(&held, caller, tool, &arguments);
-            if let Some(cursor) = &cursor {
-                let mut next = arguments.clone();
-                next["cursor"] = json!(cursor);
-                check(&held, caller, tool, &next);
-                asked.push((caller, tool, next));
-            }
-            if tool == "query_memories" && let Some(foreign) = &foreign {
-                let mut next = arguments.clone();
-                next["cursor"] = json!(foreign);
-                check(&held, caller, tool, &next);
-            }
-            foreign = cursor.or(foreign);
-            asked.push((caller, tool, arguments));
-        }
-        // Other programs change statuses while this one runs; every request, every second page
-        // holds.
-        for (number, status) in plan.changes.iter().filter(|(number, _)| *number < plan.memories.len()) {
-            let scope = SCOPES[plan.memories[*number].scope];
-            let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-            connection.sql_with("UPDATE memories SET status = ?1 WHERE id = ?2", params![status_text(*status, *number), id(*number)]);
-            held[*number].stored = STATUSES[*status].1;
-        }
-        for number in plan.rewritten.iter().filter(|number| **number < plan.memories.len()) {
-            let scope = SCOPES[plan.memories[*number].scope];
-            let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-            let more = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
-            connection.sql_with(more, params![id(*number)]);
-            held[*number].content += 1;
-        }
-        decide(&plan, &root, &mut held, after);
-        for (caller, tool, arguments) in &asked {
-            check(&held, *caller, tool, arguments);
-        }
-    }
-}
-
-#[test]
-fn a_memory_rejected_between_requests_is_no_longer_shown() {
-    let root = Root::new();
-    let memories: Vec<Value> = (0..6)
-        .map(|n| {
-            let created = json!({ "created_at": format!("2026-01-0{}T00:00:00Z", 9 - n) });
-            memory(&format!("m{n}"), &format!("Lock order rule {n}0"), created)
-        })
-        .collect();
-    let path = root.store("alpha", &memories);
-    let service = root.service();
-    let first = service.find(json!({ "limit": 2 }));
-    assert_eq!(result_ids(&first), ["m0", "m1"]);
-    let writer = Connection::open(&path).unwrap();
-    writer.sql("UPDATE memories SET status = 'rejected' WHERE id IN ('m1', 'm2', 'm0')");
-    let second = service.find(json!({ "limit": 2, "cursor": first["next_cursor"] }));
-    assert_eq!(result_ids(&second), ["m3", "m4"]);
-    let refused = |arguments: Value| service.refused("get_memory", arguments).code;
-    let found = refused(json!({ "id": "m0", "status": "all" }));
-    assert_eq!(found, "memory_not_served");
-    writer.sql("UPDATE memories SET status = 'staging' WHERE id = 'm3'");
-    assert_eq!(refused(json!({ "id": "m3" })), "memory_not_served");
-    let timeline = service.fetch(json!({ "id": "m4", "include": "timeline" }));
-    assert_eq!(timeline["timeline"]["after"], json!([]));
-    writer.sql("UPDATE memories SET status = ' Approved' WHERE id = 'm3'");
-    assert_eq!(service.fetch(json!({ "id": "m3" }))["id"], "m3");
 }
 
 #[test]

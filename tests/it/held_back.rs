@@ -4,19 +4,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Stdio;
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::arguments::call_as;
 use crate::cli::{ack, ack_with_input};
 use crate::curate::decide;
-use crate::entry_points::{TOKEN, http};
+use crate::http::Http;
 use crate::leak_states::RandomSource;
-use crate::mcp::{Server, command};
 use crate::store_support::CLAUDE_MEM;
-use crate::support::{Process, Root, http_address};
+use crate::support::Root;
+use crate::support::everywhere::ask_everywhere;
 
 /// Memories of a store. Each stands for itself by a word in every field.
 const MEMORIES: usize = 14;
@@ -94,113 +92,35 @@ fn store(root: &Root, draws: &mut RandomSource) -> (Connection, BTreeSet<usize>)
     (connection, held_back)
 }
 
-/// The requests of an agent, as methods of the protocol.
-fn requests(draws: &mut RandomSource) -> Vec<(&'static str, Value)> {
-    let some_id = id(draws.below(MEMORIES));
-    let calls = [
-        json!({ "name": "query_memories", "arguments": { "limit": 50, "detail": "full" } }),
-        json!({ "name": "query_memories", "arguments": { "query": "pool", "limit": 50 } }),
-        json!({ "name": "query_memories", "arguments": { "query": "pool", "status": "all" } }),
-        json!({ "name": "query_memories", "arguments": { "query": "instructions password" } }),
-        json!({ "name": "get_memory", "arguments": { "id": some_id, "include": ["timeline", "related", "links"] } }),
-        json!({ "name": "list_scopes", "arguments": { "scope": "web" } }),
-        json!({ "name": "get_context", "arguments": { "max_memories": 50 } }),
-        json!({ "name": "get_context", "arguments": { "focus": "the pool", "max_memories": 50 } }),
-    ];
-    let calls = calls.into_iter().map(|call| ("tools/call", call));
-    let uri = format!("memory://scope/web/memory/{some_id}");
-    let others = [
-        ("resources/list", json!({})),
-        ("resources/read", json!({ "uri": "memory://scopes" })),
-        ("resources/read", json!({ "uri": "memory://scope/web" })),
-        ("resources/read", json!({ "uri": uri })),
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": { "query": "pool" } }),
-        ),
-    ];
-    calls.chain(others).collect()
-}
-
 /// Every answer to an agent, and to a person who asks for nothing else than what is approved.
 fn answers(root: &Root, draws: &mut RandomSource) -> Vec<(String, String)> {
-    let mut answers = Vec::new();
-    let service = root.service();
-    for (method, params) in requests(draws) {
-        if method == "tools/call" {
-            let tools = ["query_memories", "get_memory", "list_scopes", "get_context"];
-            let tool = tools.into_iter().find(|tool| params["name"] == *tool);
-            let answer = call_as(&service, tool.unwrap(), params["arguments"].clone(), true);
-            let answer = answer.unwrap_or_else(|error| json!(error.body()));
-            answers.push((format!("service {params}"), answer.to_string()));
-        }
-    }
-    service.close();
-
-    let mut server = Server::spawn(command(root.path()));
-    server.initialize("2025-06-18");
-    let mut serving = command(root.path());
-    serving
-        .args(["--http", "127.0.0.1:0"])
-        .env("ACK_MEM_TOKEN", TOKEN)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    let mut process = Process(serving.spawn().unwrap());
-    let address = http_address(&mut process.0);
-    for (method, params) in requests(draws) {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let token = format!("Authorization: Bearer {TOKEN}\r\n");
-        let (_, over_http) = http(&address, "POST", "/mcp", &token, &body.to_string());
-        answers.push((format!("http {method} {params}"), over_http));
-        let answer = server.request(method, params.clone()).to_string();
-        answers.push((format!("server {method} {params}"), answer));
-    }
-
-    let folder = root.path().join("web");
-    std::fs::create_dir_all(&folder).unwrap();
+    let some_id = id(draws.below(MEMORIES));
+    let http = Http::start(root.path());
+    let all = json!({ "name": "query_memories", "arguments": { "limit": 50, "detail": "full" } });
+    let over_http = http.request("tools/call", all).to_string();
+    let mut answers = vec![("over HTTP".to_owned(), over_http)];
+    let words = "how large is the pool? password instructions";
+    answers.extend(ask_everywhere(root, "web", words, &[&some_id]));
     let notes = root.path().join("published");
+    let notes = notes.to_str().unwrap();
     for arguments in [
-        vec!["query", "--limit", "50", "--long"],
-        vec!["query", "pool", "--json", "--limit", "50"],
-        vec!["context", "-n", "50"],
-        vec!["get", &id(draws.below(MEMORIES))],
-        vec!["scopes", "--scope", "web"],
-        vec![
-            "publish",
-            "web",
-            "--yes",
-            "--to-folder",
-            notes.to_str().unwrap(),
-        ],
+        &["query", "--limit", "50", "--long"][..],
+        &["publish", "web", "--yes", "--to-folder", notes],
     ] {
-        let outcome = ack(root.path(), &arguments);
+        let outcome = ack(root.path(), arguments);
         answers.push((arguments.join(" "), outcome.out + &outcome.err));
     }
-    for (hook, sent) in [
-        (
-            "session-start",
-            json!({ "hook_event_name": "SessionStart", "source": "startup", "cwd": folder }),
-        ),
-        (
-            "user-prompt",
-            json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "how large is the pool?" }),
-        ),
-        (
-            "pre-tool-use",
-            json!({
-                "hook_event_name": "PreToolUse", "cwd": folder, "tool_name": "Edit",
-                "tool_input": { "file_path": folder.join("src/pool.rs") },
-            }),
-        ),
-        (
-            "tool-failure",
-            json!({
-                "hook_event_name": "PostToolUseFailure", "cwd": folder, "session_id": "s",
-                "tool_name": "Bash", "tool_input": { "command": "run" },
-                "error": "error: how large is the pool?",
-            }),
-        ),
-    ] {
+    let folder = root.path().join("work/web");
+    let edit = json!({
+        "hook_event_name": "PreToolUse", "cwd": folder, "tool_name": "Edit",
+        "tool_input": { "file_path": folder.join("src/pool.rs") },
+    });
+    let failure = json!({
+        "hook_event_name": "PostToolUseFailure", "cwd": folder, "session_id": "s",
+        "tool_name": "Bash", "tool_input": { "command": "run" },
+        "error": "error: how large is the pool?",
+    });
+    for (hook, sent) in [("pre-tool-use", edit), ("tool-failure", failure)] {
         let outcome = ack_with_input(root.path(), &["hook", hook], sent.to_string().as_bytes());
         answers.push((format!("hook {hook}"), outcome.out + &outcome.err));
     }

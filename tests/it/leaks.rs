@@ -31,7 +31,6 @@ use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use ack_memory::Service;
@@ -47,10 +46,10 @@ use crate::curation::{
     CHOSEN, Caller, Plan, Question, REVIEW, SCOPES, STATUSES, StoredRow, decide, fill, id, inspect,
     marker, plans, project_folder, request, status_text,
 };
-use crate::entry_points::{TOKEN, http};
+use crate::http::Http;
 use crate::leak_states::{RandomSource, add_twins, connection, of_id, root};
-use crate::mcp::{Server, command};
-use crate::support::{Process, Root, Sql, http_address, read_text};
+use crate::mcp::Server;
+use crate::support::{Root, Sql, read_text};
 
 /// Requests to services of this process in each state.
 const IN_PROCESS: usize = 240;
@@ -81,8 +80,7 @@ struct EntryPoints {
     services: Vec<ConfiguredService>,
     plain: Server,
     other_tools: Server,
-    address: String,
-    _http: Process,
+    http: Http,
     cases: BTreeMap<&'static str, u64>,
 }
 
@@ -113,21 +111,13 @@ impl EntryPoints {
         }
         let plain = Server::within(root.path(), project_folder(root.path(), 0));
         let other_tools = Server::with(root.path(), &["--surface", "siftcoder"]);
-        let mut server = command(root.path());
-        server
-            .args(["--http", "127.0.0.1:0"])
-            .env("ACK_MEM_TOKEN", TOKEN)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
-        let mut server = Process(server.spawn().unwrap());
-        let address = http_address(&mut server.0);
+        let http = Http::start(root.path());
         Self {
             root,
             services,
             plain,
             other_tools,
-            address,
-            _http: server,
+            http,
             cases: BTreeMap::new(),
         }
     }
@@ -218,7 +208,18 @@ impl EntryPoints {
                 let by_agent = caller != Caller::Owner;
                 let answer = call_as(service, tool, arguments.clone(), by_agent);
                 let answer = answer.unwrap_or_else(|error| json!(error.body()));
-                (tool_name(tool), tool, arguments, answer)
+                // The next page is one more answer.
+                let next = answer["next_cursor"].clone();
+                if !next.is_null() {
+                    let mut arguments = arguments.clone();
+                    arguments["cursor"] = next;
+                    let page = call_as(service, tool, arguments.clone(), by_agent);
+                    let page = page.unwrap_or_else(|error| json!(error.body()));
+                    let both = json!([answer, page]);
+                    (tool_name(tool), tool, arguments, both)
+                } else {
+                    (tool_name(tool), tool, arguments, answer)
+                }
             }
         };
         let question = Question {
@@ -307,11 +308,9 @@ impl EntryPoints {
     fn ask_http(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
         let (_, method, params, tool, arguments) = self.agents_request(plan, draws);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let token = format!("Authorization: Bearer {TOKEN}\r\n");
-        let (status, answer) = http(&self.address, "POST", "/mcp", &token, &body.to_string());
+        let (status, answer) = self.http.post(&body, &[]);
         assert_eq!(status, 200, "{answer}");
-        let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
-        let mut answer = json!(answer.trim_start_matches("data:").trim());
+        let mut answer = json!(answer);
         let seen = seen_by(plan, None);
         let question = agents(tool, &arguments);
         inspect(&seen, &self.root, stored_rows, &question, &mut answer);

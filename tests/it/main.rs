@@ -67,7 +67,6 @@ mod detection;
 mod docs;
 mod doctor;
 mod duplicate_ids;
-mod entry_points;
 mod eval;
 mod evidence;
 mod fifo;

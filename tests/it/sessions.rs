@@ -3,89 +3,20 @@
 
 use std::path::Path;
 
-use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::cli::{ack, ack_with_input};
+use crate::cli::ack;
 use crate::context::project;
 use crate::mcp::Server;
 use crate::store_support::CLAUDE_MEM;
+use crate::support::everywhere::ask_everywhere;
 use crate::support::{Ask, Root, Sql, ids, memory};
 
 const SCOPE: &str = "ledger-api";
-
-/// What every entry point that shows approved memories says, each with its name: tools over
-/// standard input and output, other servers' names for them, resources, prompts, hooks, the command
-/// line. `ids` are the memories that are asked for.
-fn ask_everywhere(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
-    let folder = project(root, SCOPE, "main");
-    let mut answers: Vec<(String, String)> = Vec::new();
-    let mut keep = |entry_point: String, answer: String| answers.push((entry_point, answer));
-    let mut server = Server::initialized(root.path());
-    let full = json!({ "query": "canary title overview", "detail": "full", "explain": true });
-    let everything = ["timeline", "related", "links", "history"];
-    for (tool, arguments) in [
-        (
-            "get_context",
-            json!({ "project_path": folder, "max_memories": 50, "max_tokens": 20_000 }),
-        ),
-        (
-            "get_context",
-            json!({ "project_path": folder, "focus": "retries" }),
-        ),
-        ("query_memories", json!({ "limit": 50 })),
-        ("query_memories", full),
-        ("list_scopes", json!({ "scope": SCOPE })),
-        ("get_memory", json!({ "ids": ids, "include": everything })),
-    ] {
-        let text = format!("{tool} {arguments}");
-        keep(text, server.call(tool, arguments).to_string());
-    }
-    let of_scope = format!("memory://scope/{SCOPE}");
-    let memories = ids.iter().map(|id| format!("{of_scope}/memory/{id}"));
-    for uri in ["memory://scopes".to_owned(), of_scope.clone()]
-        .into_iter()
-        .chain(memories)
-    {
-        let answer = server.request("resources/read", json!({ "uri": uri }));
-        keep(uri, answer["result"].to_string());
-    }
-    let recall =
-        json!({ "name": "recall", "arguments": { "query": "canary title overview retries" } });
-    keep(
-        "recall".to_owned(),
-        server.request("prompts/get", recall).to_string(),
-    );
-    let mut renamed = Server::with(root.path(), &["--surface", "siftcoder"]);
-    let answer = renamed.call("mem_get", json!({ "ids": ids }));
-    keep("mem_get".to_owned(), answer.to_string());
-    for id in ids {
-        let answer = renamed.call("mem_timeline", json!({ "id": id }));
-        keep(format!("mem_timeline {id}"), answer.to_string());
-    }
-    for source in ["startup", "resume"] {
-        let text = format!("hook session-start {source}");
-        keep(text, hook(root.path(), &folder, source));
-    }
-    let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "canary title overview of the webhook retries" });
-    let prompt = prompt.to_string();
-    let prompted = ack_with_input(root.path(), &["hook", "user-prompt"], prompt.as_bytes());
-    keep("hook user-prompt".to_owned(), prompted.ok());
-    let folder = folder.to_str().unwrap();
-    for arguments in [
-        &["-C", folder, "context"][..],
-        &["-C", folder, "context", "--json"],
-    ] {
-        keep(format!("{arguments:?}"), ack(root.path(), arguments).ok());
-    }
-    for id in ids {
-        let outcome = ack(root.path(), &["get", id]);
-        keep(format!("get {id}"), outcome.out + &outcome.err);
-    }
-    answers
-}
+/// What is asked for.
+const WORDS: &str = "canary title overview of the webhook retries";
 
 fn hook(root: &Path, folder: &Path, source: &str) -> String {
     let sent = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": source });
@@ -151,9 +82,12 @@ fn five() -> (Root, Connection) {
 fn a_session_is_shown_only_with_an_approved_memory() {
     let (root, _store) = five();
     let mut titles = 0;
-    for (entry_point, output) in
-        ask_everywhere(&root, &["ok", "mixed", "waits", "bad", "mixed-bad"])
-    {
+    for (entry_point, output) in ask_everywhere(
+        &root,
+        SCOPE,
+        WORDS,
+        &["ok", "mixed", "waits", "bad", "mixed-bad"],
+    ) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert_lacks!(output, &format!("canary title {hidden}"); "{entry_point}");
         }
@@ -185,7 +119,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let ids = ["ok", "mixed", "waits", "bad"];
     root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
-    for (entry_point, output) in ask_everywhere(&root, &ids) {
+    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &ids) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert_lacks!(output, &format!("overview {hidden}"); "{entry_point}");
         }
@@ -232,7 +166,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     }
     store.sql("UPDATE memories SET status = 'approved'");
     root.manifest(SCOPE, "overviews = \"hide\"");
-    for (entry_point, output) in ask_everywhere(&root, &ids) {
+    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &ids) {
         assert_lacks!(output, "canary overview"; "{entry_point}");
     }
 }
@@ -314,9 +248,12 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
         (["approved", "rejected", "approved"], Some(2)),
     ] {
         let root = summed_up(statuses);
-        for (entry_point, output) in
-            ask_everywhere(&root, &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"])
-        {
+        for (entry_point, output) in ask_everywhere(
+            &root,
+            SCOPE,
+            WORDS,
+            &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"],
+        ) {
             for (number, status) in statuses.iter().enumerate() {
                 let approved =
                     ["approved", "promoted"].contains(&status.trim().to_lowercase().as_str());
@@ -448,7 +385,7 @@ fn host_tags_are_neutralised_outside_tool_results() {
     let sql = "INSERT INTO overviews (session, content) VALUES ('s1', ?1)";
     store.sql_with(sql, [&evil]);
     let mut seen = 0;
-    for (entry_point, output) in ask_everywhere(&root, &["m1", "m2"]) {
+    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &["m1", "m2"]) {
         let is_result = [
             "get_context",
             "query_memories",
@@ -485,113 +422,44 @@ fn found(root: &Root, arguments: Value) -> Vec<String> {
     ids(&answer["results"])
 }
 
-/// What a status column may contain, as SQL, and whether it is a status that lets anything through.
-fn odd_status() -> impl Strategy<Value = rusqlite::types::Value> {
-    use rusqlite::types::Value as Sql;
-    let around = prop::sample::select(vec![
-        "", "\0", "\u{a0}", "\u{b}", "\u{200b}", "\u{feff}", "\u{3000}", "x", "?", ",", "\u{301}",
-    ]);
-    let word = prop::sample::select(vec![
-        "approved",
-        "promoted",
-        "APPROVED",
-        "аpproved",
-        "ａｐｐｒｏｖｅｄ",
-        "approved promoted",
-        "ok",
-        "true",
-        "yes",
-        "\"approved\"",
-    ]);
-    prop_oneof![
-        (around.clone(), word, around)
-            .prop_map(|(before, word, after)| Sql::Text(format!("{before}{word}{after}"))),
-        prop::sample::select(vec!["approved", "promoted", " approved ", "staging"])
-            .prop_map(|word| Sql::Blob(word.as_bytes().to_vec())),
-        prop::collection::vec(any::<u8>(), 0..12).prop_map(Sql::Blob),
-        any::<i64>().prop_map(Sql::Integer),
-        any::<f64>()
-            .prop_filter("SQLite keeps no NaN", |number| !number.is_nan())
-            .prop_map(Sql::Real),
-        any::<String>().prop_map(Sql::Text),
-        Just(Sql::Null),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 50, ..ProptestConfig::default() })]
-
-    #[test]
-    fn no_odd_status_is_served(values in prop::collection::vec(odd_status(), 1..8), claude in any::<bool>()) {
-        use rusqlite::types::Value as Sql;
-        // The few spellings of a known word that are a status.
-        let known = |value: &Sql| matches!(value, Sql::Text(text)
-            if ["approved", "promoted"].contains(&text.trim_matches(|c: char| c.is_ascii_whitespace()).to_ascii_lowercase().as_str()));
-        let waits = |value: &Sql| match value {
-            Sql::Null => true,
-            Sql::Text(text) => {
-                let word = text.trim_matches(|c: char| c.is_ascii_whitespace());
-                word.is_empty() || word.eq_ignore_ascii_case("staging")
-            }
-            _ => false,
-        };
-        let root = Root::new();
-        let path = root.scope_folder(SCOPE).join("memory.db");
-        let store = Connection::open(&path).unwrap();
-        // No type in the column, so that SQLite stores values unchanged.
-        store.sql(if claude {
-            "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT, title TEXT, status, created_at TEXT);
-             CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT, learned TEXT, status, created_at TEXT);
-             CREATE TABLE sdk_sessions (memory_session_id TEXT, project TEXT, custom_title TEXT, started_at TEXT)"
-        } else {
-            "CREATE TABLE memories (id TEXT, title TEXT, project TEXT, session TEXT, status, created_at TEXT);
-             CREATE TABLE sessions (id TEXT, project TEXT, title TEXT, started_at TEXT);
-             CREATE TABLE overviews (session TEXT, content TEXT)"
-        });
-        for (number, value) in values.iter().enumerate() {
-            let (session, title) = (format!("s{number}"), format!("canary{number}x title"));
-            let row = i64::try_from(number).unwrap() + 1;
-            if claude {
-                store.sql_with("INSERT INTO observations VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]);
-                store.sql_with("INSERT INTO session_summaries VALUES (?1, ?2, ?3, ?4, ?4, ?5, '2026-01-01')", params![row, session, SCOPE, title, value]);
-                store.sql_with("INSERT INTO sdk_sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]);
-            } else {
-                store.sql_with("INSERT INTO memories VALUES (?1, ?2, ?3, ?4, ?5, '2026-01-01')", params![format!("m{number}"), title, SCOPE, session, value]);
-                store.sql_with("INSERT INTO sessions VALUES (?1, ?2, ?3, '2026-01-01')", params![session, SCOPE, title]);
-                store.sql_with("INSERT INTO overviews VALUES (?1, ?2)", params![session, title]);
-            }
-        }
-        let service = root.service();
-        let folder = project(&root, SCOPE, "main");
-        let brief = service.session_brief(&ack_memory::internal::BriefRequest {
-            project_path: Some(folder.to_str().unwrap().to_owned()), own: 50, others: 50, sessions: true,
-        }).unwrap();
-        let mut answers = vec![("brief", "approved", serde_json::to_value(&brief.context).unwrap())];
-        for status in ["approved", "staging", "all"] {
-            answers.push(("query", status, service.find(json!({ "status": status, "limit": 50, "max_tokens": 20_000 }))));
-            for (number, _) in values.iter().enumerate() {
-                let id = if claude { format!("obs-{}", number + 1) } else { format!("m{number}") };
-                let got = call(&service, "get_memory", json!({ "id": id, "status": status, "include": ["timeline", "related"] }));
-                answers.push(("get", status, got.unwrap_or_default()));
-            }
-        }
-        answers.push(("context", "approved", service.brief(json!({ "project_path": folder, "max_memories": 50 }))));
-        for (entry_point, status, answer) in answers {
-            let text = answer.to_string();
-            for (number, value) in values.iter().enumerate() {
-                let allowed = match status {
-                    "approved" => known(value),
-                    "staging" => waits(value),
-                    _ => known(value) || waits(value),
-                };
-                prop_assert!(allowed || !text.contains(&format!("canary{number}x")), "{entry_point} {status} shows {value:?}: {text}");
-            }
-        }
-        let counts = service.scopes(json!({}))["scopes"][0]["counts"].clone();
-        let times = if claude { 2 } else { 1 };
-        let approved = counts["approved"].as_u64().unwrap() + counts["promoted"].as_u64().unwrap();
-        prop_assert_eq!(approved, times * values.iter().filter(|value| known(value)).count() as u64, "{}", counts);
-        prop_assert_eq!(counts["staging"].as_u64().unwrap(), times * values.iter().filter(|value| waits(value)).count() as u64, "{}", counts);
+#[test]
+fn no_odd_status_is_served() {
+    let root = Root::new();
+    let store = Connection::open(root.scope_folder(SCOPE).join("memory.db")).unwrap();
+    // No type in the column, so that SQLite stores values unchanged.
+    store.sql("CREATE TABLE memories (id TEXT, title TEXT, status)");
+    let service = root.service();
+    for (status, is_served, waits) in [
+        ("'approved'", true, false),
+        ("' APPROVED\n'", true, false),
+        ("NULL", false, true),
+        ("' '", false, true),
+        ("'Staging'", false, true),
+        ("'approved' || char(0)", false, false),
+        ("char(160) || 'approved'", false, false),
+        ("'approved' || char(8203)", false, false),
+        ("'аpproved'", false, false),
+        ("'ａｐｐｒｏｖｅｄ'", false, false),
+        ("'approved promoted'", false, false),
+        ("'\"approved\"'", false, false),
+        ("'true'", false, false),
+        ("x'617070726f766564'", false, false),
+        ("x'73746167696e67'", false, false),
+        ("1", false, false),
+        ("0.5", false, false),
+    ] {
+        let row =
+            format!("DELETE FROM memories; INSERT INTO memories VALUES ('m', 'One', {status})");
+        store.sql(&row);
+        let found = |status: &str| service.find(json!({ "status": status }))["total"] == 1;
+        let shown = [found("approved"), found("staging"), found("all")];
+        assert_eq!(shown, [is_served, waits, is_served || waits], "{status}");
+        let got = call(
+            &service,
+            "get_memory",
+            json!({ "id": "m", "status": "all" }),
+        );
+        assert_eq!(got.is_ok(), is_served || waits, "{status}");
     }
 }
 

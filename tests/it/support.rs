@@ -1,6 +1,8 @@
 //! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint
 //! of every file.
 
+pub mod everywhere;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
