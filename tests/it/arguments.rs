@@ -1,7 +1,7 @@
 //! Arguments as clients send them, good and hostile: each is either understood or refused with an
 //! error that helps.
 
-use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
+use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_memory::Error;
 use ack_memory::Service;
 use ack_memory::internal::{Toolset, arguments};
@@ -86,86 +86,57 @@ fn deep(levels: usize) -> Value {
 fn refused() -> Vec<(&'static str, Value)> {
     let query = [
         json!({ "query": ["lock", "order"] }),
-        json!({ "query": { "text": "lock" } }),
         json!({ "query": true }),
         json!({ "query": "x".repeat(1 << 20) }),
-        json!({ "query": deep(100) }),
         json!({ "query": vec!["long"; 100_000] }),
         json!({ "tags": { "postgres": true } }),
         json!({ "tags": [deep(90)] }),
-        json!({ "tags": vec!["tag"; 51] }),
         json!({ "tags": vec!["x".repeat(100_000); 51] }),
         json!({ "tags": ["x".repeat(1_001)] }),
         json!({ "match_tags": "both" }),
-        json!({ "match_tags": true }),
         json!({ "scope": "nowhere" }),
-        json!({ "scope": "ledger" }),
         json!({ "scope": "../ledger-api" }),
-        json!({ "scope": "ledger-api/../platform" }),
         json!({ "scope": "ledger-api\0" }),
-        json!({ "scope": "/etc" }),
         json!({ "scope": 3 }),
         json!({ "status": "aproved" }),
         json!({ "status": "rejected" }),
-        json!({ "status": "promoted" }),
         json!({ "limit": -1 }),
         json!({ "limit": 51 }),
-        json!({ "limit": i64::MAX }),
-        json!({ "limit": i64::MIN }),
         json!({ "limit": u64::MAX }),
         json!({ "limit": 1e308 }),
-        json!({ "limit": 1000.0 }),
         json!({ "limit": 2.5 }),
-        json!({ "limit": -2.5 }),
-        json!({ "limit": "1000" }),
         json!({ "limit": "many" }),
         json!({ "limit": true }),
         json!({ "files": ["src/[a.rs"] }),
         json!({ "since": "2026-02-30" }),
-        json!({ "since": "2026-13-01" }),
-        json!({ "since": "2026-00-00" }),
         json!({ "since": "yesterday" }),
-        json!({ "since": "05/01/2026" }),
         json!({ "since": 20_260_105 }),
-        json!({ "since": "99999-01-01" }),
-        json!({ "until": "2026-02-29" }),
         json!({ "since": "2026-03-02", "until": "2026-03-01" }),
         json!({ "like": "x".repeat(900) }),
         json!({ "like": "ack_1", "mode": "lexical" }),
         json!({ "mode": "fuzzy" }),
         json!({ "detail": "huge" }),
         json!({ "max_tokens": 199 }),
-        json!({ "max_tokens": 20_001 }),
-        json!({ "max_tokens": "5" }),
-        json!({ "max_tokens": u64::MAX }),
         json!({ "max_tokens": 0.5 }),
         json!({ "cursor": "garbage" }),
-        json!({ "cursor": "e30" }),
         json!({ "cursor": 5 }),
         json!({ "query": ["lock", ["order"]] }),
-        json!({ "query": [["lock"]] }),
         json!({ "tags": "error handling, postgres" }),
         json!({ "tags": "null" }),
         json!({ "tags": { "0": "postgres", "2": "locks" } }),
         json!({ "status": ["approved", "staging"] }),
         json!({ "project": "[\"ledger-api\", \"kiosk\"]" , "tags": true }),
         json!({ "limit": "1,000" }),
-        json!({ "limit": "1e1" }),
         json!({ "limit": [5, 10] }),
-        json!({ "limit": { "value": 10 } }),
         json!({ "explain": "maybe" }),
-        json!({ "explain": 2 }),
-        json!({ "since": 5 }),
         json!({ "since": "01.05.2026" }),
         json!({ "since": ["2026-01-01", "2026-01-02"] }),
         json!({ "max_tokens": 500, "maxTokens": 600 }),
         json!({ "tags": ["a"], "concepts": ["b"] }),
         json!({ "arguments": { "query": "lock" }, "limit": 5 }),
-        json!({ "arguments": "lock" }),
         json!({ "data": { "query": "lock" } }),
         json!({ "q": "lock" }),
         json!({ "statuss": "all" }),
-        json!({ "tag": "postgres" }),
         json!({ "x".repeat(1 << 20): 1 }),
         json!({ "": 1 }),
     ];
@@ -173,38 +144,29 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({}),
         json!({ "id": null }),
         json!({ "id": "" }),
-        json!({ "id": "   " }),
         json!({ "id": "ack_1", "ids": ["ack_2"] }),
-        json!({ "id": "x".repeat(804) }),
         json!({ "id": "x".repeat(1 << 20) }),
         json!({ "ids": [] }),
         json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() }),
-        json!({ "ids": vec!["ack_1"; 51] }),
         json!({ "ids": [""] }),
         json!({ "id": "ack_1", "include": "timelime" }),
-        json!({ "id": "ack_1", "include": 5 }),
         json!({ "id": "ack_1", "include": true }),
         json!({ "id": "ack_1", "include": { "timeline": true } }),
-        json!({ "id": "ack_1", "include": [5] }),
         json!({ "id": "ack_1", "status": "any" }),
         json!({ "id": "ack_1", "scope": "../platform" }),
-        json!({ "id": "ack_1", "scope": "platfrom" }),
         json!({ "memory_id": "ack_1" }),
     ];
     let scopes = [
         json!({ "scope": 5 }),
         json!({ "scope": "../platform" }),
-        json!({ "scope": "plattform" }),
         json!({ "name": "platform" }),
     ];
     let context = [
         json!({ "project_path": "/tmp/\0" }),
         json!({ "project_path": "x".repeat(5_000) }),
         json!({ "max_memories": 51 }),
-        json!({ "max_memories": "500" }),
         json!({ "max_memories": 1e30 }),
         json!({ "max_tokens": 5 }),
-        json!({ "max_tokens": u64::MAX }),
         json!({ "path": "." }),
     ];
     let tools = [
@@ -358,85 +320,6 @@ fn a_cursor_of_another_request_is_refused() {
     let arguments = json!({ "limit": 1, "status": "all", "cursor": cursor });
     let error = call(&service, "query_memories", arguments).unwrap_err();
     assert_eq!(error.code(), "invalid_cursor");
-}
-
-fn body(tool: &'static str, arguments: Value) -> ErrorBody {
-    root().service().refused(tool, arguments)
-}
-
-#[test]
-fn a_refusal_says_what_is_wrong_and_what_would_be_right() {
-    let many: Vec<String> = (0..21).map(|n| format!("ack_{n}")).collect();
-    let refused = [
-        ("query_memories", json!({ "statuss": "all" })),
-        ("query_memories", json!({ "limit": 500 })),
-        ("query_memories", json!({ "limit": "2.5" })),
-        ("query_memories", json!({ "since": "2026-02-30" })),
-        (
-            "query_memories",
-            json!({ "since": "2026-03-02", "until": "2026-03-01" }),
-        ),
-        ("query_memories", json!({ "status": "aproved" })),
-        ("query_memories", json!({ "scope": "ledgr_api" })),
-        ("query_memories", json!({ "cursor": "garbage" })),
-        ("get_memory", json!({ "ids": many })),
-        ("get_memory", json!({ "id": "ack_11" })),
-    ];
-    let refused = refused.map(|(tool, arguments)| {
-        let body = body(tool, arguments);
-        let nearest = Some(body.nearest.join(", ")).filter(|nearest| !nearest.is_empty());
-        let rest = [
-            ("argument", body.argument),
-            ("nearest", nearest),
-            ("hint", body.hint),
-            ("example", body.example),
-        ];
-        let rest = rest.into_iter();
-        let rest = rest.filter_map(|(name, text)| Some(format!("\n  {name}: {}", text?)));
-        format!(
-            "{}: {}{}",
-            body.code,
-            body.message,
-            rest.collect::<String>()
-        )
-    });
-    insta::assert_snapshot!(refused.join("\n"), @r#"
-    unknown_argument: query_memories has no argument `statuss`
-      argument: statuss
-      nearest: status
-      example: {"query":"connection refused","limit":5}
-    invalid_argument: `limit` is 500; allowed: 1 to 50
-      argument: limit
-      nearest: 50
-      example: {"limit":50}
-    invalid_argument: `limit` must be an integer, not 2.5
-      argument: limit
-      example: {"limit":2}
-    invalid_argument: `since` is 2026-02-30; allowed: a real calendar day, YYYY-MM-DD
-      argument: since
-      nearest: 2026-02-28
-      example: {"since":"2026-02-28"}
-    invalid_argument: `until` (2026-03-01) is before `since` (2026-03-02)
-      argument: until
-      nearest: 2026-03-02
-      example: {"since":"2026-03-02","until":"2026-03-02"}
-    invalid_argument: `status` is "aproved"; allowed: one of approved, staging, all
-      argument: status
-      nearest: approved
-      example: {"status":"approved"}
-    scope_not_found: there is no scope `ledgr_api`
-      nearest: ledger-api
-      hint: list_scopes shows the scopes; leave `scope` out to search every shared one
-    invalid_cursor: the cursor does not belong to this request: it is damaged
-      hint: leave `cursor` out to start from the first page, and repeat the other arguments unchanged
-    invalid_argument: `ids` is 21 ids; allowed: 1 to 20 ids
-      argument: ids
-      nearest: 20
-      example: {"ids":["ack_0"]}
-    memory_not_found: there is no memory `ack_11` in `ledger-api`, `platform`
-      nearest: ack_1, ack_2
-      hint: query_memories finds ids; pass `scope` for an id in a private scope
-    "#);
 }
 
 #[test]

@@ -275,21 +275,6 @@ doctor -C /",
 }
 
 #[test]
-fn an_error_for_people_shows_the_corrected_example() {
-    let root = Root::new();
-    let error = ack(root.path(), &["import", "memories.jsonl"]).fails(2);
-    assert_contains!(error, " import memories.jsonl --scope my-project");
-}
-
-#[test]
-fn an_error_with_json_is_the_tools_error_body() {
-    let root = Root::samples();
-    let error = ack(root.path(), &["--json", "get", "nothing"]).fails(1);
-    let body: ack_api::ErrorBody = serde_json::from_str(&error).unwrap();
-    assert_eq!(body.code, "memory_not_found");
-}
-
-#[test]
 fn every_completion_script_knows_commands_options_and_words() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();

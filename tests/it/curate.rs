@@ -161,34 +161,12 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     let line = &log(&root, "alpha")[0];
     assert_eq!(line.actor, "process:ana");
     assert_eq!(line.reason.as_deref(), Some("read it"));
-    // Two ids begin with `alpha-001`.
-    let ambiguous = decide(root.path(), &["reject", "alpha-001"]);
-    assert_eq!(ambiguous.code, Some(1));
-    assert_contains!(ambiguous.err, "alpha-0010 in alpha");
-    assert_eq!(decide(root.path(), &["reject", "alpha-9"]).code, Some(1));
     decide(root.path(), &["reject", "beta-0000"]).ok();
-    let words = [
-        "approve",
-        "--promote",
-        "--type",
-        "decision",
-        "--project",
-        "shop",
-        "--yes",
-    ];
+    let words = "approve --promote --type decision --project shop --yes";
+    let words: Vec<&str> = words.split(' ').collect();
     decide(root.path(), &words).ok();
-    assert_eq!(
-        approved(root.path()),
-        [
-            "alpha-0001",
-            "alpha-0003",
-            "alpha-0005",
-            "alpha-0007",
-            "alpha-0009",
-            "alpha-0011",
-            "beta-0001"
-        ]
-    );
+    let odd = "alpha-0001 alpha-0003 alpha-0005 alpha-0007 alpha-0009 alpha-0011 beta-0001";
+    assert_eq!(approved(root.path()).join(" "), odd);
     let nothing = decide(root.path(), &["approve"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.err);
     for (path, before) in stores {
@@ -451,11 +429,6 @@ fn a_selection_without_matches_is_reported() {
             root.path().display()
         )
     );
-    // The waiting memories are mentioned once, with what to do.
-    let folder = root.path().join("alpha");
-    fs::create_dir(&folder).unwrap();
-    let output = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
-    assert_eq!(output.matches("for review").count(), 1, "{output}");
 }
 
 #[test]

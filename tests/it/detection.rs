@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use ack_memory::Config;
 use ack_memory::SettingsError;
-use ack_memory::internal::{ENV_DB, ENV_SCOPE, Inputs, Setting};
+use ack_memory::internal::{ENV_SCOPE, Inputs, Setting};
 use serde_json::{Value, json};
 
-use crate::support::{Ask, Root, run_sql, titled, unreviewed, write_file};
+use crate::support::{Ask, Root, titled, write_file};
 
 /// A root with the scopes named, each with its manifest.
 fn scopes(manifests: &[(&str, &str)]) -> Root {
@@ -160,22 +160,6 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         assert_contains!(text, "ledger_apl", "--pin"; "{tool}");
         assert_lacks!(text, "ledger-"; "{tool}");
     }
-}
-
-#[test]
-fn the_project_is_the_given_folder_or_the_working_directory() {
-    let root = scopes(&[("one", ""), ("two", "")]);
-    let [one, two] = ["one", "two"].map(|name| folder(&root, name));
-    let current = |project: Option<&PathBuf>| {
-        let service = root.service_with(|inputs| {
-            inputs.project = project.map(|project| Setting::flag("-C", project.clone()));
-            inputs.working_directory = two.clone();
-        });
-        service.scopes(json!({}))["current_scope"].clone()
-    };
-    assert_eq!(current(Some(&one)), "one");
-    assert_eq!(current(Some(&PathBuf::from("../one"))), "one");
-    assert_eq!(current(None), "two");
 }
 
 #[test]
@@ -443,15 +427,6 @@ fn names_are_equal_whatever_their_case_and_dashes() {
 }
 
 #[test]
-fn a_default_scope_that_does_not_exist_is_reported() {
-    let root = scopes(&[("ledger-api", "")]);
-    let text = "default_scope = 'ledger-apo'";
-    write_file(root.path().join("config.toml"), text);
-    let answer = root.service().scopes(json!({}));
-    assert_contains!(answer["notes"].to_string(), "ledger-apo");
-}
-
-#[test]
 fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
     let outside = Root::with("stolen", &[titled("x", "Deploy secret")]);
     let root = scopes(&[("own", "")]);
@@ -592,41 +567,4 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         assert!(close, "{text:?}: {nearest:?}");
         assert_eq!(error.body().code, "invalid_settings");
     }
-}
-
-#[test]
-fn a_single_database_is_the_only_scope() {
-    let root = scopes(&[("hidden", "")]);
-    let elsewhere = Root::new();
-    let memories = [titled("x", "Deploy rule"), unreviewed("y", "Deploy draft")];
-    let path = elsewhere.store("team", &memories);
-    let over = |path: PathBuf| {
-        root.service_with(|inputs| inputs.db = Some(Setting::variable(ENV_DB, path)))
-    };
-    let service = over(path);
-    let answer = service.find(json!({ "query": "deploy" }));
-    assert_eq!(answer["total"], 1);
-    assert_eq!(answer["searched"]["scopes"], json!(["memory"]));
-    assert_lacks!(service.scopes(json!({})), "hidden");
-    let hidden = service.refused("get_memory", json!({ "id": "of-hidden" }));
-    assert_eq!(hidden.code, "memory_not_found");
-    let got = service.fetch(json!({ "id": "x", "scope": "memory" }));
-    assert_eq!(got["id"], "x");
-    let absent = over(root.path().join("no-such.db"));
-    let body = absent.refused("query_memories", json!({}));
-    assert!(
-        body.message.starts_with("Memory database not found"),
-        "{body:?}"
-    );
-    assert_contains!(body.message, "no-such.db");
-    let scopes = absent.scopes(json!({}));
-    assert_eq!(scopes["scopes"][0]["health"]["state"], "unavailable");
-    // Inside a scope, it keeps the rules of its manifest.
-    root.manifest("diary", "unreviewed = 'approved'\nvisibility = 'private'");
-    let path = root.scope_folder("diary").join("memory.db");
-    run_sql(
-        &path,
-        "CREATE TABLE memories (id TEXT, title TEXT); INSERT INTO memories VALUES ('n', 'Never reviewed')",
-    );
-    assert_eq!(over(path).find(json!({}))["total"], 1);
 }

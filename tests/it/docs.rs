@@ -321,39 +321,6 @@ fn placeholder(word: &str) -> Option<String> {
     }
 }
 
-#[test]
-fn shell_lines_are_parsed_like_a_shell() {
-    for (line, expected) in [
-        (
-            "ack-memory query \"exit code 137\" | head",
-            &["ack-memory/query/exit code 137"][..],
-        ),
-        (
-            "$ claude mcp add ack-memory -- ack-memory serve",
-            &["ack-memory/serve"],
-        ),
-        (
-            "ACK_MEM_SCOPE=x ack-memory query … # why",
-            &["ack-memory/query"],
-        ),
-        ("cargo install ack-memory", &[]),
-        (
-            "cargo run --no-default-features -- demo     # first",
-            &["ack-memory/demo"],
-        ),
-        (
-            "ack-memory demo ./x && ack-memory --root ./x query [--json] -n N",
-            &[
-                "ack-memory/demo/./x",
-                "ack-memory/--root/./x/query/--json/-n/5",
-            ],
-        ),
-    ] {
-        let read: Vec<String> = commands(line).iter().map(|words| words.join("/")).collect();
-        assert_eq!(read, expected, "{line}");
-    }
-}
-
 /// The fenced blocks in a language on all pages, each with its page.
 fn blocks_in(language: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
@@ -479,16 +446,6 @@ fn every_link_in_the_docs_resolves() {
         wrong.join("\n")
     );
     assert!(followed > 100, "the docs have only {followed} links");
-}
-
-#[test]
-fn links_and_anchors_are_found() {
-    let page = Page {
-        path: "docs/x.md".into(),
-        text: "# A `key` of C++?\n[a](b.md#c \"t\") `[no](link)` <img src=\"d.svg\">\n```\n# no\n[no](x)\n```\n".to_owned(),
-    };
-    assert_eq!(links(&page), ["b.md#c", "d.svg"]);
-    assert_eq!(anchors(&page), BTreeSet::from(["a-key-of-c".to_owned()]));
 }
 
 /// A text in a cell of a table: one line, no bars, and no angle brackets that would be read as

@@ -124,28 +124,11 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     let root = Root::with("alpha", &[titled("a-1", "One"), titled("a-2", "Two")]);
     let log = root.scope_folder("alpha").join("decisions.jsonl");
     write_file(&log, "{\"id\": \"a-1\", \"verdict\": \"rej\n");
-    let lines: Vec<String> = found(&root)
-        .into_iter()
-        .map(|(_, message)| message)
-        .filter(|message| message.contains("decisions.jsonl"))
-        .collect();
-    assert_eq!(lines.len(), 1, "{lines:?}");
-    for (line, message) in (1..).zip(&lines) {
-        let named = format!("decisions.jsonl, line {line} cannot be read: ");
-        assert!(message.starts_with(&named), "{message}");
-    }
-    let advice = || {
-        let report = ack(root.path(), &["doctor", "--json"]).out;
-        let report: Value = serde_json::from_str(&report).unwrap();
-        let findings = report["findings"].as_array().unwrap().clone();
-        let lines = findings.into_iter().filter(|finding| {
-            let message = finding["message"].as_str().unwrap();
-            message.starts_with("decisions.jsonl, line")
-        });
-        let lines = lines.map(|finding| finding["advice"][0].clone());
-        lines.collect::<Vec<Value>>()
-    };
-    assert_eq!(advice(), [json!("it is about a-1: decide again")]);
+    let report = ack(root.path(), &["doctor", "--json"]).out;
+    let named = "decisions.jsonl, line 1 cannot be read: ";
+    assert_contains!(report, named, "it is about a-1: decide again");
+    let findings = report.matches(r#""message": "decisions.jsonl"#);
+    assert_eq!(findings.count(), 1, "{report}");
     // Agents are not told which memories wait.
     assert_lacks!(ack(root.path(), &["scopes", "--json"]).ok(), "about a-1");
     let scope = finding_about(&root, "alpha").unwrap();

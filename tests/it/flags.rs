@@ -1,25 +1,7 @@
 //! Flags: the short ones, what people type out of habit, and what to use instead of others.
 
-use serde_json::{Value, json};
-
-use crate::cli::{Outcome, ack};
+use crate::cli::ack;
 use crate::support::{Root, unreviewed};
-
-fn scopes(outcome: Outcome) -> Value {
-    outcome.json()["searched"]["scopes"].clone()
-}
-
-#[test]
-fn scope_filters_and_pin_pins() {
-    let root = Root::samples();
-    let one = json!(["platform"]);
-    for filter in ["-s", "--scope"] {
-        let words = ["query", "docker", filter, "platform", "--json"];
-        assert_eq!(scopes(ack(root.path(), &words)), one, "{filter}");
-    }
-    let words = ["--pin", "platform", "query", "docker", "-s", "ledger-api"];
-    assert_contains!(ack(root.path(), &words).fails(1), "platform");
-}
 
 #[test]
 fn project_filters_and_c_is_the_folder() {
@@ -70,31 +52,6 @@ fn common_habitual_spellings_are_accepted() {
         let typed = ack(root.path(), &[&typed[..], &["--json"]].concat());
         let meant = ack(root.path(), &[&meant[..], &["--json"]].concat());
         assert_eq!((typed.out, typed.code), (meant.out, meant.code));
-    }
-}
-
-#[test]
-fn what_is_no_flag_or_command_any_more_names_what_to_use() {
-    let root = Root::samples();
-    for (typed, tip) in [
-        (
-            &["query", "docker", "--in-scope", "platform"][..],
-            "`--scope NAME`",
-        ),
-        (
-            &["query", "docker", "--in-project=platform"],
-            "`--project NAME`",
-        ),
-        (&["query", "docker", "--full"], "`--long`"),
-        (&["query", "--page", "1"], "query --next"),
-        (&["--project", "platform", "context"], "`-C DIR`"),
-        (&["-s", "platform", "context"], "`--pin NAME`"),
-        (&["scopes", "list"], "`ack-memory scopes`"),
-        (&["scopes", "claim"], "scopes set NAME paths+=."),
-        (&["scopes", "platform"], "`--scope platform`"),
-    ] {
-        let error = ack(root.path(), typed).fails(2);
-        assert!(error.contains(tip), "{typed:?}: {error}");
     }
 }
 

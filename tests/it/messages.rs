@@ -43,68 +43,47 @@ fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
 }
 
 #[test]
-fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
-    let root = Root::with("music", &[titled("m-1", "Tune it")]);
-    for arguments in [
-        &["scopes", "-s", "musik"][..],
-        &["scopes", "set", "musik", "description=x"],
-        &["review", "--list", "--scope", "musik"],
-        #[cfg(feature = "table")]
-        &["index", "--scope", "musik"],
-    ] {
-        let error = ack(root.path(), arguments).fails(1);
-        assert_eq!(
-            error,
-            "error: there is no scope `musik`\nnearest: did you mean music?\nhint: `ack-memory \
-             --root [ROOT] scopes` shows the scopes\n"
-                .replace("[ROOT]", root.path().to_str().unwrap()),
-            "{arguments:?}"
-        );
-    }
-}
-
-#[test]
 fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
     let root = Root::with("music", &[titled("m-1", "Tune it")]);
-    for (arguments, tip) in [
+    for (line, tip) in [
         (
-            &["review", "music", "--list"][..],
+            "review music --list",
             "to name a scope, use `--scope music`",
         ),
-        (&["scopes", "music"], "to name a scope, use `--scope music`"),
+        ("scopes music", "to name a scope, use `--scope music`"),
         (
-            &["review", "store", "--list"],
+            "review store --list",
             "to name a scope, use `--scope store`",
         ),
         (
-            &["import", "lines.jsonl", "music"],
+            "import lines.jsonl music",
             "to name a scope, use `--scope music`",
         ),
+        ("publish --scope music", "give the scope without `--scope`"),
+        ("context --focus music", "give the focus without `--focus`"),
+        ("query --query=music", "give the query without `--query`"),
+        ("get --id m-1", "give the id without `--id`"),
         (
-            &["publish", "--scope", "music"],
-            "give the scope without `--scope`",
-        ),
-        (
-            &["context", "--focus", "music"],
-            "give the focus without `--focus`",
-        ),
-        (
-            &["query", "--query=music"],
-            "give the query without `--query`",
-        ),
-        (&["get", "--id", "m-1"], "give the id without `--id`"),
-        (
-            &["connect", "--client", "codex"],
+            "connect --client codex",
             "give the client without `--client`",
         ),
         (
-            &["scopes", "remove", "--name", "music"],
+            "scopes remove --name music",
             "give the name without `--name`",
         ),
+        ("query docker --in-scope music", "`--scope NAME`"),
+        ("query docker --in-project=music", "`--project NAME`"),
+        ("query docker --full", "`--long`"),
+        ("query --page 1", "query --next"),
+        ("--project music context", "`-C DIR`"),
+        ("-s music context", "`--pin NAME`"),
+        ("scopes list", "`ack-memory scopes`"),
+        ("scopes claim", "scopes set NAME paths+=."),
     ] {
-        let error = ack(root.path(), arguments).fails(2);
-        assert!(error.contains(tip), "{arguments:?}: {error}");
-        assert_lacks!(error, "similar argument"; "{arguments:?}");
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let error = ack(root.path(), &arguments).fails(2);
+        assert!(error.contains(tip), "{line}: {error}");
+        assert_lacks!(error, "similar argument"; "{line}");
     }
     // What no scope can be keeps its own error.
     let error = ack(root.path(), &["review", "--lst"]).fails(2);
@@ -210,16 +189,6 @@ fn a_reference_that_approves_nothing_is_reported_when_it_is_set() {
     outcome.ok();
     let outcome = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
     assert_eq!(outcome.err, "");
-}
-
-#[test]
-fn a_session_with_one_memory_gets_the_singular() {
-    let root = Root::with("music", &[titled("m-1", "Tune it")]);
-    let folder = root.path().join("music");
-    std::fs::create_dir(&folder).unwrap();
-    let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
-    let output = ack(root.path(), &arguments).ok();
-    assert_contains!(output, "query_memories searches the one memory.");
 }
 
 #[test]

@@ -1,15 +1,11 @@
 //! What goes wrong while a person decides: each message says what was wrong, what is allowed and
 //! what to do next, and nothing is lost.
 
-use std::process::Command;
-
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::cli::{binary, run};
-use crate::curate::{decide, log, staged};
+use crate::cli::run;
+use crate::curate::{decide, log};
 use crate::support::{Root, memory, titled};
-use crate::terminal::{Session, Terminal};
 
 /// Four lessons that wait.
 fn lessons() -> Root {
@@ -82,32 +78,6 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
         decide(root.path(), &["approve", "les-0001", "--promote"]).ok(),
         "promoted  les-0001"
     );
-    // Each undo goes one command further back, and says which. Times are in seconds.
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
-    for (undone, now) in [
-        ("les-0001", ""),
-        ("les-0001", ""),
-        ("les-0002", "waits again: les-0002"),
-    ] {
-        let output = decide(root.path(), &["undo"]).ok();
-        assert_contains!(output, "undid 1 decision of batch", undone, now);
-    }
-    decide(root.path(), &["undo"]).ok();
-    let undone = refused(&root, &["undo"]);
-    assert_contains!(undone, "there is nothing to undo", "--include history");
-}
-
-#[test]
-fn of_many_decisions_that_were_made_already_only_some_are_named() {
-    let root = Root::new();
-    staged(&root, "alpha", 25);
-    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
-    let ids: Vec<String> = (0..25).map(|number| format!("alpha-{number:04}")).collect();
-    let mut words = vec!["approve"];
-    words.extend(ids.iter().map(String::as_str));
-    let again = decide(root.path(), &words);
-    assert_eq!(again.err.matches("is approved already").count(), 20);
-    assert_contains!(again.err, "note: and 5 more\n");
 }
 
 #[test]
@@ -132,33 +102,6 @@ fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
         &["replace", "les-0003", "--by", "les-0104", "--merge"],
     );
     assert_contains!(message, "it was rejected");
-}
-
-#[test]
-fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
-    let root = lessons();
-    let message = refused(&root, &["reject", "--type", "decision"]);
-    assert_contains!(
-        message,
-        "no waiting memory matches, nor does any other",
-        "review --list"
-    );
-    let terminal = Terminal::new();
-    let ask = || {
-        let command = terminal.command(root.path(), &["reject", "--waiting"]);
-        let mut asked = Session::start(command);
-        asked.expect("les-0104").expect("Reject 4 memories? [y/N]");
-        asked
-    };
-    for typed in ["n\n", "\n"] {
-        let mut asked = ask();
-        asked.press(typed).expect("nothing was decided");
-        assert_eq!(asked.end().0, Some(0), "{typed:?}");
-    }
-    let mut asked = ask();
-    asked.signal(Signal::SIGINT).expect("nothing was decided");
-    assert_eq!(asked.end().0, Some(130));
-    assert!(log(&root, "alpha").is_empty());
 }
 
 #[test]
@@ -275,39 +218,4 @@ fn a_blank_reason_is_none() {
     for message in [dry, made] {
         assert_eq!(message["decisions"][0]["reason"], "why", "{message}");
     }
-}
-
-/// `review` of a person, line by line.
-fn review(root: &Root, editor: &str) -> Command {
-    let mut command = binary();
-    command
-        .env("GIT_AUTHOR_NAME", "ana")
-        .env("HOME", root.path())
-        .env_remove("VISUAL")
-        .env("EDITOR", editor)
-        .arg("--root")
-        .arg(root.path())
-        .args(["review", "--plain"]);
-    command
-}
-
-#[test]
-fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
-    let root = lessons();
-    let mut session = Session::start(review(&root, "true"));
-    session
-        .answer("lists them > ", "r no\n")
-        .answer("lists them > ", "r no\n");
-    session
-        .answer("lists them > ", "q\n")
-        .expect("2 decisions: save?");
-    decide(root.path(), &["approve", "les-0001"]).ok();
-    session
-        .press("y\n")
-        .expect("wrote 1 decision:")
-        .expect("rejected  les-0002")
-        .expect("les-0001 changed after you read it, or somebody decided about it")
-        .expect("undo: ");
-    session.end();
-    assert_eq!(crate::curate::approved(root.path()), ["les-0001"]);
 }

@@ -9,8 +9,7 @@ use ack_memory::internal::recogniser::{StoreKind, StorePlaces, Support, at, surv
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::cli::{ack, binary, claude_mem, run};
-use crate::connect::Home;
+use crate::cli::{ack, claude_mem};
 use crate::support::{Root, Sql, fingerprint, outside, write_file};
 
 fn nothing(_: &str) -> Option<OsString> {
@@ -240,45 +239,6 @@ fn broken_stores_are_listed_with_the_reason() {
         "McpMemoryService not counted: it is empty: no database was ever written there",
     ];
     assert_eq!(listed, expected);
-}
-
-#[test]
-fn setup_lists_stores_with_the_next_step() {
-    let person = Person::new();
-    fs::create_dir_all(person.path(".claude-mem")).unwrap();
-    drop(claude_mem(&person.path(".claude-mem/claude-mem.db")));
-    person.write("src/shop/.git/HEAD", "ref: refs/heads/main\n");
-    person.write("src/shop/.serena/memories/style.md", "Two spaces.");
-    person.write("src/shop/CLAUDE.md", "Use tabs.");
-    let run = |arguments: &[&str]| {
-        let home = Home(TempDir::with_prefix_in("x", person.folder.path()).unwrap());
-        let mut command = home.prepared(binary());
-        command.env("HOME", person.folder.path()).env("PATH", "");
-        run(command.current_dir(person.path("src/shop")).args(arguments))
-    };
-    let output = run(&["setup", "--dry-run"]).ok();
-    let [shared, project] = [".claude-mem/claude-mem.db", "src/shop/.serena/memories"];
-    let command = "would run: ack-memory scopes add";
-    let claude = format!("  claude-mem: 1 memory, ~/{shared}\n    {command} claude-mem ");
-    let serena = format!("  Serena memories: 1 memory, ~/{project}\n    {command} ");
-    assert_contains!(output, &claude, &serena);
-    let store = person.path(shared);
-    let path = store.to_str().unwrap();
-    let add = ["scopes", "add", "claude-mem", "--store", path, "--yes"];
-    run(&add).ok();
-    let output = run(&["setup", "--dry-run"]).ok();
-    assert_contains!(output, "already exists as scope `claude-mem`");
-    let answer = run(&["setup", "--dry-run", "--json"]).json();
-    assert_eq!(answer["stores"][0]["scope"], "claude-mem");
-    assert_eq!(answer["stores"][0]["memories"], 1);
-    assert_eq!(answer["stores"][1]["support"], "served");
-    // What cannot be read is listed, and not offered.
-    fs::remove_dir_all(person.path(".ack-mem")).unwrap();
-    write_file(store, "no database");
-    let output = run(&["setup", "--dry-run"]).ok();
-    let said = "claude-mem: not counted: it is not an SQLite database";
-    assert_contains!(output, said);
-    assert_lacks!(output, "add claude-mem");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The JSON Schemas in `schemas/` are those of the types, and what the program reads and answers
 //! conforms to them. `UPDATE_SCHEMAS=1` regenerates them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ack_api::decision::{Decision, SignatureLine};
@@ -12,15 +12,12 @@ use ack_api::{
 };
 use ack_memory::Error;
 use ack_memory::internal::{ConfigFile, Manifest, Setting};
-use ack_store::layout::{Table, tables};
-use ack_store::profiles::ack;
 use jsonschema::Validator;
-use rusqlite::Connection;
 use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::support::{Ask, Root, Sql, read_text, write_file};
+use crate::support::{Ask, Root, read_text, write_file};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas")
@@ -239,32 +236,6 @@ fn errors_match_their_schema() {
 }
 
 #[test]
-fn the_input_schemas_refuse_what_the_service_refuses() {
-    for (name, arguments) in [
-        ("query_memories.input", json!({ "querry": "x" })),
-        ("query_memories.input", json!({ "limit": 51 })),
-        ("query_memories.input", json!({ "limit": -1 })),
-        ("query_memories.input", json!({ "limit": "ten" })),
-        ("query_memories.input", json!({ "status": "rejected" })),
-        ("query_memories.input", json!({ "tags": true })),
-        ("get_memory.input", json!({ "include": ["everything"] })),
-        (
-            "get_memory.input",
-            json!({ "ids": (0..21).map(|n| n.to_string()).collect::<Vec<_>>() }),
-        ),
-        ("list_scopes.input", json!({ "name": "x" })),
-        ("get_context.input", json!({ "max_memories": -1 })),
-    ] {
-        assert!(
-            !validator(name).is_valid(&arguments),
-            "{name} lets {arguments} through"
-        );
-    }
-    let full = json!({ "detail": "full" });
-    check(&validator("query_memories.input"), &full, "a request");
-}
-
-#[test]
 fn every_sample_line_matches_the_import_schema() {
     let validator = validator("import-line");
     let mut lines = 0;
@@ -335,70 +306,4 @@ fn every_sample_manifest_matches_its_schema() {
         manifests += 1;
     }
     assert_eq!(manifests, 4);
-}
-
-#[test]
-fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() {
-    let connection = Connection::open_in_memory().unwrap();
-    connection.sql(ack_memory::internal::import::SCHEMA);
-    let found = tables(&connection).unwrap();
-    let layout = ack::recognise(&found).unwrap();
-    let mut read: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut add = |table: &str, columns: Vec<Option<&String>>| {
-        let names = columns.into_iter().flatten();
-        let names = names.map(|column| column.trim_matches('"').to_owned());
-        read.entry(table.trim_matches('"').to_owned())
-            .or_default()
-            .extend(names);
-    };
-    let (id, ended) = ("id".to_owned(), "ended_at".to_owned());
-    for source in &layout.sources {
-        add(
-            &source.table,
-            source.columns.iter().map(Option::as_ref).collect(),
-        );
-        add(
-            &source.table,
-            source
-                .narrative
-                .iter()
-                .map(|(_, column)| Some(column))
-                .collect(),
-        );
-        // Rows are found by their id.
-        add(&source.table, vec![Some(&id)]);
-    }
-    for sessions in &layout.sessions {
-        add(&sessions.table, sessions.keys.iter().map(Some).collect());
-        let about = [&sessions.title, &sessions.project, &sessions.started];
-        add(&sessions.table, about.map(Option::as_ref).to_vec());
-        // When a session ended is kept for those who read the store otherwise.
-        add(&sessions.table, vec![Some(&ended)]);
-    }
-    for overviews in &layout.overviews {
-        let about = vec![
-            Some(&overviews.session),
-            overviews.project.as_ref(),
-            Some(&overviews.order),
-        ];
-        add(&overviews.table, about);
-        add(
-            &overviews.table,
-            overviews
-                .content
-                .iter()
-                .map(|(_, column)| Some(column))
-                .collect(),
-        );
-    }
-    let links = layout.links.as_ref().unwrap();
-    add(&links.table, links.columns.iter().map(Some).collect());
-    let log = layout.log.as_ref().unwrap();
-    add(&log.table, log.columns.iter().map(Some).collect());
-    add(&log.table, vec![Some(&log.memory)]);
-    let columns = |table: &Table| table.columns.iter().cloned().collect::<BTreeSet<_>>();
-    let there = found
-        .iter()
-        .map(|table| (table.name.clone(), columns(table)));
-    assert_eq!(there.collect::<BTreeMap<_, _>>(), read);
 }

@@ -152,6 +152,14 @@ fn scopes_set_checks_the_result_before_it_writes() {
         assert_contains!(output, expected; "{assignment}");
         assert_lacks!(output, "allowed:"; "{assignment}");
     }
+    for (assignment, expected) in [
+        ("paths=[1]", "string"),
+        ("paths=[", "TOML"),
+        ("visibilty=private", "visibility"),
+        ("visibility=secret", "private"),
+    ] {
+        assert_contains!(set(&root, &[assignment]).fails(2), expected; "{assignment}");
+    }
     assert_eq!(fingerprint(root.path()), before);
     set(&root, &["projects=a,a,b,a"]).ok();
     let path = root.scope_folder("ledger").join("scope.toml");
@@ -164,6 +172,10 @@ fn scopes_set_checks_the_result_before_it_writes() {
     assert_eq!(read_text(&path), unusable);
     let output = set(&root, &["table="]).ok();
     assert_contains!(output, "written"; "what mends it is written");
+    root.manifest("ledger", "visibility = 'secret'\n");
+    set(&root, &["visibility=private"]).ok();
+    root.manifest("ledger", "visibility 'secret'\n");
+    assert_contains!(set(&root, &["visibility=private"]).fails(1), "line 1");
 }
 
 #[test]
@@ -174,34 +186,6 @@ fn a_list_over_several_lines_stays_one() {
     set(&root, &["paths+=~/src/c,~/src/a"]).ok();
     let now = read_text(root.scope_folder("ledger").join("scope.toml"));
     assert_eq!(now, before.replace("b\",\n", "b\",\n    \"~/src/c\",\n"));
-}
-
-#[test]
-fn scopes_set_refuses_an_invalid_manifest() {
-    let root = Root::with("ledger", &[]);
-    root.manifest("ledger", MANIFEST);
-    let before = fingerprint(root.path());
-    for (assignment, expected) in [
-        ("visibilty=private", "visibility"),
-        ("visibility=secret", "private"),
-        ("visibility+=private", "list"),
-        ("unreviewed", "KEY=VALUE"),
-        ("paths=[1]", "string"),
-        ("paths=[", "TOML"),
-    ] {
-        assert_contains!(set(&root, &[assignment]).fails(2), expected; "{assignment}");
-    }
-    let error = ack(root.path(), &["scopes", "set", "ledgr", "description=x"]).fails(1);
-    assert_contains!(error, "ledger");
-    let error = set(&root, &["store=/nowhere/x.db"]).fails(1);
-    assert_contains!(error, "/nowhere/x.db");
-    assert_eq!(fingerprint(root.path()), before);
-
-    // A broken manifest can be repaired.
-    root.manifest("ledger", "visibility = 'secret'\n");
-    set(&root, &["visibility=private"]).ok();
-    root.manifest("ledger", "visibility 'secret'\n");
-    assert_contains!(set(&root, &["visibility=private"]).fails(1), "line 1");
 }
 
 #[test]
@@ -293,10 +277,12 @@ fn scopes_remove_removes_the_scope_and_never_a_store() {
 fn a_wrong_name_or_store_is_answered_with_the_expected_arguments() {
     let root = Root::with("music", &[titled("o", "Keep the organ")]);
     for arguments in [
-        &["scopes", "remove", "musik"][..],
+        &["scopes", "-s", "musik"][..],
+        &["scopes", "remove", "musik"],
         &["scopes", "set", "musik", "visibility=private"],
         &["publish", "musik", "--to-folder", "notes"],
         &["approve", "o", "--scope", "musik"],
+        &["review", "--list", "--scope", "musik"],
     ] {
         let error = ack(root.path(), arguments).fails(1);
         let expected = format!(
@@ -458,31 +444,6 @@ fn remove_asks_first() {
     terminal.expect("removed; undo:");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!manifest.exists());
-}
-
-#[test]
-fn a_store_that_keeps_a_review_status_needs_no_trust() {
-    let home = TempDir::new().unwrap();
-    let stores = Root::new();
-    let store = stores.store("music", &[titled("m", "Tune the xylophone")]);
-    let usual = home.path().join(".ack-mem/scopes/music");
-    fs::create_dir_all(&usual).unwrap();
-    fs::copy(&store, usual.join("memory.db")).unwrap();
-    let root = Root::new();
-    let mut command = binary();
-    command
-        .env("HOME", home.path())
-        .env("PATH", home.path())
-        .arg("--root")
-        .arg(root.path())
-        .arg("setup");
-    let mut terminal = Session::start(command);
-    terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
-    terminal.expect("(a)dd, (s)kip").press("\n");
-    terminal.expect("scopes add music");
-    assert_eq!(terminal.end().0, Some(0));
-    let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
-    assert_eq!(answer["results"][0]["scope"], "music");
 }
 
 #[test]

@@ -281,17 +281,6 @@ fn a_set_has_its_own_defaults_and_says_the_limits_of_its_arguments() {
     ] {
         assert_eq!(sides(&mut server, "mem_timeline", arguments), expected);
     }
-    let tools = listed(&mut server);
-    for (tool, name, limits) in [
-        ("mem_search", "k", [1, 50, 5]),
-        ("mem_timeline", "window", [0, 20, 10]),
-        ("mem_why", "depth", [1, 8, 4]),
-    ] {
-        let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
-        let property = &tool["inputSchema"]["properties"][name];
-        let said = ["minimum", "maximum", "default"].map(|key| property[key].clone());
-        assert_eq!(said, limits.map(Value::from), "{name}");
-    }
     let mut server = with_surface(root.path(), "claude-mem");
     let found = server.call("search", json!({ "query": "redis" }));
     assert_eq!(ids(&found).len(), 20);
@@ -443,40 +432,6 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
 }
 
 #[test]
-fn an_agent_made_for_sifs_finds_its_tools() {
-    let root = numbered();
-    let mut server = with_surface(root.path(), "sifs");
-    let found = server.call(
-        "search",
-        json!({ "query": "redis sessions", "repo": "/home/me/api", "mode": "bm25", "top_k": 5 }),
-    );
-    assert_eq!(ids(&found)[0], "142");
-    let arguments = json!({ "file_path": "src/auth/session.rs", "line": 42 });
-    let by_file = server.call("find_related", arguments);
-    assert_eq!(ids(&by_file), ["142"]);
-    assert_eq!(
-        notes(&by_file),
-        ["`line` has no effect here: memories are about files, not lines"]
-    );
-    let nothing = server.fail("find_related", json!({}));
-    assert_eq!(nothing.message, "`file_path` is missing");
-    let tools = listed(&mut server);
-    let property = |tool: &str, name: &str, key: &str| {
-        let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
-        tool["inputSchema"]["properties"][name][key].clone()
-    };
-    assert_eq!(property("find_related", "file_path", "type"), "string");
-    for tool in ["search", "find_related"] {
-        assert_eq!(property(tool, "top_k", "default"), 5);
-    }
-    let all = server.call("search", json!({ "query": "redis auth token pool day" }));
-    assert!(ids(&all).len() <= 5, "{all}");
-    let status = server.call("index_status", json!({ "repo": "/home/me/api" }));
-    let scopes = status["structuredContent"]["scopes"].as_array().unwrap();
-    assert_eq!(scopes[0]["name"], "notes");
-}
-
-#[test]
 fn every_set_reads_arguments_in_other_forms() {
     let root = numbered();
     for (set, tool, given, expected) in [
@@ -485,18 +440,6 @@ fn every_set_reads_arguments_in_other_forms() {
             "mem_search",
             json!({ "query": "redis", "k": "1", "type": "", "status": "APPROVED" }),
             vec!["142"],
-        ),
-        (
-            "siftcoder",
-            "mem_get",
-            json!({ "ids": "[142, 143]", "id": "" }),
-            vec!["142", "143"],
-        ),
-        (
-            "claude-mem",
-            "get_observations",
-            json!({ "ids": "7,8", "limit": "" }),
-            vec!["obs-7", "obs-8"],
         ),
         (
             "claude-mem",
@@ -509,12 +452,6 @@ fn every_set_reads_arguments_in_other_forms() {
             "search",
             json!({ "query": ["renewed"], "mode": "Text", "limit": "5", "before": "" }),
             vec!["obs-8"],
-        ),
-        (
-            "sifs",
-            "find_related",
-            json!({ "file_path": ["src/auth/session.rs"], "line": "42", "top_k": "", "limit": 3 }),
-            vec!["142"],
         ),
         (
             "sifs",
@@ -591,17 +528,6 @@ fn a_tool_of_another_set_can_be_renamed_and_its_errors_use_the_names_of_that_set
         assert_eq!(unknown.code, "unknown_argument");
         assert!(unknown.allowed.contains(&"after".to_owned()), "{unknown:?}");
     }
-}
-
-#[test]
-fn both_protocol_versions_list_the_same_tools() {
-    let root = Root::samples();
-    configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
-    let mut with = Server::initialized(root.path());
-    let mut without = Server::stateless(root.path());
-    assert_eq!(names(&listed(&mut with)), names(&listed(&mut without)));
-    let found = without.call("mem_search", json!({ "query": "deadlock" }));
-    assert_eq!(found["resultType"], "complete");
 }
 
 /// What `serve` prints about a `config.toml`, and its exit code.

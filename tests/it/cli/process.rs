@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::{ack, ack_with_input, binary, run};
-use crate::support::{Root, fingerprint, memory, write_file};
+use crate::support::{Root, memory, write_file};
 
 #[test]
 fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
@@ -183,45 +183,6 @@ fn colour_is_used_only_at_terminals() {
     assert_lacks!(query(&[("NO_COLOR", "1"), forced], &[]), escape);
     assert_contains!(query(&[forced], &[]), escape; "asked for");
     assert_lacks!(query(&[forced], &["--json"]), escape; "JSON has no colour");
-    // `script` gives the command a terminal.
-    let program = env!("CARGO_BIN_EXE_ack-memory");
-    let line = format!("{program} --root {} query deadlock", root.path().display());
-    let terminal = |environment: &[(&str, &str)]| {
-        let mut command = Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]);
-        command
-            .env("TERM", "xterm-256color")
-            .env("ACK_MEM_PAGER", "cat");
-        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
-            command.env_remove(variable);
-        }
-        command.envs(environment.iter().copied());
-        let output = command.stdin(Stdio::null()).output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(text)
-    };
-    let Some((with, without)) = terminal(&[]).zip(terminal(&[("NO_COLOR", "1")])) else {
-        eprintln!("`script` is not there: no terminal was tried");
-        return;
-    };
-    assert_contains!(with, escape);
-    assert_lacks!(without, escape);
-}
-
-#[test]
-fn reading_commands_change_nothing() {
-    let root = Root::samples();
-    let before = fingerprint(root.path());
-    for arguments in [
-        vec!["query", "deadlock", "--status", "all"],
-        vec!["get", "ack_a41f0c_2025-11-24_001", "--include", "links"],
-        vec!["scopes"],
-        vec!["context"],
-        vec!["doctor"],
-    ] {
-        ack(root.path(), &arguments).ok();
-        assert_eq!(fingerprint(root.path()), before, "{arguments:?}");
-    }
 }
 
 #[test]
