@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use ack_api::text;
 use ack_worktree::changes::Changes;
 use ack_worktree::repository::Repository;
 use serde_json::{Value, json};
@@ -345,30 +344,6 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
 }
 
 #[test]
-fn a_hook_shows_memories_about_changed_files() {
-    let root = Root::new();
-    let top = changed_project(&root);
-    let out = session_start(&root, &top);
-    assert_contains!(
-        out,
-        "id by-path (about changed files: payout.rs)",
-        "id by-folder (about changed files: pay/mod.rs)",
-        "id elsewhere (about changed files: payout)",
-        "id decided (decision of this project)",
-        "id tagged (gotcha of this project)"
-    );
-    for hidden in ["private", "staged", "old-way", "unrelated", "alike"] {
-        assert_lacks!(out, &format!("id {hidden}"); "{hidden} is in");
-    }
-    let place = |id: &str| out.find(&format!("id {id}")).unwrap();
-    assert!(
-        place("by-path") < place("tagged")
-            && place("by-folder") < place("tagged")
-            && place("decided") < place("note8")
-    );
-}
-
-#[test]
 fn a_promoted_memory_is_not_repeated_as_cross_project() {
     let root = Root::new();
     let facts = [
@@ -391,19 +366,6 @@ fn a_promoted_memory_is_not_repeated_as_cross_project() {
     let own = shown_memories(&answer["recent_memories"]);
     assert_eq!(own, [("mine", "recent in this project")]);
     assert_eq!(answer["cross_project_learnings"], json!([]));
-}
-
-#[test]
-fn the_truncation_note_is_kept_at_the_smallest_budget() {
-    let root = Root::new();
-    let top = changed_project(&root);
-    for max_tokens in [200, 220, 250, 300, 400] {
-        let asked = json!({ "max_tokens": max_tokens, "max_memories": 20 });
-        let answer = context(&root, &top, asked);
-        assert_eq!(answer["notes"][0]["kind"], "cut", "{max_tokens}: {answer}");
-        let cost = text::tokens(&answer.to_string());
-        assert!(cost <= max_tokens, "{cost} of {max_tokens}: {answer}");
-    }
 }
 
 #[test]

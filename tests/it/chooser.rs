@@ -5,13 +5,11 @@ use std::path::Path;
 use ack_api::{ContextRequest, MemoryHit};
 use ack_memory::Service;
 use ack_memory::internal::BriefRequest;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::changes::{edit, repository};
 use crate::context::project;
 use crate::query::bulk;
-use crate::real_stores::in_place;
 use crate::support::{Ask, Root, memory, sorted_ids, titled, write_file};
 
 /// The ids and reasons of both lists, as the tool and the hook choose them.
@@ -80,58 +78,6 @@ fn both_sources_choose_the_same_from_the_samples() {
                 check(&root.service(), &folder, max)
             );
         }
-    }
-}
-
-#[test]
-fn both_sources_choose_the_same_from_a_real_store() {
-    let manifest = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]";
-    let Some((_root, service, _)) = in_place("claude-mem/claude-mem.db", manifest) else {
-        return;
-    };
-    let folders = Root::new();
-    let mut chosen = 0;
-    for name in ["ledger-api", "kiosk-web", "infra", "unheard-of"] {
-        chosen += check(&service, &busy(&folders, name), 8);
-    }
-    assert!(chosen > 8, "{chosen}");
-}
-
-fn generated() -> impl Strategy<Value = Vec<Value>> {
-    let words = "lock Locks timeout migration migrations sqlx tokio retry ledger kiosk naïve rust the payout.rs";
-    let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
-    let text = prop::collection::vec(word, 1..5).prop_map(|words| words.join(" "));
-    let one = (
-        text.clone(),
-        prop::collection::vec(text.clone(), 0..3),
-        prop::collection::vec(text, 0..2),
-        prop::sample::select(vec!["ledger", "kiosk", "Ledger", ""]),
-        prop::sample::select(vec![
-            "approved", "approved", "promoted", "staging", "rejected",
-        ]),
-        prop::sample::select(vec!["decision", "gotcha", "how-to"]),
-        1u32..28,
-    );
-    prop::collection::vec(one, 0..30).prop_map(|memories| {
-        let memories = memories.into_iter().enumerate();
-        memories
-            .map(|(number, (title, facts, concepts, project, status, kind, day))| {
-                let rest = json!({ "facts": facts, "concepts": concepts, "project": project, "status": status,
-                    "type": kind, "created_at": format!("2026-01-{day:02}T00:00:00Z") });
-                memory(&format!("m{number}"), &format!("{title} {number}"), rest)
-            })
-            .collect()
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-    #[test]
-    fn both_sources_choose_the_same_from_generated_stores(own in generated(), others in generated(), max in 1usize..8) {
-        let root = Root::new();
-        bulk(&root, "ledger", &own);
-        bulk(&root, "shared", &others);
-        check(&root.service(), &busy(&root, "ledger"), max);
     }
 }
 

@@ -190,25 +190,6 @@ fn a_hook_is_omitted_on_request() {
 }
 
 #[test]
-fn a_second_connection_replaces_the_first() {
-    let home = Home::new();
-    for root in ["/first", "/second"] {
-        home.run(&["--root", root, "connect", "gemini", "--yes"])
-            .ok();
-    }
-    assert_lacks!(home.read(".gemini/settings.json"), "/first");
-    assert_eq!(
-        home.json(".gemini/settings.json")["hooks"]["SessionStart"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    home.run(&["disconnect", "gemini", "--yes"]).ok();
-    assert!(contents(home.0.path()).is_empty());
-}
-
-#[test]
 fn an_ambiguous_file_is_left_alone() {
     for (client, text) in [
         ("claude-code", "{\"mcpServers\": {"),
@@ -448,24 +429,6 @@ fn a_plugin_that_brings_the_same_is_reported() {
     let text = "{\"enabledPlugins\":{\"ack-memory@team\":false}}";
     home.write(".claude/settings.json", text);
     assert_lacks!(connect(&["--yes"]), "plugin");
-}
-
-#[test]
-fn connect_says_that_codex_asks_for_trust_in_a_new_hook() {
-    let home = Home::new();
-    assert_contains!(home.run(&["connect", "codex", "--yes"]).ok(), "trusted");
-    assert_lacks!(
-        home.run(&[
-            "--root",
-            "/elsewhere",
-            "connect",
-            "codex",
-            "--yes",
-            "--no-hook"
-        ])
-        .ok(),
-        "trusted"
-    );
 }
 
 /// What goes into the files of each client, with every hook, for a root whose name has a blank.

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::{binary, run};
 use crate::connect::{CLIENTS, Home, contents};
 
 /// The backup of the file.
@@ -307,37 +306,6 @@ fn settings_added_after_connect_are_kept_unchanged() {
 }
 
 #[test]
-fn comments_next_to_our_entry_and_a_reformatted_file_are_kept() {
-    let home = Home::new();
-    home.write(".codex/config.toml", "model=\"o3\"\n");
-    home.run(&["connect", "codex", "--yes"]).ok();
-    let text = home
-        .read(".codex/config.toml")
-        .replace("[mcp_servers", "# the memories\n[mcp_servers");
-    home.write(".codex/config.toml", &text);
-    home.run(&["disconnect", "codex", "--yes"]).ok();
-    assert_eq!(
-        home.read(".codex/config.toml"),
-        "model=\"o3\"\n# the memories\n"
-    );
-
-    // A client writes its file in its own form; the user's empty objects stay.
-    let home = Home::new();
-    let name = home.settings("gemini");
-    let content = "{\"mcpServers\":{},\"hooks\":{\"SessionStart\":[]},\"a\":[1,2]}";
-    home.write(name, content);
-    home.run(&["connect", "gemini", "--yes"]).ok();
-    let mut settings = home.json(name);
-    settings["a"] = json!([1, 2, 3]);
-    home.write(name, &serde_json::to_string_pretty(&settings).unwrap());
-    home.run(&["disconnect", "gemini", "--yes"]).ok();
-    assert_eq!(
-        home.json(name),
-        json!({ "mcpServers": {}, "hooks": { "SessionStart": [] }, "a": [1, 2, 3] })
-    );
-}
-
-#[test]
 fn a_hook_is_replaced_in_place_and_its_neighbours_are_kept() {
     let home = Home::new();
     home.run(&["--root", "/first", "connect", "codex", "--yes"])
@@ -383,46 +351,6 @@ fn duplicate_hooks_of_ours_are_merged() {
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list[0]["hooks"].as_array().unwrap().len(), 1, "{list}");
     assert!(list[0]["hooks"][0].get("args").is_none(), "{list}");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
-    let home = Home::new();
-    std::fs::create_dir(home.path("my bin")).unwrap();
-    let renamed = home.path("my bin/memories");
-    std::fs::copy(std::env!("CARGO_BIN_EXE_ack-memory"), &renamed).unwrap();
-    let theirs = json!({ "hooks": { "SessionStart": [{ "hooks": [
-        { "type": "command", "command": "other hook session-start --client claude-code" },
-        { "type": "command", "command": "cd ~/ack-memory && other hook session-start" },
-    ] }] } });
-    home.write(".claude/settings.json", &theirs.to_string());
-    let program = home.prepared(std::process::Command::new(&renamed));
-    for variable in ack_memory::internal::ENVIRONMENT.map(|(variable, _)| variable) {
-        assert!(std::env::var_os(variable).is_none(), "{variable} is set");
-    }
-    let mut program = program;
-    run(program.args([
-        "connect",
-        "claude-code",
-        "--yes",
-        "--prompt-hook",
-        "--edit-hook",
-    ]))
-    .ok();
-    let mut settings = home.json(".claude/settings.json");
-    let found = settings["hooks"]["SessionStart"].as_array().unwrap().len();
-    assert_eq!(found, 2, "{settings}");
-    settings["model"] = json!("m");
-    home.write(".claude/settings.json", &settings.to_string());
-    // By the program under its own name.
-    run(home
-        .prepared(binary())
-        .args(["disconnect", "claude-code", "--yes"]))
-    .ok();
-    let mut expected = theirs;
-    expected["model"] = json!("m");
-    assert_eq!(home.json(".claude/settings.json"), expected);
 }
 
 #[test]
@@ -512,29 +440,6 @@ fn without_a_backup_only_our_lines_are_removed() {
     std::fs::remove_file(home.path(&kept(".codex/config.toml"))).unwrap();
     home.run(&["disconnect", "codex", "--yes"]).ok();
     assert_eq!(home.read(".codex/config.toml"), before);
-}
-
-#[test]
-fn a_backup_survives_a_second_connect() {
-    let before = "{\n  // mine\n  \"model\": \"m\"\n}\n";
-    let home = Home::new();
-    home.write(".claude/settings.json", before);
-    for more in [&["--no-hook"][..], &[], &["--prompt-hook"]] {
-        home.run(&[&["connect", "claude-code", "--yes"][..], more].concat())
-            .ok();
-        let found = home.read(&kept(".claude/settings.json"));
-        assert_eq!(found, before, "{more:?}");
-    }
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    assert_eq!(home.read(".claude/settings.json"), before);
-    assert_eq!(contents(home.0.path()).len(), 1);
-    // A file that was created for the permission is removed with it.
-    let home = Home::new();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook"])
-        .ok();
-    home.run(&["connect", "claude-code", "--yes"]).ok();
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    assert!(contents(home.0.path()).is_empty());
 }
 
 #[cfg(unix)]

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Ask, Root, Sql, ids, memory, unreviewed, write_file};
-use ack_memory::internal::Setting;
 
 /// A project with a git repository made of files, on a branch.
 pub fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
@@ -263,28 +262,6 @@ fn an_answer_keeps_within_its_tokens() {
 }
 
 #[test]
-fn a_private_scope_answers_only_when_it_is_current() {
-    let root = three();
-    for (current, expected) in [
-        ("diary", "diary1 diary2"),
-        ("platform", ""),
-        ("ledger-api", ""),
-        ("elsewhere", ""),
-    ] {
-        let folder = project(&root, current, "main");
-        let asked = json!({ "focus": "private", "max_memories": 50, "max_tokens": 20_000 });
-        let answer = context(&root, &folder, asked);
-        let lists = ["recent_memories", "cross_project_learnings"];
-        let all: BTreeSet<String> = lists.iter().flat_map(|list| ids(&answer[list])).collect();
-        let private: Vec<String> = all
-            .into_iter()
-            .filter(|id| id.starts_with("diary"))
-            .collect();
-        assert_eq!(private.join(" "), expected, "{current}");
-    }
-}
-
-#[test]
 fn a_project_without_a_scope_gets_certain_cross_project_learnings() {
     let root = three();
     let answer = context(&root, &project(&root, "unheard-of", "main"), json!({}));
@@ -341,25 +318,4 @@ fn an_everyday_folder_name_is_not_matched_as_a_project_name() {
     let own = memory("own", "Pages are blank", json!({ "project": "empty" }));
     root.store("other", &[own]);
     assert_eq!(learnings("empty"), ["list", "tagged"]);
-}
-
-#[test]
-fn a_relative_path_and_a_path_inside_a_repository_lead_to_the_project() {
-    let root = three();
-    let folder = project(&root, "ledger-api", "main");
-    std::fs::create_dir_all(folder.join("crates/core")).unwrap();
-    let service = root.service_with(|inputs| {
-        inputs.project = Some(Setting::flag("-C", root.path().join("work")))
-    });
-    for path in [
-        "ledger-api",
-        "./ledger-api/crates/core",
-        "ledger-api/crates/../crates",
-    ] {
-        let answer = service.brief(json!({ "project_path": path }));
-        assert_eq!(answer["project"]["scope"], "ledger-api", "{path}");
-    }
-    let home = root.service_with(|inputs| inputs.home = Some(root.path().join("work")));
-    let answer = home.brief(json!({ "project_path": "~/ledger-api" }));
-    assert_eq!(answer["project"]["name"], "ledger-api");
 }

@@ -1,7 +1,7 @@
 //! `hook`: what hosts send, what they get, and that nothing makes a session fail.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -9,10 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Outcome, ack_with_input, binary, run_with_input};
 use crate::context::{context, project, three};
-use crate::query::bulk;
-use crate::support::{
-    Ask, Root, Sql, fingerprint, memory, rejected, titled, unreviewed, write_file,
-};
+use crate::support::{Root, Sql, fingerprint, memory, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
 
 /// A question that a memory of the samples answers.
@@ -102,26 +99,6 @@ fn the_newest_memories_are_those_that_get_context_shows() {
     }
 }
 
-#[test]
-fn cross_project_learnings_about_dependencies_are_shown_without_private_ones() {
-    let root = three();
-    let folder = project(&root, "ledger-api", "main");
-    let content = "[dependencies]\nsqlx = \"0.8\"\n";
-    write_file(folder.join("Cargo.toml"), content);
-    let text = told(&root, &folder, "startup");
-    assert_contains!(text, "other-sqlx (about what the project uses: sqlx)");
-    assert_lacks!(
-        text,
-        "diary",
-        "Private",
-        "own-staged",
-        "own-rejected",
-        "other-staged",
-        "other8"
-    );
-    assert_lacks!(text, "for review"; "the model cannot review");
-}
-
 /// The line that the person sees, of a host of the common shape.
 pub fn message(outcome: Outcome) -> Option<String> {
     let out = outcome.ok();
@@ -181,27 +158,6 @@ fn unreviewed_memories_that_count_as_approved_are_not_called_reviewed() {
     let text = told(&root, &folder, "startup");
     let said = "ack-memory: stored notes, not individually reviewed, about the project p.";
     assert!(text.starts_with(said), "{text}");
-}
-
-#[test]
-fn a_superseded_memory_is_omitted_unless_its_successor_is_hidden_or_missing() {
-    let memories = [
-        memory("old", "Old way", json!({ "superseded_by": "new" })),
-        titled("new", "New way"),
-        memory("kept", "Kept way", json!({ "superseded_by": "draft" })),
-        unreviewed("draft", "Draft"),
-        memory("stands", "Stands", json!({ "superseded_by": "bad" })),
-        rejected("bad", "Bad"),
-        memory("orphan", "Orphan", json!({ "superseded_by": "gone" })),
-        memory("odd", "Odd", json!({ "status": "aproved" })),
-    ];
-    let root = Root::with("p", &memories);
-    let folder = project(&root, "p", "main");
-    let text = told(&root, &folder, "startup");
-    assert_eq!(ids(&text), ["kept", "new", "orphan", "stands"], "{text}");
-    assert_lacks!(text, "draft", "bad");
-    let listed = root.service().find(json!({ "scope": "p" }));
-    assert_eq!(listed["results"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -609,54 +565,6 @@ fn a_hook_changes_no_file() {
     let before = fingerprint(root.path());
     told(&root, &root.path().join("ledger-api"), "startup");
     assert_eq!(fingerprint(root.path()), before);
-}
-
-/// The processor time that a hook takes, which other processes do not prolong much.
-fn processor_time(root: &Path, sent: &Value) -> Duration {
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", r#""$0" "$@" > /dev/null && times"#])
-        .arg(env!("CARGO_BIN_EXE_ack-memory"))
-        .arg("--root")
-        .arg(root)
-        .args(["hook", "session-start"]);
-    let times = run_with_input(&mut command, sent.to_string().as_bytes()).ok();
-    // The second line is that of the children: `0m0.120000s 0m0.030000s`, user and system.
-    let children = times.lines().nth(1).unwrap().split_whitespace();
-    children
-        .map(|time| {
-            let (minutes, seconds) = time.strip_suffix('s').unwrap().split_once('m').unwrap();
-            Duration::from_secs(60 * minutes.parse::<u64>().unwrap())
-                + Duration::from_secs_f64(seconds.parse().unwrap())
-        })
-        .sum()
-}
-
-#[test]
-fn ten_thousand_memories_do_not_slow_the_hook() {
-    let root = Root::new();
-    let story = "What was seen, what was tried and what helped. ".repeat(30);
-    let rest = json!({ "narrative": story, "facts": ["one fact", "another fact"] });
-    let many: Vec<Value> = (0..10_000)
-        .map(|n| {
-            let title = format!(
-                "Memory {n} about the {} of the queue",
-                ["timeout", "retry", "lock"][n % 3]
-            );
-            memory(&format!("m{n}"), &title, rest.clone())
-        })
-        .collect();
-    bulk(&root, "p", &many);
-    let folder = project(&root, "p", "main");
-    let sent = event(&folder, "startup");
-    assert_eq!(ids(&added(start(root.path(), &sent))).len(), 6);
-    let took: Vec<Duration> = (0..5).map(|_| processor_time(root.path(), &sent)).collect();
-    eprintln!("hook session-start at 10,000 memories: {took:?} of processor time");
-    // Far above what it takes and far below what building an index would take.
-    assert!(
-        took.iter().min().unwrap() < &Duration::from_millis(250),
-        "{took:?}"
-    );
 }
 
 #[test]

@@ -172,21 +172,6 @@ fn old_new_files_and_large_groups_are_not_listed() {
 }
 
 #[test]
-fn a_new_file_is_found_among_thousands_and_none_without_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path();
-    let files: Vec<String> = (0..3_000)
-        .map(|n| format!("part{:02}/file{n:04}.rs", n % 40))
-        .collect();
-    repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
-    write(&top.join("part17/new.rs"), "new\n", 100);
-    check(top, &["part17/new.rs"]);
-    let repository = Repository::discover(top, None).unwrap();
-    let none = Changes::read(&repository, None, Duration::ZERO);
-    assert_eq!((none.compared, none.files.len()), (0, 0));
-}
-
-#[test]
 fn memories_about_a_new_file_are_shown_at_session_start() {
     let root = Root::new();
     let top = root.path().join("work/ledger-api");
