@@ -138,35 +138,6 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
 }
 
 #[test]
-fn links_between_notes_become_links_between_memories() {
-    let folder = tempfile::tempdir().unwrap();
-    write(
-        folder.path(),
-        "retry.md",
-        "---\ntitle: Retry twice\n---\nSee [[Jitter|spread]].\n\n- contradicts [[never-retry]]",
-    );
-    write(folder.path(), "jitter.md", "# Jitter\n");
-    let text = "---\npermalink: x/never-retry\n---\nNever.";
-    write(folder.path(), "never-retry.md", text);
-    let (_root, service) = serve_notes(folder.path());
-    let links = get(&service, "retry", "links")["links"].clone();
-    let links = links.as_array().unwrap().iter();
-    let mut listed: Vec<(&str, &str)> = links
-        .map(|link| {
-            (
-                link["kind"].as_str().unwrap(),
-                link["to_id"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    listed.sort_unstable();
-    assert_eq!(
-        listed,
-        [("contradicts", "never-retry"), ("related", "jitter")]
-    );
-}
-
-#[test]
 fn markdown_links_between_notes_are_links_between_memories() {
     let folder = tempfile::tempdir().unwrap();
     write(
@@ -278,16 +249,6 @@ fn a_missing_folder_is_an_error_until_it_is_back() {
     assert_eq!(error.code(), "store_not_found");
     fs::rename(folder.path().join("away"), &inside).unwrap();
     assert_eq!(found(&service, "deadlocks"), ["a"]);
-}
-
-#[test]
-fn json_lines_that_are_not_a_graph_are_not_a_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = "{\"title\":\"An import line\"}\n";
-    let lines = write(folder.path(), "memories.jsonl", text);
-    let (_root, service) = serve_notes(&lines);
-    let error = call(&service, "query_memories", json!({ "query": "import" })).unwrap_err();
-    assert_eq!(error.code(), "store_not_sqlite");
 }
 
 #[test]

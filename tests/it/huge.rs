@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::mcp::{Server, command};
-use crate::store_support::{Other, fetched, get, has_note, ids, words};
-use crate::support::{Root, Sql, memory, read_text, titled, write_file};
+use crate::store_support::{fetched, get, has_note, ids, words};
+use crate::support::{Root, Sql, memory, read_text, write_file};
 
 /// A store with a narrative of so many MiB, and one of ordinary length.
 fn store(mebibytes: usize) -> Root {
@@ -126,49 +126,4 @@ fn a_note_of_nothing_but_signs_takes_little_memory() {
             "{sign}: {much} MiB where it takes {little}"
         );
     }
-}
-
-#[test]
-fn reading_next_to_a_writer_releases_its_memory() {
-    let taken = |mode: &str| {
-        let root = Root::new();
-        let path = root.store("one", &[titled("m1", "first marker")]);
-        let connection = Connection::open(&path).unwrap();
-        // Much to scan, and nothing to keep.
-        connection.sql(&format!(
-                "PRAGMA journal_mode = {mode};
-                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 24)
-                 INSERT INTO memories (id, title, status, narrative) SELECT 'r' || i, 'rejected', 'rejected', hex(zeroblob(524288)) FROM n"
-            ));
-        drop(connection);
-        let mut other = Other::open(&path);
-        let mut server = Server::initialized(root.path());
-        for number in 0..12 {
-            other.sql(&format!(
-                "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
-            ));
-            let answer = server.call("query_memories", json!({ "query": "marker" }));
-            let found = &answer["structuredContent"]["total"];
-            assert_eq!(*found, number + 2, "{mode}: {answer}");
-        }
-        let map = read_text(format!("/proc/{}/smaps_rollup", server.id()));
-        // Clean pages are those of the binary: whether they are shared depends on what else runs.
-        let private = map.lines().filter(|line| line.starts_with("Private_Dirty"));
-        private
-            .map(|line| {
-                line.split_whitespace()
-                    .nth(1)
-                    .unwrap()
-                    .parse::<u64>()
-                    .unwrap()
-            })
-            .sum::<u64>()
-            >> 10
-    };
-    let (without, with) = (taken("delete"), taken("wal"));
-    println!("private memory: {without} MiB, beside a writer with a log {with} MiB");
-    assert!(
-        with < without + 12,
-        "{with} MiB where it is {without} without a log"
-    );
 }

@@ -130,37 +130,6 @@ fn an_approved_note_that_its_author_withdraws_is_marked_until_a_person_keeps_it(
 }
 
 #[test]
-fn a_tag_that_a_header_repeats_counts_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let note =
-        "---\nmodule: cache\ncomponent: Redis\ntags: [redis, cache, redis]\n---\n# Evicted\n";
-    write(folder.path(), "a.md", note);
-    let root = serve_notes(folder.path());
-    assert_eq!(waiting(&root)[0]["concepts"], json!(["redis", "cache"]));
-}
-
-#[test]
-fn the_title_of_an_entity_is_not_repeated_after_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let graph = [
-        json!({ "type": "entity", "name": "Ana", "entityType": "person", "observations": ["a"] }),
-        json!({ "type": "entity", "name": "Payment gateway", "entityType": "t", "observations": [] }),
-        json!({ "type": "relation", "from": "Ana", "to": "Payment gateway", "relationType": "owns" }),
-    ];
-    let graph = graph.map(|line| line.to_string() + "\n").concat();
-    write(folder.path(), "memory.jsonl", graph);
-    let root = serve_notes(&folder.path().join("memory.jsonl"));
-    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
-    let shown = ack(root.path(), &["get", "Ana", "--include", "links"]).ok();
-    assert_contains!(shown, "owns Payment gateway\n");
-    let scope = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
-    assert_contains!(scope, "; its files are read into memory");
-    decide(root.path(), &["undo"]).ok();
-    let history = decide(root.path(), &["get", "Ana", "--include", "history"]).ok();
-    assert_contains!(history, "left to its store (was ");
-}
-
-#[test]
 fn an_id_that_is_no_text_is_not_used_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();

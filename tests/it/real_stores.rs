@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ack_api::{ContextRequest, QueryRequest};
 use ack_memory::Service;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::store_support::{
     assert_neutral, every_answer, everything, fetched, hits, ids, pages, words,
@@ -94,21 +94,6 @@ fn every_row_of_a_running_claude_mem_store_is_found_with_its_log() {
 }
 
 #[test]
-fn the_log_of_a_running_store_is_read_without_its_shared_memory_too() {
-    let Some(folder) = outside("ACK_TEST_REAL_STORES") else {
-        return;
-    };
-    let root = Root::new();
-    let target = root.scope_folder("copied");
-    for name in ["claude-mem.db", "claude-mem.db-wal"] {
-        std::fs::copy(folder.join("claude-mem-live").join(name), target.join(name)).unwrap();
-    }
-    let before = fingerprint(root.path());
-    assert_eq!(all_ids(&root.service(), &everything()).len(), 711 + 74);
-    assert_eq!(fingerprint(root.path()), before);
-}
-
-#[test]
 fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
     let Some((_root, service, _)) = in_place(CLAUDE, "") else {
         return;
@@ -147,106 +132,6 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
     }
     let updated = scope["last_updated"].as_str().unwrap();
     assert!(updated.starts_with("2026-11-21"), "{updated}");
-}
-
-#[test]
-fn unusual_rows_are_served_sensibly() {
-    let Some((_root, service, _)) = in_place(CLAUDE, "") else {
-        return;
-    };
-    let get = |number: u32| fetched(&service, &format!("obs-{number}"));
-    let repaired = |memory: &Value| {
-        memory["notes"]
-            .as_array()
-            .is_some_and(|notes| notes.iter().any(|note| note["kind"] == "repaired_values"))
-    };
-    for number in 654..=663 {
-        let memory = get(number);
-        let title = memory["title"].as_str().unwrap();
-        let text = memory["narrative"].as_str().unwrap();
-        let start = title.trim_end_matches('…').trim_end();
-        assert!(title.len() > 10 && text.starts_with(start), "{memory}");
-    }
-    for number in 664..=667 {
-        let memory = get(number);
-        let found = &memory["concepts"].as_array().unwrap()[..2];
-        assert_eq!(*found, [json!("gotcha"), json!("pattern")], "{memory}");
-        let facts = json!(["First fact.", "Second fact."]);
-        assert_eq!(memory["facts"], facts, "{memory}");
-    }
-    for number in 668..=671 {
-        let memory = get(number);
-        assert_eq!(memory["concepts"].as_array().unwrap().len(), 2, "{memory}");
-        let facts = json!(["first fact", "second fact"]);
-        assert_eq!(memory["facts"], facts, "{memory}");
-    }
-    // What each has of these fields; `null` is a field that is left out.
-    let nested = "<invoke name=\"x\">a title with markup & \"quotes\"</invoke>";
-    for (number, is_repaired, fields) in [
-        (
-            672,
-            Some(false),
-            json!({ "facts": null, "concepts": null, "files": null }),
-        ),
-        (
-            673,
-            Some(true),
-            json!({ "facts": ["cut off in the mid"], "concepts": ["how-it-works"] }),
-        ),
-        (
-            674,
-            Some(true),
-            json!({ "facts": ["0: facts as an object"], "concepts": ["pattern"] }),
-        ),
-        (
-            675,
-            None,
-            json!({ "concepts": ["gotcha", "7", "name: nested"], "title": nested }),
-        ),
-        (
-            676,
-            None,
-            json!({
-                "facts": null, "concepts": null, "files": ["a.rb", "app/models/bare path.rb"],
-            }),
-        ),
-        (
-            677,
-            None,
-            json!({ "title": "Empty type and empty title.", "type": null }),
-        ),
-        (
-            678,
-            None,
-            json!({
-                "title": "A title with a line break and a tab", "type": "Custom Type 9",
-                "concepts": ["how-it-works: explains it", "gotcha:x"],
-            }),
-        ),
-        // The epoch is right.
-        (
-            679,
-            Some(true),
-            json!({ "created_at": "2026-03-01T10:25:25Z" }),
-        ),
-    ] {
-        let memory = get(number);
-        for (key, value) in fields.as_object().unwrap() {
-            assert_eq!(memory[key], *value, "{number} {key}");
-            assert_eq!(memory.get(key).is_none(), value.is_null(), "{number} {key}");
-        }
-        if let Some(is_repaired) = is_repaired {
-            assert_eq!(repaired(&memory), is_repaired, "{memory}");
-        }
-    }
-    assert_eq!(get(687)["title"], "The terminal bell is off");
-    assert_eq!(get(686)["title"], "火曜日はデプロイしない");
-    let memory = get(107);
-    assert_eq!(memory["title"], "Bumped Node to 22");
-    assert!(memory.get("narrative").is_none());
-    for number in [14, 61] {
-        assert!(get(number)["narrative"].as_str().unwrap().len() <= 24_000);
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::{ContextRequest, GetRequest, ListScopesRequest, NoteKind, QueryResponse};
+use ack_api::{GetRequest, ListScopesRequest, NoteKind, QueryResponse};
 use ack_memory::Service;
 use serde_json::{Value, json};
 
@@ -282,22 +282,6 @@ fn a_link_to_a_store_shows_what_its_log_holds() {
 }
 
 #[test]
-fn a_link_to_a_store_with_a_hot_journal_shows_what_was_committed() {
-    let root = Root::new();
-    let real = at_rest(&root, "delete");
-    let moved = root.path().join("moved.db");
-    fs::rename(&real, &moved).unwrap();
-    std::os::unix::fs::symlink(&moved, &real).unwrap();
-    let real = moved;
-    let mut other = Other::open(&real);
-    other.sql(SPILL);
-    other.kill();
-    let service = root.service();
-    assert!(hits(&service, &words("torn")).is_empty());
-    assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
-}
-
-#[test]
 fn a_missing_store_is_named_with_its_path_and_how_to_start() {
     let root = Root::new();
     let path = root.scope_folder("one").join("memory.db");
@@ -539,26 +523,4 @@ fn an_unreadable_store_is_reported_with_its_path() {
     let (code, answer): (i32, Value) =
         run_json(unprivileged(root.path()).unwrap().args(["query", "marker"]));
     assert_eq!((code, answer["total"].as_u64()), (0, Some(3)));
-}
-
-#[test]
-fn a_store_locked_after_indexing_does_not_affect_others() {
-    let root = Root::with("good", &[titled("good_1", "A zebra rule")]);
-    let path = root.store("bad", &[titled("bad_1", "Another zebra rule")]);
-    let service = root.service();
-    let query = || service.query_memories(&words("zebra")).unwrap();
-    assert_eq!(query().total, 2);
-    let mut other = Other::open(&path);
-    // Without a journal nobody can tell which of this was there before.
-    other.sql("PRAGMA journal_mode = memory; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN EXCLUSIVE; UPDATE memories SET narrative = hex(zeroblob(200000))");
-    let answer = query();
-    assert_eq!(ids(&answer), ["good_1"]);
-    let mut skipped = answer.searched.skipped.iter();
-    assert!(skipped.any(|skipped| skipped.scope == "bad"), "{answer:?}");
-    let answer = service.fetch(json!({ "ids": ["bad_1", "good_1"] }));
-    assert_eq!(answer["memories"][0]["id"], "good_1", "{answer}");
-    assert_eq!(answer["missing"][0]["id"], "bad_1", "{answer}");
-    assert!(service.get_context(&ContextRequest::default()).is_ok());
-    other.sql("ROLLBACK");
-    assert_eq!(query().total, 2);
 }

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::store_support::{serve_notes, write};
 use crate::support::{Ask, Root, sorted_ids};
 
@@ -120,25 +119,4 @@ fn indexes_in_every_folder_of_the_open_knowledge_format_are_no_notes() {
     let text = "---\nokf_version: \"0.2\"\n---\n\n# All\n";
     write(folder.path(), "index.md", text);
     assert_eq!(ids(&root), ["ops/drain"]);
-}
-
-#[test]
-fn an_id_with_capitals_is_found_by_its_address_within_its_scope() {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["Crane.md", "Crane two.md"] {
-        write(folder.path(), name, "It is blue.\n");
-    }
-    let (root, _service) = serve_notes(folder.path());
-    let get = |arguments: Value| call(&root.service(), "get_memory", arguments);
-    let address = "memory://scope/notes/memory/Crane";
-    let shown = &get(json!({ "id": address, "scope": "notes" })).unwrap()["id"];
-    assert_eq!(*shown, "Crane");
-    root.manifest("other", "store = '/nowhere.db'");
-    assert!(get(json!({ "id": address, "scope": "other" })).is_err());
-    // On the command line, a whole id is not taken for a prefix of another one.
-    let found = root
-        .service()
-        .ids_with_prefix("Crane", Some("notes"), ack_api::memory::StatusFilter::All)
-        .unwrap();
-    assert_eq!(found.total, 0, "{found:?}");
 }
