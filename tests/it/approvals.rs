@@ -32,23 +32,6 @@ fn entry(root: &Root, position: usize, verdict: &str) -> Value {
 }
 
 #[test]
-fn log_lines_without_line_breaks_serve_nothing() {
-    for joined in ["", "\r"] {
-        let root = Root::new();
-        root.store(
-            "alpha",
-            &["a", "b", "c"].map(|id| titled(id, &format!("Title {id}"))),
-        );
-        decide(root.path(), &["reject", "a"]).ok();
-        decide(root.path(), &["reject", "b"]).ok();
-        edit_log(&root, "alpha", |text| {
-            text.replace('\n', joined).into_bytes()
-        });
-        assert_eq!(approved(root.path()), ["c"], "{joined:?}");
-    }
-}
-
-#[test]
 fn a_file_that_is_not_a_decision_log_closes_its_scope() {
     let root = Root::with("alpha", &[titled("a", "Title a")]);
     root.store("beta", &[titled("b", "Title b")]);
@@ -121,22 +104,6 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
 }
 
 #[test]
-fn a_memory_replaced_while_waiting_waits_again_if_its_successor_is_rejected() {
-    let root = Root::new();
-    staged(&root, "alpha", 4);
-    let words = ["replace", "alpha-0000", "--by", "alpha-0001", "--merge"];
-    decide(root.path(), &words).ok();
-    let words = ["replace", "alpha-0002", "--by", "alpha-0001"];
-    decide(root.path(), &words).ok();
-    assert_eq!(waiting(&root), ["alpha-0001", "alpha-0003"]);
-    decide(root.path(), &["reject", "alpha-0001"]).ok();
-    assert_eq!(waiting(&root), ["alpha-0000", "alpha-0002", "alpha-0003"]);
-    assert_eq!(approved(root.path()), Vec::<String>::new());
-    decide(root.path(), &["approve", "alpha-0000"]).ok();
-    assert_eq!(approved(root.path()), ["alpha-0000"]);
-}
-
-#[test]
 fn nothing_is_written_if_one_of_several_scopes_is_not_writable() {
     let root = Root::new();
     for scope in ["alpha", "beta", "gamma"] {
@@ -149,34 +116,6 @@ fn nothing_is_written_if_one_of_several_scopes_is_not_writable() {
     assert_ne!(outcome.code, Some(0), "{}", outcome.out);
     assert_eq!(approved(root.path()), Vec::<String>::new());
     assert!(log(&root, "alpha").is_empty());
-}
-
-#[test]
-fn a_broken_scope_stops_no_decision_in_the_others() {
-    let root = Root::new();
-    staged(&root, "alpha", 4);
-    let broken = root.scope_folder("broken");
-    fs::create_dir_all(&broken).unwrap();
-    write_file(broken.join("memory.db"), [7; 5_000]);
-    for arguments in [
-        vec!["approve", "alpha-0000"],
-        vec!["replace", "alpha-0001", "--by", "alpha-0000", "--merge"],
-        vec!["undo"],
-        vec!["reject", "alpha-0002"],
-    ] {
-        let outcome = decide(root.path(), &arguments);
-        assert_contains!(outcome.err, "scope `broken` is left out");
-        outcome.ok();
-    }
-    let list = root.path().join("list.jsonl");
-    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
-    let waiting = listed["waiting"].as_array().unwrap();
-    let mut entry = waiting.last().unwrap().clone();
-    assert_eq!(entry["id"], "alpha-0003");
-    entry["verdict"] = json!("approve");
-    write_file(&list, entry.to_string());
-    decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
-    assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0003"]);
 }
 
 #[test]

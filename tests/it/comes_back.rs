@@ -1,13 +1,12 @@
 //! Memories that come back when the one that replaced them is rejected. Commands and the desk
 //! announce it, do it, and report it.
 
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::curate::{approved, decide};
 use crate::desk::Desk;
-use crate::support::{Root, Sql, memory, titled, unreviewed};
+use crate::support::{Root, memory, titled, unreviewed};
 use crate::terminal::{Session, Terminal};
 
 /// An approved memory that replaced an approved and a waiting one, and an unrelated one.
@@ -152,28 +151,6 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
 }
 
 #[test]
-fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
-    let root = Root::new();
-    let second = json!({ "status": "staging", "type": "gotcha" });
-    let store = [
-        unreviewed("first", "Use npm"),
-        memory("second", "Use pnpm", second),
-    ];
-    root.store("alpha", &store);
-    decide(
-        root.path(),
-        &["replace", "first", "--by", "second", "--merge"],
-    )
-    .ok();
-    let terminal = Terminal::new();
-    let command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
-    let mut asked = Session::start(command);
-    asked.expect("waits again: first  Use npm");
-    asked.answer("[y/N]", "n\n").expect("nothing was decided");
-    assert_eq!(asked.end().0, Some(0));
-}
-
-#[test]
 fn the_desk_says_before_and_after_what_comes_back() {
     let store = [
         unreviewed("first", "Use npm"),
@@ -216,30 +193,4 @@ fn the_desk_says_before_and_after_what_comes_back() {
     review.expect("waits again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);
-}
-
-#[test]
-fn what_a_memory_hides_is_counted_by_the_row_that_owns_the_id() {
-    let root = Root::new();
-    let store = root.store("alpha", &[unreviewed("newer", "Use pnpm")]);
-    let connection = Connection::open(store).unwrap();
-    connection.sql(
-        "CREATE TABLE fresh AS SELECT * FROM memories; DROP TABLE memories; \
-             ALTER TABLE fresh RENAME TO memories; \
-             INSERT INTO memories (id, title, status) VALUES ('older', 'Use yarn', 'approved'); \
-             INSERT INTO memories (id, title, status, superseded_by) \
-             VALUES ('older', 'Use npm', 'staging', 'newer');",
-    );
-    let label = |desk: &Desk| {
-        let session = desk.enter();
-        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
-        card["actions"][0]["label"].as_str().unwrap().to_owned()
-    };
-    // The row that names it does not own the id.
-    assert_eq!(label(&Desk::open(&root)), "Approve");
-    connection.sql(
-        "DELETE FROM memories WHERE title = 'Use yarn'; \
-             UPDATE memories SET status = 'approved' WHERE id = 'older'",
-    );
-    assert_eq!(label(&Desk::open(&root)), "Approve, hides 1 older");
 }

@@ -252,23 +252,6 @@ fn lines_that_another_program_wrote_are_marked() {
     assert_lacks!(history(), mark);
 }
 
-#[test]
-fn a_forged_line_is_listed_even_if_another_line_is_gone() {
-    let root = Root::new();
-    staged(&root, "alpha", 2);
-    for id in ["alpha-0000", "alpha-0001"] {
-        decide(root.path(), &["approve", id]).ok();
-    }
-    let path = log_path(&root);
-    let text = read_text(&path);
-    let (first, rest) = text.split_once('\n').unwrap();
-    let forged = first.replace("process:ana", "human:boss");
-    write_file(&path, format!("{rest}{forged}\n"));
-    let accepted = decide(root.path(), &["review", "--accept-log"]);
-    assert_eq!(accepted.code, Some(0), "{}", accepted.err);
-    assert_contains!(accepted.err, "is gone", "human:boss");
-}
-
 /// Removes the log of a scope with its seal, and what a killed writer left.
 fn remove_log(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {

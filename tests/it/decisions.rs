@@ -1,7 +1,7 @@
 //! The decision log: decisions count from the next answer on, at every entry point, and only for
 //! the content that was decided on.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,7 +11,6 @@ use ack_store::Store;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
 use crate::store_support::CLAUDE_MEM;
 use crate::support::{Ask, Root, Sql, fingerprint, result_ids, run_sql, titled, unreviewed};
 
@@ -173,63 +172,6 @@ fn an_edited_memory_is_found_and_shown_as_it_was_edited() {
     assert_eq!(got["narrative"], "Text 1");
     let shown = found(&service, json!({ "query": "tuesday", "mode": "lexical" }));
     assert_eq!(shown, Vec::<String>::new());
-}
-
-#[test]
-fn a_merged_memory_is_replaced_by_its_target() {
-    let (root, _) = claude_mem();
-    let folder = root.scope_folder("cm");
-    let service = root.service();
-    for id in ["obs-1", "obs-2"] {
-        decide(&folder, "claude-mem.db", id, "approve", json!({}));
-    }
-    decide(
-        &folder,
-        "claude-mem.db",
-        "obs-1",
-        "supersede",
-        json!({ "into": "obs-2" }),
-    );
-    // Never approved: being replaced does not make it visible.
-    decide(
-        &folder,
-        "claude-mem.db",
-        "obs-3",
-        "merge",
-        json!({ "into": "obs-2" }),
-    );
-    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-2"]);
-    let links = service.fetch(json!({ "id": "obs-2", "include": "links" }));
-    assert_eq!(links["links"][0]["kind"], "supersedes", "{links:#}");
-    // The successor is rejected: the old one comes back.
-    decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
-    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-1"]);
-}
-
-#[test]
-fn damaged_log_lines_never_reveal_more_memories() {
-    let (root, _) = claude_mem();
-    let folder = root.scope_folder("cm");
-    let service = root.service();
-    for id in ["obs-1", "obs-2", "obs-3"] {
-        decide(&folder, "claude-mem.db", id, "approve", json!({}));
-    }
-    append(&folder, r#"{"id":"obs-1","digest":"sha256:00","verd"#);
-    append(&folder, r#"{"id":"obs-2","verdict":"frob"}"#);
-    assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-3"]);
-    decide(&folder, "claude-mem.db", "obs-1", "approve", json!({}));
-    let shown = found(&service, json!({ "query": "deploy", "limit": 5 })).len();
-    assert_eq!(shown, 2);
-    // A log that exists but cannot be read at all: nobody knows what was rejected.
-    fs::rename(folder.join("decisions.jsonl"), folder.join("elsewhere")).unwrap();
-    fs::create_dir(folder.join("decisions.jsonl")).unwrap();
-    let arguments = json!({ "query": "deploy", "status": "all" });
-    let error = call(&service, "query_memories", arguments).unwrap_err();
-    assert_eq!(error.code(), "store_unreadable");
-    assert_contains!(error.to_string(), "decisions.jsonl");
-    fs::remove_dir(folder.join("decisions.jsonl")).unwrap();
-    fs::rename(folder.join("elsewhere"), folder.join("decisions.jsonl")).unwrap();
-    assert_eq!(found(&service, json!({ "query": "deploy" })).len(), 2);
 }
 
 #[test]

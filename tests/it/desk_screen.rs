@@ -1,14 +1,10 @@
 //! What a review session shows at a terminal: cards that fit, messages above the prompt, and what a
 //! line may say.
 
-use std::os::unix::process::ExitStatusExt as _;
+use serde_json::json;
 
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-
-use crate::cli::ack;
 use crate::curate::{approved, decide, log};
-use crate::desk_session::{review, saved, three, waits};
+use crate::desk_session::{review, three, waits};
 use crate::support::{Root, memory, run_sql, write_file};
 use crate::terminal::Session;
 
@@ -137,22 +133,6 @@ fn a_rejection_asks_why() {
 }
 
 #[test]
-fn the_quit_key_saves_the_choices() {
-    let root = three();
-    let mut session = Session::start(review(&root));
-    session
-        .answer(PROMPT, "a\n")
-        .expect("2/3")
-        .expect(PROMPT)
-        .signal(Signal::SIGQUIT);
-    let (status, shown) = session.end_with_status();
-    assert_eq!(status.signal(), Some(Signal::SIGQUIT as i32), "{shown}");
-    let file = saved(&root).remove(0);
-    decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
-    assert_eq!(approved(root.path()), ["w0"]);
-}
-
-#[test]
 fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     let root = three();
     let mut session = Session::start(review(&root));
@@ -205,19 +185,5 @@ fn the_report_names_the_replaced_memory_and_the_edited_title() {
         .press("= keep\nq\ny\n")
         .expect("approved  w0  alpha  Deploys leave at midday")
         .expect("replaced  keep  alpha  Deploys go out at noon  (by w0)");
-    session.end();
-}
-
-#[test]
-fn the_list_says_how_many_are_put_off() {
-    let root = three();
-    let words = ["stage", "w0", "w1", "w2", "--until", "2999-01-01"];
-    decide(root.path(), &words).ok();
-    let listed = ack(root.path(), &["review", "--list"]).ok();
-    assert_eq!(listed, "nothing waits for review; 3 are snoozed\n");
-    let listed: Value = ack(root.path(), &["review", "--list", "--json"]).json();
-    assert_eq!(listed["total"], 0);
-    let mut session = Session::start(review(&root));
-    session.expect("no memories wait for review; 3 are snoozed");
     session.end();
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{ack, binary};
 use crate::curate::{approved, decide, log};
-use crate::support::{Root, memory, titled, write_file};
+use crate::support::{Root, memory, write_file};
 use crate::terminal::Session;
 
 /// `review` of a person, line by line.
@@ -182,61 +182,6 @@ fn unwritable_decisions_are_saved_and_written_later() {
     assert_eq!(approved(root.path()), ["w0", "w1", "w2"]);
 }
 
-#[test]
-fn saved_choices_decide_the_same_as_written_ones() {
-    let made = || {
-        let memories = [
-            titled("keep", "Deploys go out at noon"),
-            titled("old", "The kiosk has a light theme"),
-            waits(
-                "w0",
-                "Deploys leave at midday",
-                json!({ "concepts": ["ops"], "facts": ["x"] }),
-            ),
-            waits("w1", "Fonts come from the disk", json!({})),
-            waits(
-                "w2",
-                "The lock is held by two",
-                json!({ "facts": ["It is a file lock"] }),
-            ),
-            waits("w3", "The kiosk has a dark theme", json!({})),
-            waits("w4", "Retries need jitter", json!({})),
-            waits("w5", "Ports are numbers", json!({})),
-        ];
-        Root::with("alpha", &memories)
-    };
-    let typed = "d keep\nh 2w\nm keep\n= old\np\ne\nq\n";
-    let sit = |root: &Root, end: &str| {
-        let editor = root.path().join("editor");
-        let text = "sed -i 's/^title = .*/title = \"Ports\"/' \"$1\"\n";
-        write_file(&editor, text);
-        let mut command = review(root);
-        command.env("EDITOR", format!("/bin/sh {}", editor.display()));
-        let mut session = Session::start(command);
-        session.press(&format!("{typed}{end}\n"));
-        let (code, shown) = session.end();
-        assert_eq!(code, Some(0), "{shown}");
-    };
-    let (written, applied) = (made(), made());
-    sit(&written, "y");
-    sit(&applied, "s");
-    let file = saved(&applied).remove(0);
-    let words = ["review", "--apply", file.to_str().unwrap()];
-    decide(applied.path(), &words).ok();
-    let plain = |root: &Root| -> Vec<Value> {
-        let lines = log(root, "alpha").into_iter().map(|line| {
-            let mut line = serde_json::to_value(line).unwrap();
-            for own in ["actor", "batch", "time"] {
-                line.as_object_mut().unwrap().remove(own);
-            }
-            line
-        });
-        lines.collect()
-    };
-    assert!(plain(&written).len() >= 7, "{:?}", plain(&written));
-    assert_eq!(plain(&written), plain(&applied));
-}
-
 /// Three that are much alike, an approved one like them, and an unrelated one.
 fn alike() -> Root {
     let fact = "The webhook sender waits 30 seconds for an answer before it retries.";
@@ -349,21 +294,4 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
         .answer("edit again", "n\n")
         .answer("nothing was changed", "q\n");
     session.end();
-}
-
-#[test]
-fn invalid_utf8_is_an_unknown_key_and_a_past_day_is_reported() {
-    let root = three();
-    let mut command = review(&root);
-    let file = root.path().join("typed");
-    write_file(&file, b"\xff\xfe\nh 2020-01-01\na\ny\nq\ny\n");
-    write_file(root.path().join("curator-token"), "a-token-of-the-owner");
-    command
-        .env("ACK_MEM_CURATOR_TOKEN", "a-token-of-the-owner")
-        .stdin(fs::File::open(&file).unwrap());
-    let outcome = crate::cli::run(&mut command);
-    assert_contains!(outcome.err, "is not a key");
-    let past = "2020-01-01 is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`";
-    assert_contains!(outcome.err, past);
-    assert_eq!(approved(root.path()), ["w0"]);
 }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::curate::{approved, decide, log};
 use crate::desk::Desk;
 use crate::desk_session::{review, saved, waits};
-use crate::stale::repository;
 use crate::support::{Root, run_sql, titled};
 use crate::terminal::Session;
 
@@ -154,25 +153,6 @@ fn a_file_with_two_replacements_of_one_memory_can_be_applied() {
 }
 
 #[test]
-fn a_memory_that_is_replaced_on_the_page_is_replaced_whatever_was_chosen_before() {
-    let root = queue();
-    let desk = Desk::open(&root);
-    let session = desk.enter();
-    let choose = |number: usize, choice: Value| {
-        let request = json!({ "numbers": [number], "choice": choice });
-        let chosen = desk.ask(&session, "/choose", request);
-        assert_eq!(chosen.status, 200, "{}", chosen.body);
-    };
-    choose(0, json!({ "do": "approve" }));
-    choose(1, json!({ "do": "supersede", "older": "w0" }));
-    let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
-    assert_eq!(card["chosen"], "replaced");
-    let written = desk.ask(&session, "/write", json!({})).json();
-    assert_eq!(written["written"], 2, "{written}");
-    assert_eq!(approved(root.path()), ["keep", "old", "w1"]);
-}
-
-#[test]
 fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
     let root = queue();
     let mut desk = Desk::open(&root);
@@ -211,31 +191,6 @@ fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(approved(root.path()), ["keep", "old", "w0"]);
-}
-
-#[test]
-fn a_stale_memory_that_was_kept_is_replaced_by_the_one_approved_in_its_place() {
-    let (root, folder) = repository();
-    let path = root.scope_folder("shop").join("memory.db");
-    let waiting = waits("w0", "Waits", json!({}));
-    crate::support::insert(&rusqlite::Connection::open(path).unwrap(), &[waiting]);
-    let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
-    let session = desk.enter();
-    let card = desk.ask(&session, "/card", json!({ "number": 1 })).json();
-    let stale = card["card"]["id"].as_str().unwrap();
-    for (number, choice) in [
-        (1, json!({ "do": "approve" })),
-        (0, json!({ "do": "supersede", "older": stale })),
-    ] {
-        let request = json!({ "numbers": [number], "choice": choice });
-        let chosen = desk.ask(&session, "/choose", request);
-        assert_eq!(chosen.status, 200, "{}", chosen.body);
-    }
-    let written = desk.ask(&session, "/write", json!({})).json();
-    assert_eq!(written["written"], 2, "{written}");
-    let lines = log(&root, "shop");
-    let replaced = lines.iter().find(|line| line.id == stale).unwrap();
-    assert_eq!(replaced.into.as_deref(), Some("w0"), "{lines:?}");
 }
 
 /// Keys that never end the session, whether they are typed at a card or at the last question.

@@ -70,29 +70,6 @@ fn lessons() -> Vec<Value> {
 }
 
 #[test]
-fn an_identical_approved_memory_is_nearest() {
-    let root = Root::with("alpha", &lessons());
-    let near = nearest(&root, "again");
-    let (first, relation) = near.first().unwrap();
-    assert_eq!(first, "timeout");
-    assert_eq!(relation.kind, RelationKind::Same);
-    assert!((relation.resemblance - 1.0).abs() < 1e-9);
-    // Neither itself, nor another waiting one, nor one about another subject.
-    assert_eq!(near.len(), 1, "{near:?}");
-}
-
-#[test]
-fn a_different_value_is_a_contradiction_with_both_statements() {
-    let root = Root::with("alpha", &lessons());
-    let near = nearest(&root, "other-value");
-    let (_, relation) = near.first().unwrap();
-    assert_eq!(relation.kind, RelationKind::Contradicts);
-    let conflict = relation.conflict.as_ref().unwrap();
-    assert_contains!(conflict.newer, "60 seconds");
-    assert_contains!(conflict.older, "30 seconds");
-}
-
-#[test]
 fn a_large_scope_is_scanned_until_its_index_exists() {
     let root = Root::new();
     let mut memories = lessons();

@@ -206,28 +206,3 @@ fn a_memory_of_the_current_project_whose_files_are_all_gone_is_marked() {
     let found = marks(&here(&folder), "query_memories", json!({}));
     assert_eq!(found, expected(&[]));
 }
-
-#[test]
-fn a_note_may_state_its_expiry() {
-    let root = Root::new();
-    let notes = root.path().join("notes");
-    fs::create_dir_all(&notes).unwrap();
-    let note = |name: &str, day: &str| {
-        let text = format!("---\ntitle: {name}\ntype: fact\nstale_after: {day}\n---\nText.\n");
-        write_file(notes.join(format!("{name}.md")), text);
-    };
-    note("past", "2026-01-31");
-    note("instant", "2026-02-01T10:00:00Z");
-    note("later", "2099-01-01");
-    let manifest = format!("store = '{}'\nunreviewed = \"approved\"\n", notes.display());
-    root.manifest("notes", &manifest);
-    let marked = marks(&root.service(), "query_memories", json!({}));
-    let past = |day: &str| format!("past {day}, the day its author set");
-    assert_eq!(
-        marked,
-        expected(&[
-            ("instant", &past("2026-02-01")),
-            ("past", &past("2026-01-31"))
-        ])
-    );
-}

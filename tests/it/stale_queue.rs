@@ -466,30 +466,6 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
 }
 
 #[test]
-fn what_a_memory_replaces_is_not_named_as_pushed_out() {
-    for place in ["store", "log"] {
-        let (root, folder) = project(8);
-        let path = root.scope_folder("alpha").join("memory.db");
-        let store = rusqlite::Connection::open(&path).unwrap();
-        let ask = |root: &Root| {
-            let desk = Desk::open_with(root, &["-C", folder.to_str().unwrap()]);
-            let session = desk.enter();
-            let changes = ["leaves", "replaced"];
-            changes.map(|change| next_session(&desk, &session, &[change]))
-        };
-        assert_eq!(ask(&root), [vec!["a2".to_owned()], Vec::new()], "{place}");
-        // One that a session starts with now, and that the new one would hide.
-        match place {
-            "store" => store.sql("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'"),
-            _ => {
-                decide(root.path(), &["replace", "a5", "--by", "new"]).ok();
-            }
-        }
-        assert_eq!(ask(&root), [Vec::new(), vec!["a5".to_owned()]], "{place}");
-    }
-}
-
-#[test]
 fn the_list_names_the_nearest_approved_memories() {
     let root = Root::new();
     let keep = json!({ "facts": ["Jitter spreads load"] });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::changes::git;
-use crate::cli::{Outcome, ack, binary, run};
+use crate::cli::{Outcome, ack, run};
 use crate::support::{
     Ask, Root, fingerprint, memory, read_text, run_sql, titled, unreviewed, write_file,
 };
@@ -401,28 +401,6 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
     done(&root, to.path(), &[]);
     let again = notes(to.path()).remove(0).1;
     assert_contains!(again, "title: Round half to even\nx-rank: 8 unapproved\n");
-}
-
-#[test]
-fn a_link_to_what_is_not_published_stays_and_check_reports_it() {
-    let root = Root::new();
-    let from = tempfile::tempdir().unwrap();
-    let note = |title: &str, text: &str| format!("---\ntype: note\ntitle: {title}\n---\n{text}\n");
-    let content = "See [the second](second.md) and [the guide](guide.md).";
-    let first = note("First", content);
-    write_file(from.path().join("first.md"), first);
-    write_file(from.path().join("second.md"), note("Second", "It waits."));
-    git(from.path(), &["init", "-q"]);
-    git(from.path(), &["add", "first.md"]);
-    git(from.path(), &["commit", "-q", "-m", "notes"]);
-    root.manifest("mine", &over(from.path()));
-    let to = tempfile::tempdir().unwrap();
-    write_file(to.path().join("guide.md"), note("Guide", "By hand."));
-    done(&root, to.path(), &[]);
-    assert_contains!(notes(to.path()).remove(0).1, "[the second](second.md)");
-    let checked = run(binary().arg("check").arg(to.path()));
-    assert_contains!(checked.out, "links to `second.md`");
-    assert_lacks!(checked.out, "guide.md`");
 }
 
 #[test]

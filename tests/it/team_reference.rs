@@ -144,45 +144,6 @@ fn what_is_stored_under_the_name_of_another_object_is_not_approved() {
     }
 }
 
-#[test]
-fn a_folder_with_two_entries_for_one_path_is_damaged() {
-    let repository = Repository::new();
-    for (key, value) in [("user.name", "Test"), ("user.email", "test@example.org")] {
-        git(repository.path(), &["config", key, value]);
-    }
-    repository.write("a.md", "# Deploy on Mondays\n").commit();
-    let blob = |text: &str| {
-        repository.write("x.md", text);
-        let write = ["hash-object", "-w", "docs/memory/x.md"];
-        git_says(repository.path(), &write)
-    };
-    let (one, other) = (blob("# Deploy here\n"), blob("# Deploy there\n"));
-    fs::remove_file(repository.notes().join("x.md")).unwrap();
-    let bytes = |name: &str| -> Vec<u8> {
-        let digits = name.as_bytes().chunks(2);
-        let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
-        digits.map(byte).collect()
-    };
-    for names in [["a.md", "a.md"], ["a.md", "b/a.md"], ["..", "a.md"]] {
-        let mut tree = Vec::new();
-        for (name, blob) in names.iter().zip([&one, &other]) {
-            tree.extend(format!("100644 {name}\0").as_bytes());
-            tree.extend(bytes(blob));
-        }
-        let file = repository.path().join("tree");
-        write_file(&file, tree);
-        let write = ["hash-object", "-t", "tree", "-w", "--literally", "tree"];
-        let tree = git_says(repository.path(), &write);
-        let commit = git_says(repository.path(), &["commit-tree", &tree, "-m", "x"]);
-        let update = ["update-ref", "refs/heads/odd", &commit];
-        git(repository.path(), &update);
-        let (_root, service) = serve_notes(repository.path(), "odd");
-        assert_eq!(ids(&service, "approved"), NOTHING, "{names:?}");
-        let found = problems(&service);
-        assert_contains!(found, "missing, damaged or of a newer format"; "{names:?}");
-    }
-}
-
 const NOTHING: [String; 0] = [];
 
 #[test]
@@ -611,25 +572,6 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
     fs::remove_file(repository.notes().join("deploy-lfs.md")).unwrap();
     assert_eq!(ids(&service, "all"), ["monday"]);
     assert_contains!(problems(&service), reason);
-}
-
-#[test]
-fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
-    use std::os::unix::ffi::OsStrExt;
-    let repository = Repository::new();
-    repository.write("monday.md", "# Deploy on Mondays\n\nBefore noon.");
-    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
-    let text = "# Deploy with coffee\n\nAlways.";
-    if fs::write(repository.notes().join(name), text).is_err() {
-        // This file system allows no such name.
-        return;
-    }
-    repository.commit();
-    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
-    assert_eq!(ids(&service, "approved"), ["monday"]);
-    assert_eq!(ids(&service, "staging").len(), 1);
-    let said = "waits for review: its name is not UTF-8";
-    assert_contains!(problems(&service), said);
 }
 
 #[test]
