@@ -1,6 +1,5 @@
 //! `get_memory`: memories by id, with their context, and the message if one is not returned.
 
-use ack_api::text;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -494,37 +493,6 @@ fn history_is_listed_oldest_first() {
   ]
 }
 "#);
-}
-
-#[test]
-fn an_answer_is_bounded_in_tokens_whatever_is_included() {
-    let root = Root::new();
-    let long = json!({ "narrative": "story ".repeat(8_000), "facts": vec!["a long fact ".repeat(60); 30] });
-    let memories: Vec<Value> = (0..120)
-        .map(|n| {
-            let title = format!("Memory {n} {}", "with a long title ".repeat(14));
-            memory(&format!("m{n:03}"), &title, long.clone())
-        })
-        .collect();
-    let writer = bulk(&root, "alpha", &memories);
-    writer.sql("BEGIN");
-    let log = "INSERT INTO curation_log VALUES ('m000', 'review', NULL, NULL, ?1, 'ines', NULL)";
-    for n in 1..120 {
-        link(&writer, "m000", &format!("m{n:03}"), "derived_from");
-        writer.sql_with(log, ["reason ".repeat(70)]);
-    }
-    writer.sql("COMMIT");
-    let service = root.service();
-    let twenty: Vec<String> = (0..20).map(|n| format!("m{n:03}")).collect();
-    for arguments in [
-        json!({ "id": "m000" }),
-        json!({ "id": "m000", "include": ["links"] }),
-        json!({ "id": "m000", "include": ["history"] }),
-        json!({ "ids": twenty, "include": ["timeline"] }),
-    ] {
-        let cost = text::tokens(&service.fetch(arguments.clone()).to_string());
-        assert!(cost <= 12_500, "{cost} tokens for {arguments}");
-    }
 }
 
 #[test]

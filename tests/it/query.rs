@@ -5,11 +5,10 @@ mod folding;
 mod pages;
 mod shown;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use ack_memory::Service;
 use ack_memory::internal::Setting;
-use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -333,33 +332,6 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
 }
 
 #[test]
-fn the_hidden_count_matches_a_query_for_every_status() {
-    let root = Root::new();
-    let waits = |id: &str, title: &str| unreviewed(id, title);
-    let twin = "Open the terminal in a split with control and backtick";
-    let memories = [
-        waits("word", "The terminal needs a colour setting"),
-        waits("meaning", "Run shell commands from the console prompt"),
-        waits("twin-1", twin),
-        waits("twin-2", twin),
-        titled("else", "Payouts are rounded late"),
-    ];
-    root.store("alpha", &memories);
-    let service = root.service();
-    let hidden = service.find(json!({ "query": "terminal" }));
-    let all = service.find(json!({ "query": "terminal", "status": "all" }));
-    assert_eq!(hidden["results"], json!([]));
-    let found = &hidden["hidden"]["by_status"];
-    assert_eq!(*found, all["total"], "{hidden} {all}");
-    // Folded memories are counted and mentioned.
-    let results = all["results"].as_array().unwrap().len() as u64;
-    assert_eq!(all["total"].as_u64(), Some(results + 1), "{all}");
-    let output = crate::cli::ack(root.path(), &["query", "terminal", "--all"]).ok();
-    let first = format!("{} memories, 1 contained in others, in alpha", results + 1);
-    assert!(output.starts_with(&first), "{output}");
-}
-
-#[test]
 fn an_unknown_word_finds_nothing_and_a_missing_word_is_named() {
     let memories = [
         titled("path", "Windows path memory about the worker"),
@@ -460,33 +432,6 @@ fn hidden_matches_are_counted_without_rejected_ones() {
 }
 
 #[test]
-fn explain_shows_rank_score_and_terms() {
-    let root = root_of(&varied(40));
-    let answer = root
-        .service()
-        .find(json!({ "query": "deadlock timeout", "explain": true }));
-    for (position, hit) in answer["results"].as_array().unwrap().iter().enumerate() {
-        let leg = &hit["explanation"]["legs"][0];
-        assert_eq!(leg["leg"], "lexical");
-        assert!(leg["rank"].as_u64().unwrap() >= 1);
-        assert!(hit["explanation"]["rank"].as_u64().unwrap() as usize > position);
-        assert_eq!(hit["explanation"]["legs"][1]["leg"], "semantic");
-        let fusion = hit["explanation"]["fusion"].as_str().unwrap();
-        assert!(
-            fusion.contains(&format!("= {:.3}", hit["score"].as_f64().unwrap())),
-            "{fusion}: {hit}"
-        );
-        assert!(!leg["terms"].as_array().unwrap().is_empty());
-        assert!(hit["why"].is_string());
-    }
-    assert!(
-        root.service().find(json!({ "query": "deadlock" }))["results"][0]
-            .get("explanation")
-            .is_none()
-    );
-}
-
-#[test]
 fn stop_word_queries_and_empty_queries_get_a_note() {
     let root = Root::with("alpha", &[titled("a", "What to do when it is not there")]);
     let service = root.service();
@@ -503,68 +448,6 @@ fn stop_word_queries_and_empty_queries_get_a_note() {
     assert!(kinds(json!({ "query": "  " })).is_empty());
     let found = kinds(json!({ "query": "there", "mode": "hybrid" }));
     assert_eq!(found, ["only_stop_words"]);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 100, ..ProptestConfig::default() })]
-
-    #[test]
-    fn pages_respect_their_limit_and_show_each_match_once(
-        rows in proptest::collection::vec((0..12usize, 0..12usize, 0..3usize, 0..2usize, 0..4usize), 1..40),
-        words in proptest::collection::vec(0..12usize, 0..3),
-        limit in 1..12usize,
-        tokens in prop::sample::select(vec![200usize, 350, 800, 20_000]),
-        filter in 0..5usize,
-    ) {
-        let root = Root::new();
-        let mut scopes: HashMap<&str, Vec<Value>> = HashMap::from([("alpha", Vec::new()), ("beta", Vec::new())]);
-        for (number, (one, two, length, scope, status)) in rows.iter().enumerate() {
-            let title = format!("{} {} the nightly build of the gateway waits for its turn and the next", WORDS[*one], WORDS[*two]);
-            let rest = json!({
-                "narrative": format!("{} ", WORDS[(one * two) % 12]).repeat(length * 20), "project": WORDS[*one], "type": WORDS[*two],
-                "status": (["approved", "staging", "promoted", "rejected"][*status]),
-                "created_at": format!("2026-01-{:02}T00:00:00Z", 1 + (one * 5 + two) % 28),
-            });
-            scopes.get_mut(["alpha", "beta"][*scope]).unwrap().push(memory(&format!("m{number}"), &title, rest));
-        }
-        scopes.iter().for_each(|(scope, memories)| drop(bulk(&root, scope, memories)));
-        let mut arguments = json!({ "limit": limit, "max_tokens": tokens });
-        if !words.is_empty() {
-            arguments["query"] = json!(words.iter().map(|word| WORDS[*word]).collect::<Vec<_>>().join(" "));
-        }
-        match filter {
-            1 => arguments["project"] = json!(WORDS[rows[0].0]),
-            2 => arguments["type"] = json!(WORDS[rows[0].1]),
-            3 => arguments["status"] = json!("all"),
-            4 => arguments["scope"] = json!("beta"),
-            _ => {}
-        }
-        let pages = pages(&root.service(), arguments.clone(), |_| {});
-        let all = all_shown(&pages);
-        prop_assert_eq!(repeated(all.clone()), []);
-        prop_assert_eq!(all.len() as u64, pages[0]["total"].as_u64().unwrap());
-        prop_assert!(pages.iter().all(|page| result_ids(page).len() <= limit));
-    }
-}
-
-#[test]
-fn a_circle_of_replacements_hides_none_of_its_memories() {
-    let root = Root::new();
-    let circle = |number: usize| {
-        let next = format!("m{}", (number + 1) % 45);
-        let title = format!("Lesson {number} about the harbour");
-        memory(
-            &format!("m{number}"),
-            &title,
-            json!({ "superseded_by": next }),
-        )
-    };
-    let memories: Vec<Value> = (0..45).map(circle).collect();
-    bulk(&root, "alpha", &memories);
-    let answer = root
-        .service()
-        .find(json!({ "query": "harbour", "mode": "lexical" }));
-    assert_eq!((&answer["total"], answer.get("hidden")), (&json!(45), None));
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::arguments::call;
 use crate::cli::run;
 use crate::mcp::Server;
 use crate::store_support::{CLAUDE_MEM, Other, binary};
@@ -100,42 +99,6 @@ fn unchanged<T>(root: &Root, what: &str, run: impl FnOnce() -> T) -> T {
     let changed = difference(&before, &fingerprint(root.path()));
     assert!(changed.is_empty(), "{what} changed {changed:?}");
     result
-}
-
-#[test]
-fn no_operation_of_the_service_changes_a_byte() {
-    let (root, _others) = every_state();
-    let service = root.service();
-    let scopes = "rollback wal-at-rest wal-killed wal-live hot-journal under-way wal-exclusive no-shm \
-                  claude claude-live garbled empty";
-    for _ in 0..2 {
-        unchanged(&root, "query_memories", || {
-            let answer = service.find(json!({ "query": "marker", "explain": true }));
-            assert!(answer["total"].as_u64() > Some(0));
-        });
-        unchanged(&root, "a list with pages", || {
-            let page = service.find(json!({ "status": "all", "limit": 2 }));
-            let cursor = &page["next_cursor"];
-            service.find(json!({ "status": "all", "limit": 2, "cursor": cursor }));
-        });
-        for scope in scopes.split(' ') {
-            unchanged(&root, scope, || {
-                let asked = json!({ "query": "marker", "scope": scope });
-                let _ = call(&service, "query_memories", asked);
-                let _ = call(&service, "list_scopes", json!({ "scope": scope }));
-                for id in ["m1", "m4", "obs-1", "sum-1", "nothing"] {
-                    let include = ["timeline", "links", "history", "related"];
-                    let arguments =
-                        json!({ "id": id, "scope": scope, "status": "all", "include": include });
-                    let _ = call(&service, "get_memory", arguments);
-                }
-            });
-        }
-        unchanged(&root, "get_memory", || service.fetch(json!({ "id": "m2" })));
-        unchanged(&root, "list_scopes", || service.scopes(json!({})));
-        unchanged(&root, "get_context", || service.brief(json!({})));
-    }
-    unchanged(&root, "the end of the service", || drop(service));
 }
 
 /// The subcommands that only read.

@@ -230,35 +230,6 @@ fn report(half: &str) -> Confusion {
     confusion
 }
 
-#[test]
-fn the_set_is_large_and_split_by_the_real_memory() {
-    let pairs = pairs();
-    assert!(pairs.len() >= 300, "{}", pairs.len());
-    let mut halves: BTreeMap<&str, &str> = BTreeMap::new();
-    for pair in &pairs {
-        let Side::Memory { memory, .. } = &pair.older else {
-            continue;
-        };
-        let half = halves.entry(memory).or_insert(&pair.half);
-        assert_eq!(*half, pair.half, "{memory}");
-    }
-    let opposites = pairs.iter().filter(|pair| pair.half == "fifth");
-    assert!(opposites.count() >= 50);
-    for half in ["second", "third"] {
-        let count = pairs.iter().filter(|pair| pair.half == half).count();
-        assert!(count >= 150, "{half} has {count}");
-    }
-    for kind in KINDS {
-        for half in ["development", "held_out"] {
-            let count = pairs
-                .iter()
-                .filter(|pair| pair.label == kind && pair.half == half)
-                .count();
-            assert!(count >= 10, "{half} has {count} of {kind:?}");
-        }
-    }
-}
-
 /// `least` is the least recall: finding nothing would be precise too.
 fn holds_the_bounds(sets: &[(&str, f64)]) {
     let confusions: Vec<Confusion> = sets.iter().map(|(half, _)| report(half)).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{root_of, shown_keys, varied};
-use crate::support::{Ask, Root, memory, result_ids, titled};
+use crate::support::{Ask, Root, memory};
 
 #[test]
 fn a_filter_costs_no_result_that_exists() {
@@ -99,39 +99,6 @@ fn a_filter_costs_no_result_that_exists() {
             }
         }
     }
-}
-
-#[test]
-fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
-    let root = Root::new();
-    root.manifest("ledger-api", "[projects]\n\"Ledger API\" = [\"payments\"]");
-    let first = json!({ "project": "ledger-api" });
-    let memories = [
-        memory("a", "Named by the scope", first),
-        memory("b", "Named by an alias", json!({ "project": "PAYMENTS" })),
-        titled("c", "Named by nothing"),
-        memory("d", "Named by somebody else", json!({ "project": "kiosk" })),
-    ];
-    root.store("ledger-api", &memories);
-    let rows = [
-        memory("e", "Alias elsewhere", json!({ "project": "payments" })),
-        titled("f", "Nameless elsewhere"),
-    ];
-    root.store("other", &rows);
-    let service = root.service();
-    let found = |project: &str| {
-        result_ids(&service.find(json!({ "project": project })))
-            .into_iter()
-            .collect::<BTreeSet<_>>()
-    };
-    for project in ["ledger-api", "Ledger_API", "ledger api", "payments"] {
-        assert_eq!(
-            found(project),
-            BTreeSet::from(["a", "b", "c", "e"].map(str::to_owned)),
-            "{project}"
-        );
-    }
-    assert_eq!(found("other"), BTreeSet::from(["f"].map(str::to_owned)));
 }
 
 #[test]

@@ -222,31 +222,3 @@ fn a_memory_longer_than_any_answer_says_what_is_left_out() {
         shown.len()
     );
 }
-
-#[test]
-fn of_a_page_of_very_long_memories_only_a_part_is_compared_with_the_question() {
-    let root = Root::new();
-    let colours = [
-        "red", "blue", "green", "black", "white", "pink", "brown", "teal",
-    ];
-    let filler =
-        |colour: &str| format!("The {colour} office files its forms in a drawer. ").repeat(400);
-    let long = |(number, colour): (usize, &&str)| {
-        let facts: Vec<String> = (0..160)
-            .map(|n| format!("{colour} {n} ").repeat(12))
-            .collect();
-        let narrative = format!("{}The turbine stalls near {colour}.", filler(colour));
-        let title = format!("Turbine of the {colour} hall {number}");
-        let rest = json!({ "facts": facts, "narrative": narrative, "status": "approved" });
-        memory(&format!("m{number}"), &title, rest)
-    };
-    let memories: Vec<Value> = colours.iter().enumerate().map(long).collect();
-    bulk(&root, "platform", &memories);
-    let service = root.service();
-    let arguments = json!({ "query": "turbine stalls", "mode": "lexical", "limit": 8 });
-    let answer = service.find(arguments);
-    let results = answer["results"].as_array().unwrap().iter();
-    let excerpts = results.filter(|hit| hit["excerpt"].is_string()).count();
-    assert_eq!(excerpts, 3);
-    assert_eq!(answer["results"].as_array().unwrap().len(), 8);
-}
