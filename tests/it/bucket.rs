@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::bucket_clouds::Server;
 use crate::cli::{Outcome, binary, run};
-use crate::support::{Root, memory, run_sql, titled, write_file};
+use crate::support::{Root, memory, run_sql, titled};
 
 /// Where the tests publish.
 pub const ADDRESS: &str = "s3://memories/platform";
@@ -454,37 +454,6 @@ fn an_endpoint_that_cannot_be_used_is_named_as_it_was_given() {
         .env("AWS_ENDPOINT_URL", "nowhere");
     let output = run(&mut command).fails(2);
     assert_contains!(output, "AWS_ENDPOINT_URL");
-}
-
-#[test]
-fn a_pipe_is_not_published_and_not_waited_for() {
-    let (root, bucket) = scene();
-    let pipe = |path: &Path| {
-        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    };
-    let fails = |name: &str| {
-        let mut command = command(root.path());
-        command
-            .args(["publish", name, "--to", ADDRESS, "--yes", "--endpoint"])
-            .arg(bucket.endpoint());
-        let output = run(&mut command).fails(1);
-        assert_contains!(output, "a named pipe"; "{name}");
-        assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
-    };
-    fs::create_dir_all(root.scope_folder("piped")).unwrap();
-    pipe(&root.scope_folder("piped").join("memory.db"));
-    fails("piped");
-    let named = root.path().join("store.db");
-    pipe(&named);
-    root.manifest("named", &format!("store = {named:?}\n"));
-    fails("named");
-    let notes = root.path().join("notes");
-    fs::create_dir_all(&notes).unwrap();
-    let text = "---\nstatus: approved\n---\n# One\n\nText.\n";
-    write_file(notes.join("one.md"), text);
-    pipe(&notes.join("two.md"));
-    root.manifest("notes", &format!("store = {notes:?}\n"));
-    fails("notes");
 }
 
 /// Asks a reader until its answer is as wanted: on a busy machine a request does not wait for the

@@ -183,16 +183,3 @@ fn a_network_failure_is_no_reason_to_remove_a_scope() {
     assert_contains!(doctor.out, "team");
     assert_lacks!(doctor.out, "scopes remove");
 }
-
-#[test]
-fn pruning_says_how_many_versions_it_does_not_name() {
-    let (root, bucket) = scene();
-    for _ in 0..2 {
-        published(&root, &bucket, &["--reindex"]);
-    }
-    for _ in 0..21 {
-        publish(&root, &bucket, &["--rollback", "v-1", "--yes"]).ok();
-    }
-    let planned = publish(&root, &bucket, &["--prune", "0d", "--dry-run"]).ok();
-    assert_contains!(planned, "and 2 more is no longer possible");
-}

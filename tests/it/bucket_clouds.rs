@@ -259,29 +259,6 @@ fn problems_with_a_machine_are_reported_without_its_token() {
 }
 
 #[test]
-fn nobody_but_instance_asks_a_machine_even_to_publish() {
-    let (root, _bucket) = scene();
-    let machine = google_machine();
-    let storage = Server::start(|request| match request.path.split(' ').next() {
-        Some("GET") => refused(404, "<Error><Code>NoSuchKey</Code></Error>"),
-        _ => refused(401, "<Error><Code>AuthenticationRequired</Code></Error>"),
-    });
-    root.manifest("mine", "[remote]\ncredentials = \"anonymous\"\n");
-    let mut publish = command(root.path());
-    publish
-        .env("HOME", root.path())
-        .env("GCE_METADATA_HOST", &machine.address)
-        .env("GCE_METADATA_IP", &machine.address)
-        .args(["publish", "mine", "--to", "gs://memories/platform", "--yes"])
-        .args(["--endpoint", &storage.url()]);
-    let refused = run(&mut publish);
-    assert_ne!(refused.code, Some(0), "{}", both(&refused));
-    assert_contains!(both(&refused), "refuses to write");
-    assert!(!storage.seen().is_empty());
-    assert!(machine.seen().is_empty(), "{:?}", machine.seen());
-}
-
-#[test]
 fn a_refusal_names_the_permissions_of_its_cloud() {
     let storage =
         Server::start(|_| refused(403, "<Error><Code>AuthorizationFailure</Code></Error>"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ack_memory::Service;
-use ack_test_bucket::{Action, Bucket};
+use ack_test_bucket::Bucket;
 use serde_json::{Value, json};
 
 use crate::bucket::{ADDRESS, command, published, reader, scene, sql};
@@ -275,30 +275,6 @@ fn a_publisher_whose_copy_is_damaged_says_so_and_goes_on() {
         first(&answer(&reader)),
         "The connection pool has 40 connections"
     );
-}
-
-#[test]
-fn after_a_failure_a_bucket_is_waited_for_half_a_second() {
-    let (_root, bucket, reader) = followed("1s");
-    let (first, second) = (
-        service(&reader, &bucket, "1s"),
-        service(&reader, &bucket, "1s"),
-    );
-    ask_service(&second);
-    wait(1_100);
-    bucket.intercept(|_| Action::Hang);
-    let asked = |service: &Service| {
-        let began = Instant::now();
-        assert_eq!(notes(&ask_service(service)), ["remote_stale"]);
-        began.elapsed()
-    };
-    let took = asked(&first);
-    assert!(took >= Duration::from_millis(1_400), "{took:?}");
-    // Another one that has not begun to wait.
-    wait(1_100);
-    let took = asked(&second);
-    assert!(took >= Duration::from_millis(450), "{took:?}");
-    assert!(took < Duration::from_millis(1_300), "{took:?}");
 }
 
 #[test]

@@ -133,19 +133,6 @@ fn a_dry_run_counts_what_another_encoder_would_replace() {
 }
 
 #[test]
-fn a_dry_run_over_an_existing_table_reports_no_error() {
-    let root = root();
-    for encoder in ["static", "contextual"] {
-        index(&root, &["--encoder", encoder]);
-        let outcome = ack(root.path(), &["index", "--all", "--dry-run"]);
-        assert_eq!(outcome.err, "", "{encoder}");
-        let said = outcome.ok();
-        assert_contains!(said, "0 rows would be added"; "{encoder}");
-        assert_lacks!(said, "rebuilt"; "{encoder}");
-    }
-}
-
-#[test]
 fn a_memory_without_known_words_has_no_vector() {
     let root = root();
     bulk(

@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ack_api::cancel::{self, CancelFlag};
-use ack_api::memory::nearest;
 use ack_memory::internal::{TOOLS, Toolset};
 use serde_json::{Value, json};
 
@@ -354,26 +352,6 @@ fn an_unknown_name_is_compared_with_each_name_once() {
 }
 
 // Requests that are cancelled, and those that take too long.
-
-#[test]
-fn a_comparison_with_many_names_stops_with_the_request() {
-    let flag = CancelFlag::default();
-    let raised = flag.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(50));
-        raised.cancel();
-    });
-    cancel::run_with(&flag, || {
-        nearest("what is wanted", std::iter::repeat("what there is"), 3);
-        assert_eq!(cancel::check().unwrap_err().code(), "cancelled");
-    });
-    let limited = CancelFlag::with_timeout(Duration::from_millis(50));
-    cancel::run_with(&limited, || {
-        assert!(cancel::check().is_ok());
-        assert!(cancel::guarded(0_u64..).count() > 0);
-        assert_eq!(cancel::check().unwrap_err().code(), "deadline_exceeded");
-    });
-}
 
 #[test]
 fn a_slow_request_is_answered_by_its_deadline() {

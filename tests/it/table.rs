@@ -606,42 +606,6 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
 }
 
-#[test]
-fn a_combining_mark_does_not_shift_terms_of_the_table() {
-    let root = Root::new();
-    let titles = [
-        "Alpha \u{659} anchors",
-        "\u{64b} Beta buoys \u{659}",
-        "Gamma gauges",
-        "Delta dredgers",
-    ];
-    let memories: Vec<Value> = titles
-        .iter()
-        .enumerate()
-        .map(|(n, title)| titled(&format!("m{n}"), title))
-        .collect();
-    bulk(&root, "alpha", &memories);
-    let asked = |service: &Service| -> Vec<Value> {
-        let words = [
-            "anchors",
-            "buoys",
-            "gauges",
-            "dredgers",
-            "\u{659}",
-            "beta \u{659}",
-        ];
-        let query = |word: &&str| {
-            service.find(json!({ "query": word, "mode": "lexical", "explain": true }))
-        };
-        words.iter().map(query).collect()
-    };
-    let without = asked(&root.service());
-    build(&root);
-    let service = root.service();
-    assert_eq!(asked(&service), without);
-    assert_eq!(info(&service)["index"]["coverage"], 1.0);
-}
-
 /// A command that must not wait for the other end of a pipe.
 fn in_time(command: &mut Command) -> Output {
     let child = command

@@ -131,24 +131,6 @@ fn a_client_that_lets_its_model_read_text_and_structure_gets_the_text_alone() {
 }
 
 #[test]
-fn the_recall_prompt_has_the_memories_as_markdown() {
-    let root = Root::samples();
-    let mut server = Server::initialized(root.path());
-    let mut recall = |query: &str| {
-        let arguments = json!({ "name": "recall", "arguments": { "query": query } });
-        let prompt = server.request("prompts/get", arguments);
-        let text = &prompt["result"]["messages"][0]["content"]["text"];
-        text.as_str().unwrap().to_owned()
-    };
-    let found = recall("deadlock");
-    assert_contains!(found, "\n1. ");
-    assert_lacks!(found, "\"id\":", "JSON");
-    let nothing = recall("zzzzqqqq");
-    assert_contains!(nothing, "No approved memory was found");
-    assert_lacks!(nothing, "{");
-}
-
-#[test]
 fn every_property_of_a_listed_schema_has_a_type() {
     fn untyped(schema: &Value, path: &str, found: &mut Vec<String>) {
         let properties = schema["properties"].as_object();

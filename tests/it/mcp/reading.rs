@@ -53,21 +53,6 @@ fn tools_are_listed_before_any_store_is_touched() {
 }
 
 #[test]
-fn a_manifest_that_is_a_pipe_does_not_hold_up_the_others() {
-    let root = Root::with("good", &[titled("good-1", "A memory about deadlocks")]);
-    let pipe = root.scope_folder("pipe").join("scope.toml");
-    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    let mut server = Server::initialized(root.path());
-    let asked = json!({ "name": "query_memories", "arguments": { "query": "deadlocks" } });
-    let id = server.send("tools/call", asked);
-    let answer = server.message(Duration::from_secs(5));
-    assert!(
-        answer.is_some_and(|answer| answer["id"] == id),
-        "a call waits for a manifest that is a pipe"
-    );
-}
-
-#[test]
 fn before_the_first_call_only_manifests_and_stores_are_read() {
     let root = Root::samples();
     let log = tempfile::NamedTempFile::new().unwrap();
