@@ -69,6 +69,12 @@ impl Client {
         why.collect()
     }
 
+    /// Whether it has an event for failed commands alone, so that no other one starts a process.
+    pub fn tells_failures(self) -> bool {
+        let events = self.row().events.get(Hook::TOOL_FAILURE.name);
+        events.is_some_and(|events| events == &["PostToolUseFailure"])
+    }
+
     /// The entries of a hook, one for each event that calls it.
     pub fn hook(self, hook: Hook, launch: &Launch) -> Vec<Part> {
         let command = launch.hook(hook.name, self);

@@ -110,7 +110,7 @@ pub struct EntryArgs {
     /// Leave out the permission to call the tools without asking
     #[arg(long)]
     pub no_allow: bool,
-    /// Leave out the hook that adds memories to new sessions
+    /// Add only the hooks that are asked for
     #[arg(long)]
     pub no_hook: bool,
     /// Add the hook that adds memories to prompts
@@ -119,22 +119,27 @@ pub struct EntryArgs {
     /// Add the hook that shows memories about a file before it is edited
     #[arg(long)]
     pub edit_hook: bool,
-    /// Add the hook that shows the memory that explains why a command failed
+    /// Add the hook that shows the memory that explains why a command failed; Claude Code and Qwen
+    /// Code get it anyway
     #[arg(long)]
     pub failure_hook: bool,
+    /// Leave out that hook
+    #[arg(long, conflicts_with = "failure_hook")]
+    pub no_failure_hook: bool,
     /// Have the server offer a built-in set of tools
     #[arg(long, value_name = "NAME", value_parser = set())]
     pub surface: Option<ToolsetPreset>,
 }
 
 impl EntryArgs {
-    /// The requested hooks.
-    pub fn hooks(&self) -> Vec<Hook> {
+    /// The hooks for a client.
+    pub fn hooks(&self, client: Client) -> Vec<Hook> {
+        let after_failures = client.tells_failures() && !self.no_hook && !self.no_failure_hook;
         let asked = [
             (Hook::SESSION_START, !self.no_hook),
             (Hook::USER_PROMPT, self.prompt_hook),
             (Hook::PRE_TOOL_USE, self.edit_hook),
-            (Hook::TOOL_FAILURE, self.failure_hook),
+            (Hook::TOOL_FAILURE, self.failure_hook || after_failures),
         ];
         let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
         asked.map(|(hook, _)| hook).collect()

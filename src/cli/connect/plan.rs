@@ -44,7 +44,7 @@ impl ConnectPlan {
         let places = places(config)?;
         let extras = Extras {
             former_roots: connected_root(client, &places).into_iter().collect(),
-            ..extras(config, entry)?
+            ..extras(config, client, entry)?
         };
         let files = client.files(&places, &launch, &extras).unwrap_or_default();
         let changes = plan(&files, action)?;
@@ -53,7 +53,7 @@ impl ConnectPlan {
         } else {
             warnings(config, client, &places, &files, &extras)
         };
-        warnings.extend(client.no_hook(&entry.hooks()));
+        warnings.extend(client.no_hook(&entry.hooks(client)));
         let changed: Vec<ClientFile> = files
             .into_iter()
             .filter(|file| changes.iter().any(|change| change.path == file.path))
@@ -170,7 +170,7 @@ fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
+fn extras(config: &Config, client: Client, args: &EntryArgs) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let offers_own_tools = || {
@@ -182,7 +182,7 @@ fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
             .collect()
     };
     Ok(Extras {
-        hooks: args.hooks(),
+        hooks: args.hooks(client),
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
             (true, _) => Allowed::Nothing,
             (false, true) => Allowed::Server,
