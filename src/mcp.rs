@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool as ListedTool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServiceExt};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -91,7 +92,7 @@ pub fn serve_stdio(
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let mut signals = signals::EndSignals::new()?;
-        let (reader, writer) = stdio::pipes();
+        let (reader, writer) = stdio_pipes();
         let end = End {
             stop: signals.wait(),
             is_closed: stdio::is_closed,

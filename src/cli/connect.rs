@@ -43,7 +43,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         } else {
             FileAction::Put
         };
-        let result = ConnectPlan::with(&config, *client, &args.entry, action)
+        let result = ConnectPlan::new(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
         match result {
             Ok(()) => {}

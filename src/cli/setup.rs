@@ -18,6 +18,7 @@ use super::{prompt, user};
 use crate::cli::error::CliError;
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest, hint};
+use ack_connect::file::FileAction;
 use ack_connect::recogniser::{FoundStore, Support};
 use ack_connect::unreviewed::Unreviewed;
 use ack_connect::{Client, quoted};
@@ -258,7 +259,8 @@ impl Setup<'_> {
         let mut entries = Vec::new();
         for client in installed(self.config)? {
             let command = command(&format!("connect {} --yes", client.name()));
-            let action = match ConnectPlan::new(self.config, client, &EntryArgs::default()) {
+            let entry = EntryArgs::default();
+            let action = match ConnectPlan::new(self.config, client, &entry, FileAction::Put) {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
                     self.say(&format!("  {}\n", client.name()))?;
@@ -362,7 +364,7 @@ impl Setup<'_> {
         if self.mode == AnswerMode::Ask && !self.confirm_connect(planned)? {
             return Ok("skipped");
         }
-        if let Err(error) = planned.carry_out() {
+        if let Err(error) = carry_out(&planned.changes) {
             self.fail(error)?;
             return Ok("failed");
         }

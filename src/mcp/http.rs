@@ -124,27 +124,7 @@ pub struct ServerExtras {
     pub report: Report,
 }
 
-impl Default for ServerExtras {
-    fn default() -> Self {
-        Self {
-            tokens: None,
-            warm: false,
-            report: Arc::new(|_: &str| {}),
-        }
-    }
-}
-
-impl std::fmt::Debug for ServerExtras {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Extras")
-            .field("tokens", &self.tokens)
-            .field("warm", &self.warm)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A server that listens but does not answer yet.
-#[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
@@ -255,7 +235,11 @@ mod tests {
             "127.0.0.1:0".parse().unwrap(),
             &[],
             None,
-            ServerExtras::default(),
+            ServerExtras {
+                tokens: None,
+                warm: false,
+                report: Arc::new(|_| {}),
+            },
         )
         .unwrap();
         listening.limits = limits;

@@ -17,7 +17,6 @@ use rmcp::model::{
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::transport::io::stdio_pipes;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, watch};
@@ -51,14 +50,6 @@ impl Closed {
         let input = self.0.wait_for(|input| *input != Input::Open).await;
         input.is_ok_and(|input| *input == Input::PipedAndEnded)
     }
-}
-
-/// This process's standard input and output.
-pub fn pipes() -> (
-    impl AsyncRead + Send + Unpin + 'static,
-    impl AsyncWrite + Send + Unpin + 'static,
-) {
-    stdio_pipes()
 }
 
 /// Whether the other end of this process's standard input is closed, even if there is more to read.

@@ -39,9 +39,6 @@ pub struct SetArgs {
     /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,
-    /// Accepted but not needed: `scopes set` never asks
-    #[arg(long, short = 'y', conflicts_with = "dry_run")]
-    pub yes: bool,
 }
 
 /// Arguments of `scopes remove`.

@@ -28,13 +28,9 @@ pub struct ConnectPlan {
 }
 
 impl ConnectPlan {
-    /// Makes the plan. Writes nothing.
-    pub fn new(config: &Config, client: Client, entry: &EntryArgs) -> Result<Self, CliError> {
-        Self::with(config, client, entry, FileAction::Put)
-    }
-
-    /// The same, with the action that connects: [`FileAction::Put`] or [`FileAction::Replace`].
-    pub fn with(
+    /// Makes the plan, with the action that connects: [`FileAction::Put`] or
+    /// [`FileAction::Replace`]. Writes nothing.
+    pub fn new(
         config: &Config,
         client: Client,
         entry: &EntryArgs,
@@ -65,11 +61,6 @@ impl ConnectPlan {
             changes,
             warnings,
         })
-    }
-
-    /// Writes the changes. Whatever can fail is tried before the first file is replaced.
-    pub fn carry_out(&self) -> Result<(), CliError> {
-        carry_out(&self.changes)
     }
 }
 
