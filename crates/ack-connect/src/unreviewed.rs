@@ -370,15 +370,12 @@ fn plugin_lists(client: Client, place: &Place) -> Vec<Unreviewed> {
     let lists = lists.filter(|_| client == Client::OpenCode);
     let found = lists.filter_map(|key| {
         let on = place.settings.get(key)?.as_array()?;
-        let (others, left): (Vec<&Value>, Vec<&Value>) = on
-            .iter()
-            .partition(|entry| keeps_memories(plugin_name(entry)));
+        let (others, left): (Vec<_>, Vec<_>) =
+            on.iter().partition(|it| keeps_memories(plugin_name(it)));
         let names: Vec<&str> = others.iter().map(|entry| plugin_name(entry)).collect();
         let names = line(&names.join(" and "), MAX_NAME_CHARS);
-        let what = format!(
-            "plugins listed in {} add memories that nobody reviewed: {names}",
-            place.shown
-        );
+        let file = &place.shown;
+        let what = format!("plugins listed in {file} add memories that nobody reviewed: {names}");
         let switch = Switch {
             path: vec![key.to_owned()],
             on: json!(on),
@@ -408,12 +405,10 @@ fn plugin_name(entry: &Value) -> &str {
 fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unreviewed> {
     let folder = place.path.parent().filter(|_| client == Client::OpenCode);
     let folder = folder.map(|it| it.join(if place.is_own { "" } else { ".opencode" }));
-    let folders = folder
-        .into_iter()
-        .flat_map(|it| [it.join("plugin"), it.join("plugins")]);
+    let names = ["plugin", "plugins"].into_iter();
+    let folders = names.filter_map(|name| Some(folder.as_ref()?.join(name)));
     let entries = folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
-    let entries = entries.flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();
     files.retain(|path| {
         let name = path.file_name().unwrap_or_default();
@@ -434,9 +429,7 @@ fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unr
 
 /// Whether an extension of Goose is a part of it, and not a server.
 fn is_part_of_goose(entry: &Value) -> bool {
-    ["builtin", "platform"]
-        .iter()
-        .any(|kind| entry["type"] == *kind)
+    matches!(entry["type"].as_str(), Some("builtin" | "platform"))
 }
 
 /// Goose's own memory. It adds what it was told outside of projects to each session.

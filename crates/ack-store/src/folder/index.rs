@@ -50,8 +50,8 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
         .collect()
 }
 
-/// The parts of a text between lines that say only this. The first line of a part between empty lines
-/// may give its tags: `# one two`.
+/// The parts of a text between lines that say only this. The first line of a part between empty
+/// lines may give its tags: `# one two`.
 pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
     let mut ids = Ids::of(relative);
     let parts = split_at(text, between).into_iter();
