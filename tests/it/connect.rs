@@ -184,9 +184,18 @@ fn a_hook_is_omitted_on_request() {
     let rule = json!({ "deny": ["Edit(~/.ack-mem/**)"] });
     let found = home.json(".claude/settings.json");
     assert_eq!(found, json!({ "permissions": rule }));
-    home.run(&["connect", "claude-code", "--yes"]).ok();
-    let hooks = &home.json(".claude/settings.json")["hooks"];
-    assert_eq!(hooks.as_object().unwrap().len(), 2, "{hooks}");
+    let events = |flags: &[&str]| {
+        let connect = ["connect", "claude-code", "--yes"];
+        home.run(&[&connect[..], flags].concat()).ok();
+        let hooks = home.json(".claude/settings.json")["hooks"].clone();
+        hooks.as_object().unwrap().len()
+    };
+    assert_eq!(
+        events(&["--no-failure-hook"]),
+        2,
+        "a session's start, and a subagent's"
+    );
+    assert_eq!(events(&[]), 3, "and a command that failed");
 }
 
 #[test]
