@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::cli::{ack, filters};
 use crate::support::{Root, fingerprint, memory, read_text, titled, unreviewed, write_file};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, without_progress};
 
 /// The files a terminal's commands left in its home.
 fn recall_files(terminal: &Terminal) -> Vec<std::path::PathBuf> {
@@ -54,8 +54,7 @@ fn output_at_a_terminal_of_80_columns() {
             command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
         }
         let outcome = terminal.run(&mut command, "");
-        let marked = outcome
-            .out
+        let marked = without_progress(&outcome.out)
             .replace("\u{1b}[4m", "_")
             .replace("\u{1b}[1m", "");
         let plain = anstream::adapter::strip_str(&marked).to_string();

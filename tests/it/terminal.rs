@@ -89,17 +89,14 @@ impl Terminal {
         command
     }
 
-    /// Runs a command with everything at this terminal; `typed` is the input. All output is in
-    /// `out`, without lines that were taken away again: what is read, if that takes a while.
+    /// Runs a command with everything at this terminal; `typed` is the input. All output is in `out`.
     pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
         let mut session = Session::at(&self.pty, command, None);
         session.press(typed);
         let (code, out) = session.end();
-        let lines = out.split_inclusive('\n');
-        let lines = lines.filter_map(|line| line.rsplit("\x1b[2K").next());
         Outcome {
             code,
-            out: lines.collect(),
+            out,
             err: String::new(),
         }
     }
@@ -115,8 +112,15 @@ impl Terminal {
     pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
         let mut command = self.command(root, arguments);
         command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
-        self.run(&mut command, "").out
+        without_progress(&self.run(&mut command, "").out)
     }
+}
+
+/// An output without what was taken away again: what is read, if that takes a while.
+pub fn without_progress(out: &str) -> String {
+    let lines = out.split_inclusive('\n');
+    let lines = lines.filter_map(|line| line.rsplit("\x1b[2K").next());
+    lines.collect()
 }
 
 /// A command that runs at a terminal.
