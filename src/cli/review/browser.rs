@@ -51,11 +51,12 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
     let access = listener.access();
     let entrance = Arc::clone(&access);
     unwritten::save_at_exit(caller, &listener.desk(), session, move || entrance.close());
-    print_address(&access).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
     let notify = Arc::clone(&interrupt);
     signals::on_interrupt(move || notify.notify_one());
     let lines = Lines::read(Arc::clone(&access));
+    // Whoever reads it may interrupt and type at once.
+    print_address(&access).map_err(io)?;
     let ended = listener.serve(&interrupt);
     access.close();
     let (desk, ended) = ended.map_err(io)?;
