@@ -2,6 +2,7 @@
 //! and tries one query. It does only what other commands do, and says which. It can run again
 //! without doing anything twice.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -30,6 +31,10 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
 const MIN_WORD_LETTERS: usize = 5;
+/// A word that more than one in so many memories has says little about them.
+const MIN_SHARE: u64 = 20;
+/// How many words of a title are tried.
+const MAX_WORDS: usize = 8;
 
 /// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -472,8 +477,8 @@ struct Hit {
     approved: bool,
 }
 
-/// The first word from a recent title that has results: among approved memories if there are any,
-/// else among all.
+/// The longest word of a recent title that few memories have: among approved memories if there are
+/// any, else among all.
 fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
     for status in [StatusFilter::Approved, StatusFilter::All] {
         let newest = service.query_memories(&QueryRequest {
@@ -481,33 +486,41 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
             limit: Some(MAX_TITLES),
             ..QueryRequest::default()
         })?;
-        let titles = newest.results.iter().map(|result| result.title.as_str());
-        let words = titles.filter_map(|title| {
-            title
-                .unicode_words()
-                .filter(|word| word.chars().count() >= MIN_WORD_LETTERS)
-                .max_by_key(|word| word.chars().count())
-        });
-        for word in words {
-            let word = word.to_lowercase();
-            let answer = service.query_memories(&QueryRequest {
-                query: Some(word.clone()),
-                status: Some(status),
-                limit: Some(1),
-                ..QueryRequest::default()
-            })?;
-            if let Some(best) = answer.results.first() {
-                return Ok(Some(Hit {
-                    word,
-                    total: answer.total,
-                    scope: best.scope.clone(),
-                    title: best.title.clone(),
-                    approved: status == StatusFilter::Approved,
-                }));
+        for result in &newest.results {
+            let words = result.title.unicode_words();
+            let length = |word: &&str| word.chars().count();
+            let words = words.filter(|word| length(word) >= MIN_WORD_LETTERS);
+            let mut words: Vec<&str> = words.take(MAX_WORDS).collect();
+            words.sort_by_key(|word| Reverse(length(word)));
+            let hits = words
+                .into_iter()
+                .filter_map(|word| hit(service, &word.to_lowercase(), status).transpose());
+            let hits: Vec<Hit> = hits.collect::<Result<_, Error>>()?;
+            let most = (newest.total / MIN_SHARE).max(1);
+            let telling = hits.iter().position(|hit| hit.total <= most);
+            if let Some(hit) = hits.into_iter().nth(telling.unwrap_or_default()) {
+                return Ok(Some(hit));
             }
         }
     }
     Ok(None)
+}
+
+/// What a query of one word finds, if anything.
+fn hit(service: &Service, word: &str, status: StatusFilter) -> Result<Option<Hit>, Error> {
+    let answer = service.query_memories(&QueryRequest {
+        query: Some(word.to_owned()),
+        status: Some(status),
+        limit: Some(1),
+        ..QueryRequest::default()
+    })?;
+    Ok(answer.results.first().map(|best| Hit {
+        word: word.to_owned(),
+        total: answer.total,
+        scope: best.scope.clone(),
+        title: best.title.clone(),
+        approved: status == StatusFilter::Approved,
+    }))
 }
 
 /// A line for people, wrapped at the width of the terminal. What follows is indented further.
