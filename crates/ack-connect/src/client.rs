@@ -34,8 +34,29 @@ impl Client {
         Self::Goose,
     ];
 
-    pub fn name(self) -> &'static str {
-        &self.row().name
+    /// Its name. Every command line that is read lists them, so the table is not read for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::Codex => "codex",
+            Self::Cursor => "cursor",
+            Self::VsCode => "vscode",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::OpenCode => "opencode",
+            Self::Qwen => "qwen",
+            Self::Cline => "cline",
+            Self::ClineVsCode => "cline-vscode",
+            Self::Roo => "roo",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::Amp => "amp",
+            Self::Kiro => "kiro",
+            Self::Junie => "junie",
+            Self::Droid => "droid",
+            Self::Goose => "goose",
+        }
     }
 
     /// Whether it runs in a terminal, with the PATH of a shell.

@@ -70,6 +70,10 @@ impl Period {
 
 /// The month that a question names, and the question without it.
 fn month(text: &str) -> Option<(Range<Date>, String)> {
+    // Most questions name no year.
+    if text.chars().filter(char::is_ascii_digit).count() < 4 {
+        return None;
+    }
     let text = text.replace('月', "月 ");
     let words: Vec<&str> = text.split_whitespace().collect();
     let (place, length, first) = (0..words.len().min(MAX_WORDS)).find_map(|place| {
