@@ -1,5 +1,5 @@
-//! `doctor`: where somebody is, what works and what does not, each with a next step. `--json` adds the effective settings
-//! and what is known about each scope.
+//! `doctor`: which project this is, what works and what does not, each with a next step. `--json` adds
+//! the effective settings and what is known about each scope.
 
 mod checks;
 mod clients;

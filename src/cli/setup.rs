@@ -427,9 +427,8 @@ impl Setup<'_> {
         let best = format!("the best in scope `{}`: {}", hit.scope, hit.title);
         self.say(&format!("    {found}, {best}\n"))?;
         if !hit.approved {
-            self.say(
-                "    None is approved yet, so agents get none of them here. To review them, heap by heap:\n",
-            )?;
+            self.say("    None is approved yet, so agents get none of them here.\n")?;
+            self.say("    To review them, heap by heap:\n")?;
             self.say_command("    ", &self::command("review"))?;
             let scope = quoted(&hit.scope);
             let trust = self::command(&format!("scopes set {scope} unreviewed=approved"));
@@ -492,14 +491,16 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
             let words = words.filter(|word| length(word) >= MIN_WORD_LETTERS);
             let mut words: Vec<&str> = words.take(MAX_WORDS).collect();
             words.sort_by_key(|word| Reverse(length(word)));
-            let hits = words
-                .into_iter()
-                .filter_map(|word| hit(service, &word.to_lowercase(), status).transpose());
-            let hits: Vec<Hit> = hits.collect::<Result<_, Error>>()?;
             let most = (newest.total / MIN_SHARE).max(1);
-            let telling = hits.iter().position(|hit| hit.total <= most);
-            if let Some(hit) = hits.into_iter().nth(telling.unwrap_or_default()) {
-                return Ok(Some(hit));
+            let mut frequent = None;
+            for word in words {
+                match hit(service, &word.to_lowercase(), status)? {
+                    Some(hit) if hit.total <= most => return Ok(Some(hit)),
+                    found => frequent = frequent.or(found),
+                }
+            }
+            if frequent.is_some() {
+                return Ok(frequent);
             }
         }
     }

@@ -75,6 +75,16 @@ impl Home {
         command
     }
 
+    /// The same, run in the project `shop`.
+    pub fn in_shop(&self, arguments: &[&str]) -> Command {
+        let mut command = self.prepared(binary());
+        command
+            .env("PATH", self.path("bin"))
+            .current_dir(self.path("src/shop"))
+            .args(arguments);
+        command
+    }
+
     /// Where a client keeps its settings.
     pub fn settings(&self, client: &str) -> &'static str {
         let mac = cfg!(target_os = "macos");

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::cli::{ack, add_scope, binary, run};
+use crate::cli::{ack, add_scope, run};
 use crate::connect::{Home, contents};
 use crate::curate::decide;
 use crate::store_support::serve_notes;
@@ -289,15 +288,6 @@ fn write(home: &Home, sample: &Sample) -> PathBuf {
     home.path(sample.store)
 }
 
-fn command(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = home.prepared(binary());
-    command
-        .env("PATH", home.path("bin"))
-        .current_dir(home.path("src/shop"))
-        .args(arguments);
-    command
-}
-
 fn titles(found: &Value) -> Vec<String> {
     let found = found.as_array().unwrap().iter();
     let mut titles: Vec<String> = found
@@ -321,14 +311,14 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
     );
     fs::create_dir_all(home.path(".openclaw/workspace-empty")).unwrap();
     let before = contents(home.0.path());
-    let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    let shown = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
     for sample in &SAMPLES {
         let (count, one) = (sample.titles.len(), ["memories", "memory"]);
         let word = one[usize::from(count == 1)];
         let line = format!("  {}: {count} {word}, ~/{}\n", sample.name, sample.store);
         assert_contains!(shown, &line);
     }
-    let answer = run(&mut command(&home, &["setup", "--dry-run", "--json"])).json();
+    let answer = run(&mut home.in_shop(&["setup", "--dry-run", "--json"])).json();
     let stores = answer["stores"].as_array().unwrap();
     assert_eq!(stores.len(), SAMPLES.len(), "{answer:#}");
     assert!(stores.iter().all(|store| store["action"] == "would_add"));
@@ -467,7 +457,7 @@ fn the_memories_of_goose_and_opencode_are_switched_off_and_come_back() {
     home.write(".config/opencode/opencode.jsonc", OPENCODE);
     home.write(".config/opencode/plugins/claude-mem.js", "");
     home.write(".config/opencode/plugins/memo.js", "");
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal
         .expect("it also shows them to agents itself")
         .answer("Goose memories [t/r/s/T/R/S] ", "s\n");
@@ -500,10 +490,10 @@ fn the_memories_of_goose_and_opencode_are_switched_off_and_come_back() {
     assert_lacks!(opencode, "opencode-mem");
     let goose = home.read(".config/goose/config.yaml");
     assert_contains!(goose, "# mine", "memory: # its own", "enabled: false");
-    let left = run(&mut command(&home, &["doctor"])).out;
+    let left = run(&mut home.in_shop(&["doctor"])).out;
     assert_eq!(left.matches("nobody reviewed").count(), 1, "{left}");
     for client in ["opencode", "goose"] {
-        run(&mut command(&home, &["disconnect", client, "--yes"])).ok();
+        run(&mut home.in_shop(&["disconnect", client, "--yes"])).ok();
     }
     assert_eq!(home.read(".config/opencode/opencode.jsonc"), OPENCODE);
     assert_eq!(home.read(".config/goose/config.yaml"), GOOSE);

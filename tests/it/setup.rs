@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use std::fs;
-use std::process::Command;
 
 use crate::changes::git;
 use crate::cli::{binary, claude_mem, run};
@@ -25,19 +24,10 @@ fn home() -> Home {
     home
 }
 
-fn command(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = home.prepared(binary());
-    command
-        .env("PATH", home.path("bin"))
-        .current_dir(home.path("src/shop"))
-        .args(arguments);
-    command
-}
-
 #[test]
 fn setup_leads_to_a_first_answer_with_a_few_keys() {
     let home = home();
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
     terminal
         .expect("t  trust 1: agents can use them now")
@@ -60,10 +50,10 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     assert!(!home.path(".codeium/windsurf/mcp_config.json").exists());
 
     // The command that it names works, and a second run changes nothing.
-    let found = run(&mut command(&home, &["query", "xylophone"])).ok();
+    let found = run(&mut home.in_shop(&["query", "xylophone"])).ok();
     assert_contains!(found, "Tune the xylophone");
     let before = contents(home.0.path());
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.expect("already exists as scope `claude-mem`");
     terminal
         .expect("Serena memories: 1 memory")
@@ -78,25 +68,25 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
 fn scripts_get_safe_defaults_and_one_report() {
     let home = home();
     let before = contents(home.0.path());
-    let error = run(&mut command(&home, &["setup"])).fails(2);
+    let error = run(&mut home.in_shop(&["setup"])).fails(2);
     assert_contains!(error, "--yes", "--dry-run");
-    let plan = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    let plan = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
     assert_contains!(plan, "would run: ack-memory scopes add claude-mem");
     assert_contains!(plan, "would run: ack-memory connect gemini --yes");
     assert_eq!(contents(home.0.path()), before);
 
-    let answer = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let answer = run(&mut home.in_shop(&["setup", "--yes", "--json"])).json();
     assert_eq!(answer["stores"][0]["action"], "added");
     assert_eq!(answer["stores"][1]["action"], "added");
     let clients = answer["clients"].to_string();
     assert_eq!(clients.matches("\"connected\"").count(), 2, "{clients}");
     assert_eq!(answer["query"]["approved"], false, "review first: {answer}");
     assert_eq!(answer["failed"].to_string(), "[]");
-    let approved = run(&mut command(&home, &["query", "xylophone", "--json"])).json();
+    let approved = run(&mut home.in_shop(&["query", "xylophone", "--json"])).json();
     assert_eq!(approved["total"], 0);
 
     let before = contents(home.0.path());
-    let again = run(&mut command(&home, &["setup", "--yes"])).ok();
+    let again = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(again, "already exists as", "already connected");
     // The command that makes them visible is printed, and works.
     let trust = again
@@ -116,7 +106,7 @@ fn a_failed_step_is_reported_and_the_others_continue() {
     let home = home();
     home.write(".gemini/settings.json", "{ broken");
     write_file(home.path(".claude-mem/claude-mem.db"), "no database");
-    let outcome = run(&mut command(&home, &["setup", "--yes"]));
+    let outcome = run(&mut home.in_shop(&["setup", "--yes"]));
     assert_eq!(outcome.code, Some(1));
     assert_contains!(outcome.out, "not counted: it is not an SQLite database");
     assert_contains!(outcome.out, "connected: ack-memory connect windsurf");
@@ -137,7 +127,7 @@ fn a_failed_step_is_reported_and_the_others_continue() {
 #[test]
 fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
     let home = home();
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.answer("claude-mem [t/r/s/T/R/S] ", "\u{1b}[A q\n");
     terminal
         .expect("t or Enter: trust, r: review first, s: skip, ")
@@ -191,14 +181,14 @@ fn the_stores_of_many_projects_are_added() {
         let project = format!(".claude/projects/-{}-src-app{}", number % 2, number / 2);
         home.write(&format!("{project}/memory/MEMORY.md"), "- Use pnpm\n");
     }
-    let report = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let report = run(&mut home.in_shop(&["setup", "--yes", "--json"])).json();
     let stores = report["stores"].as_array().unwrap();
     assert_eq!(stores.len(), PROJECTS);
     assert!(stores.iter().all(|store| store["action"] == "added"));
     let scopes = home.path(".ack-mem/scopes");
     assert_eq!(std::fs::read_dir(&scopes).unwrap().count(), PROJECTS);
     assert!(scopes.join("auto-app7").is_dir() && scopes.join("auto-app7-2").is_dir());
-    let again = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let again = run(&mut home.in_shop(&["setup", "--yes", "--json"])).json();
     let stores = again["stores"].as_array().unwrap();
     assert!(stores.iter().all(|store| store["action"] == "there"));
 }
@@ -206,12 +196,12 @@ fn the_stores_of_many_projects_are_added() {
 #[test]
 fn setup_says_what_else_enters_sessions_without_review() {
     let home = home();
-    let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    let shown = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
     assert_lacks!(shown, "without review");
     let hook = json!({ "hooks": { "SessionStart": [{ "command": "icm hook start" }] } });
     home.write(".gemini/settings.json", &hook.to_string());
     home.write(".claude/projects/-src-shop/memory/MEMORY.md", "- tabs");
-    let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    let shown = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
     let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "Also in their sessions, without review",
@@ -220,7 +210,7 @@ fn setup_says_what_else_enters_sessions_without_review() {
     ] {
         assert!(flat.contains(part), "{part}: {shown}");
     }
-    let answer = run(&mut command(&home, &["setup", "--dry-run", "--json"])).json();
+    let answer = run(&mut home.in_shop(&["setup", "--dry-run", "--json"])).json();
     let found = answer["unreviewed"].as_array().unwrap().len();
     assert_eq!(found, 2, "{answer}");
 }
@@ -267,7 +257,7 @@ fn gated() -> Home {
 
 /// Runs `setup` and switches everything off, without connecting anything that is not connected.
 fn switch_all_off(home: &Home) {
-    let mut terminal = Session::start(command(home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.answer("auto-memory [t/r/s/T/R/S] ", "s\n");
     for shown in [
         "-    \"enabledPlugins\": { \"claude-mem@thedotmack\": true",
@@ -314,7 +304,7 @@ fn what_enters_sessions_unreviewed_is_switched_off_and_comes_back_byte_for_byte(
     let before = contents(home.0.path());
     let connect = || {
         for client in all {
-            run(&mut command(&home, &["connect", client, "--yes"])).ok();
+            run(&mut home.in_shop(&["connect", client, "--yes"])).ok();
         }
     };
     // Whatever comes first, and when there is nothing of ours at all.
@@ -326,7 +316,7 @@ fn what_enters_sessions_unreviewed_is_switched_off_and_comes_back_byte_for_byte(
                 _ if order.first() == Some(step) => switch_all_off(&home),
                 // What is connected already is not asked about.
                 _ => {
-                    let mut terminal = Session::start(command(&home, &["setup"]));
+                    let mut terminal = Session::start(home.in_shop(&["setup"]));
                     terminal.answer("auto-memory [t/r/s/T/R/S] ", "s\n");
                     for _ in 0..6 {
                         terminal.answer("switch it off? [y/N] ", "y\n");
@@ -336,9 +326,9 @@ fn what_enters_sessions_unreviewed_is_switched_off_and_comes_back_byte_for_byte(
             }
         }
         assert_all_off(&home);
-        assert_lacks!(run(&mut command(&home, &["doctor"])).out, "nobody reviewed"; "{order:?}");
+        assert_lacks!(run(&mut home.in_shop(&["doctor"])).out, "nobody reviewed"; "{order:?}");
         for client in all {
-            let back = run(&mut command(&home, &["disconnect", client, "--yes"]));
+            let back = run(&mut home.in_shop(&["disconnect", client, "--yes"]));
             assert_contains!(back.err, "switched on again");
         }
         assert_eq!(home.read(".claude/settings.json"), PLUGIN, "{order:?}");
@@ -353,7 +343,7 @@ fn what_enters_sessions_unreviewed_is_switched_off_and_comes_back_byte_for_byte(
 fn enter_and_scripts_leave_on_what_enters_sessions() {
     let home = gated();
     let before = contents(home.0.path());
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal
         .expect("it also shows them to agents itself, unreviewed")
         .answer("auto-memory [t/r/s/T/R/S] ", "s\n");
@@ -368,7 +358,7 @@ fn enter_and_scripts_leave_on_what_enters_sessions() {
     }
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(contents(home.0.path()), before);
-    let answer = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let answer = run(&mut home.in_shop(&["setup", "--yes", "--json"])).json();
     let others = answer["unreviewed"].as_array().unwrap();
     assert_eq!(others.len(), 6, "{answer}");
     assert!(others.iter().all(|other| other["action"] == "left_on"));
@@ -381,12 +371,12 @@ fn enter_and_scripts_leave_on_what_enters_sessions() {
 #[test]
 fn what_somebody_else_switched_off_is_not_switched_on() {
     let home = gated();
-    run(&mut command(&home, &["connect", "claude-code", "--yes"])).ok();
+    run(&mut home.in_shop(&["connect", "claude-code", "--yes"])).ok();
     let off = home
         .read(".claude/settings.json")
         .replace("thedotmack\": true", "thedotmack\": false");
     home.write(".claude/settings.json", &off);
-    run(&mut command(&home, &["disconnect", "claude-code", "--yes"])).ok();
+    run(&mut home.in_shop(&["disconnect", "claude-code", "--yes"])).ok();
     assert_eq!(
         home.read(".claude/settings.json"),
         PLUGIN.replace("thedotmack\": true", "thedotmack\": false")
@@ -426,7 +416,7 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
         if memories_elsewhere {
             home.write("line.jsonl", "{\"id\": \"a\", \"title\": \"Elsewhere\"}");
             let import = ["import", "../../line.jsonl", "--scope", "mine"];
-            run(&mut command(&home, &import)).ok();
+            run(&mut home.in_shop(&import)).ok();
         }
         let told = start(&root, &event(&shop, "startup"));
         assert_lacks!(told.out.to_lowercase(), "xylophone");
@@ -438,7 +428,7 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
         );
         assert_eq!(message(start(&root, &event(&shop, "resume"))), None);
     }
-    let plan = run(&mut command(&home, &["setup", "--yes"])).ok();
+    let plan = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(
         plan,
         "to join: ack-memory scopes add shop",
@@ -446,13 +436,13 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
     );
     assert!(!home.path(".ack-mem/scopes/shop").exists());
 
-    let mut terminal = Session::start(command(&home, &["setup"]));
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.answer("[S/j] ", "j\n").expect("added: ");
     assert_eq!(terminal.end().0, Some(0));
     let told = start(&root, &event(&shop, "startup"));
     assert_contains!(told.out, "Xylophone in CI");
     assert_lacks!(told.out, "unmerged"; "git approves what is merged");
     assert_lacks!(message(told).unwrap_or_default(), "before you join");
-    let again = run(&mut command(&home, &["setup", "--yes"])).ok();
+    let again = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(again, "already exists as scope `shop`");
 }

@@ -106,7 +106,8 @@ impl Client {
         self.row().permission.as_deref()
     }
 
-    /// The files that connect it, with what goes into each. `None` if it has no project settings.
+    /// The files that connect it, with what goes into each. `None` if a project is meant and
+    /// it has no files for one.
     pub fn files(
         self,
         places: &ClientPlaces,
@@ -157,18 +158,13 @@ impl Client {
 
     /// The file that calls its hooks, if it has one.
     pub fn hook_file(self, places: &ClientPlaces) -> Option<PathBuf> {
-        let (_, settings) = self.paths(places)?;
-        settings
+        self.paths(places)?.1
     }
 
     /// The files that may call its hooks and, for Claude Code, enable plugins: the user's, and
     /// those of the project if there is one.
     pub fn settings_files(self, places: &ClientPlaces) -> Vec<PathBuf> {
-        let user = ClientPlaces {
-            project: None,
-            ..places.clone()
-        };
-        let mut files: Vec<PathBuf> = self.hook_file(&user).into_iter().collect();
+        let mut files: Vec<PathBuf> = self.hook_file(&places.of_user()).into_iter().collect();
         if let Some(project) = &places.project {
             files.extend(self.hook_file(places));
             if self == Self::ClaudeCode {

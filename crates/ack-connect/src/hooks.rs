@@ -52,8 +52,8 @@ impl Hook {
 }
 
 impl Client {
-    /// Why hooks that somebody asks for do nothing, or not everything. Nobody asks for the one of a
-    /// session's start.
+    /// The requested hooks that have no effect in this client, or not the whole effect, each with the
+    /// reason. The session start hook has no flag, so it is never among them.
     pub fn no_hook(self, asked: &[Hook]) -> Vec<String> {
         let row = self.row();
         let usual = match row.events.is_empty() {

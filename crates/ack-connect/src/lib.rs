@@ -162,6 +162,15 @@ impl ClientPlaces {
         let usual = || self.home.join(".claude");
         self.claude.clone().unwrap_or_else(usual)
     }
+
+    /// The same, where only the user's files are meant.
+    #[must_use]
+    pub fn of_user(&self) -> Self {
+        Self {
+            project: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// How the server and its hooks are started.

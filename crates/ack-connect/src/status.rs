@@ -143,11 +143,7 @@ fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> Hook
     let Some((entry, handler, _)) = position else {
         return HookState::Missing;
     };
-    let user = ClientPlaces {
-        project: None,
-        ..places.clone()
-    };
-    let config = Client::Codex.files(&user, &Launch::by_name(), &Extras::all());
+    let config = Client::Codex.files(&places.of_user(), &Launch::by_name(), &Extras::all());
     let config = config
         .and_then(|files| read(&files.first()?.path, FileFormat::Toml))
         .unwrap_or_default();

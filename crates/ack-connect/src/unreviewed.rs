@@ -112,7 +112,7 @@ impl Unreviewed {
         let Some(off) = &self.off else {
             return Ok(None);
         };
-        let known = client.files(&user(places), &Launch::by_name(), &Extras::all());
+        let known = client.files(&places.of_user(), &Launch::by_name(), &Extras::all());
         let known = known.into_iter().flatten().find(|it| it.path == off.path);
         let mut file = known.unwrap_or_else(|| bare(&off.path, off.format, places));
         file.parts
@@ -135,13 +135,6 @@ pub fn switched_off(
         }
     }
     Ok(found)
-}
-
-fn user(places: &ClientPlaces) -> ClientPlaces {
-    ClientPlaces {
-        project: None,
-        ..places.clone()
-    }
 }
 
 /// One of the user's files, without any of our entries.
@@ -181,7 +174,7 @@ pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) 
 }
 
 fn user_files(client: Client, places: &ClientPlaces) -> Vec<Place> {
-    files_of(client, &user(places), true)
+    files_of(client, &places.of_user(), true)
 }
 
 /// The files of a client in these places.

@@ -2,13 +2,22 @@
 
 use parking_lot::Mutex;
 
-use super::Desk;
 use super::curate::Candidate;
 use super::need::Answered;
 use super::queue::{QueueItem, QueueKind};
+use super::{Desk, groups_of};
 
-/// How many approved memories are added at once. The desk is locked meanwhile.
+/// The first screen waits for the groups of this many memories.
+pub const MAX_GROUPED_FIRST: usize = 2_000;
+/// How many approved memories are added at once, while the desk is locked.
 const MAX_ADDED: usize = 2_000;
+
+/// Finds the memories that are much alike. The desk is not locked while they are compared.
+pub fn find_groups(desk: &Mutex<Desk>) {
+    let candidates: Vec<Candidate> = desk.lock().waiting().into_iter().cloned().collect();
+    let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
+    desk.lock().set_groups(groups);
+}
 
 /// Finds out what the person's agents missed.
 pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
@@ -26,7 +35,7 @@ pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
     changed();
     let answered = search.answered(&prompts);
     let mut desk = desk.lock();
-    // Afterwards, it would count what was saved meanwhile.
+    // Once something is saved, this is no longer how it was before.
     if desk.progress().saved == 0 {
         desk.set_answered(answered);
     }

@@ -29,12 +29,10 @@ use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::progress;
 use crate::cli::{prompt, signals};
-use ack_desk::background::{find_approved, find_need};
-use ack_desk::curate::{Candidate, ReviewSession};
-use ack_desk::{Desk, groups_of};
+use ack_desk::Desk;
+use ack_desk::background::{MAX_GROUPED_FIRST, find_approved, find_groups, find_need};
+use ack_desk::curate::ReviewSession;
 
-/// With more memories, those that are much alike are found while the desk is already in use.
-const MAX_GROUPED_FIRST: usize = 2_000;
 /// How often the size of the terminal is looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// The same while something is looked for.
@@ -54,8 +52,8 @@ pub fn run_terminal_desk(
     if is_plain || !Device::is_possible(term) {
         return plain::run(caller, &desk, session);
     }
-    if desk.lock().waiting().len() <= MAX_GROUPED_FIRST {
-        progress::while_reading(|| desk.lock().find_groups());
+    if !has_many(&desk) {
+        progress::while_reading(|| find_groups(&desk));
     }
     let wish = on_screen(caller, &desk, session)?;
     if wish == Wish::Keep {
@@ -184,7 +182,9 @@ impl Helper {
         let busy = Arc::clone(&is_busy);
         std::thread::spawn(move || {
             let changed = || drop(sender_of_lists.send(Event::Changed));
-            find_groups(&desk_of_lists);
+            if has_many(&desk_of_lists) {
+                find_groups(&desk_of_lists);
+            }
             find_need(&desk_of_lists, changed);
             find_approved(&desk_of_lists, changed);
             drop(busy);
@@ -217,16 +217,9 @@ impl Helper {
     }
 }
 
-/// The memories that are much alike, unless they are known.
-fn find_groups(desk: &Mutex<Desk>) {
-    let candidates: Vec<Candidate> = {
-        let desk = desk.lock();
-        desk.waiting().into_iter().cloned().collect()
-    };
-    if candidates.len() > MAX_GROUPED_FIRST {
-        let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
-        desk.lock().set_groups(groups);
-    }
+/// Whether those that are much alike are found while the desk is already in use.
+fn has_many(desk: &Mutex<Desk>) -> bool {
+    desk.lock().waiting().len() > MAX_GROUPED_FIRST
 }
 
 /// An error with what to do about it.

@@ -30,19 +30,17 @@ use super::message::{
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
-use crate::background::{answered, find_approved, find_need};
+use crate::Desk;
+use crate::background::{MAX_GROUPED_FIRST, answered, find_approved, find_groups, find_need};
 use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
-use crate::curate::{Candidate, ReviewSession};
+use crate::curate::ReviewSession;
 use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
 use crate::queue::{ItemState, QueueKind};
-use crate::{Desk, groups_of};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
-/// The first screen waits for the groups of this many memories.
-const MAX_GROUPED_FIRST: usize = 2_000;
 /// What the page asks because of a key.
 const KEYS: [&str; 7] = [
     "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
@@ -460,12 +458,7 @@ impl ReviewSite {
         if *found {
             return;
         }
-        let candidates: Vec<Candidate> = {
-            let desk = self.desk.lock();
-            desk.waiting().into_iter().cloned().collect()
-        };
-        let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
-        self.desk.lock().set_groups(groups);
+        find_groups(&self.desk);
         *found = true;
         self.changed();
     }

@@ -70,7 +70,7 @@ impl CardLines {
             self.foot.truncate(foot);
             if self.head.len() > room {
                 self.head.truncate(room.saturating_sub(1));
-                self.head.push(Line::styled("… more of it: n", DIM));
+                self.head.push(Line::styled("… more: n", DIM));
             }
         }
         self.head.append(&mut self.foot);

@@ -551,7 +551,7 @@ impl<'a> Walk<'a> {
         self.shown = number.and_then(|number| ShownCard::of(&self.desk.lock(), number));
     }
 
-    /// The same place, after the desk learnt something.
+    /// The same place, after the desk has learned something.
     pub fn look_again(&mut self) {
         self.reload();
         if self.place == Place::Plan {

@@ -132,7 +132,7 @@ impl Walk<'_> {
             return Err("it is saved already".to_owned());
         }
         if heap.done.is_some() {
-            return Err("it is decided already; u takes it back".to_owned());
+            return Err("it is decided already; u undoes it".to_owned());
         }
         if heap.name == "flagged" {
             return Err("flagged memories are decided one by one: Enter opens them".to_owned());
