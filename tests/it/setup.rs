@@ -446,3 +446,29 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
     let again = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(again, "already exists as scope `shop`");
 }
+
+/// The longest word of the newest title may be one that says nothing.
+#[test]
+fn the_first_query_is_a_word_that_few_memories_have() {
+    let home = Home::new();
+    home.write("src/shop/till.rs", "");
+    let line = |day: usize, title: &str| {
+        let created = format!("2026-01-{day:02}T00:00:00Z");
+        let memory = json!({ "id": format!("m{day}"), "title": title, "status": "approved",
+            "created_at": created });
+        format!("{memory}\n")
+    };
+    let words = "fonts tills queues locks bells lamps crates boats doors gates";
+    let mut lines: String = (1..)
+        .zip(words.split(' '))
+        .map(|(day, what)| line(day, &format!("The {what} work without a network")))
+        .collect();
+    lines += &line(20, "Without a copy, never restore");
+    let file = home.write("notes.jsonl", &lines);
+    let import = ["import", "--scope", "notes", file.to_str().unwrap()];
+    run(&mut home.in_shop(&import)).ok();
+    let report = run(&mut home.in_shop(&["setup", "--yes", "--json"])).json();
+    let command = report["query"]["command"].as_str().unwrap();
+    assert!(command.ends_with("query restore"), "{report}");
+    assert_eq!(report["query"]["total"], 1);
+}
