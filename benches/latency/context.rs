@@ -84,7 +84,7 @@ pub fn measure() {
 }
 
 /// From process start to exit.
-fn hook(root: &Path, project: &Path) -> f64 {
+pub fn hook(root: &Path, project: &Path) -> f64 {
     let sent = json!({ "cwd": project, "hook_event_name": "SessionStart", "source": "startup" });
     let started = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_ack-memory"))

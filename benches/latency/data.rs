@@ -1,5 +1,6 @@
 //! Generated memories of realistic length, the same in every run.
 
+use std::ops::Range;
 use std::path::Path;
 
 use rusqlite::{Connection, params};
@@ -12,7 +13,12 @@ pub fn id(number: usize) -> String {
 /// Text of realistic length: 20 words of title and facts, about 90 of narrative, words by Zipf's
 /// law.
 pub fn store(root: &Path, size: usize) {
-    let folder = root.join("scopes/bench");
+    scope(root, "bench", 0..size);
+}
+
+/// One scope with the memories of these numbers.
+pub fn scope(root: &Path, name: &str, numbers: Range<usize>) {
+    let folder = root.join("scopes").join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let connection = Connection::open(folder.join("memory.db")).unwrap();
     connection
@@ -22,8 +28,8 @@ pub fn store(root: &Path, size: usize) {
         .execute_batch(ack_memory::internal::import::SCHEMA)
         .unwrap();
     connection.execute_batch("BEGIN").unwrap();
-    let mut random = Random(42);
-    for number in 0..size {
+    let mut random = Random(42 + numbers.start as u64);
+    for number in numbers {
         insert(&connection, number, &mut random);
     }
     connection.execute_batch("COMMIT").unwrap();

@@ -8,7 +8,8 @@
 //! indexes, `index` builds them first, timed. The same questions go to plain SQLite FTS5 and to
 //! LanceDB's own hybrid query. Last, sessions start in a repository of 50,000 files; with the
 //! argument `context`, only this is measured. Times are in milliseconds, memory in MiB. `node -e 0`
-//! is timed too if node is installed. Measurements are noisy: compare figures of one run only.
+//! is timed too if node is installed. Measurements are noisy: compare figures of one run only. The
+//! light build (`--no-default-features`) measures what needs no table.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -19,7 +20,9 @@
 
 mod context;
 mod data;
-mod peers;
+mod fts5;
+#[cfg(feature = "table")]
+mod lance;
 mod server;
 
 use std::io::Write;
@@ -30,7 +33,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use self::data::{Random, id, insert, store};
+use self::data::{Random, id, insert, scope, store};
 use self::server::Server;
 
 /// Warm calls of each tool.
@@ -74,32 +77,69 @@ fn main() {
             println!("\n{size} memories, no table");
             measure(folder.path(), size, &queries);
         }
-        println!("{size} memories, `index`");
-        index(folder.path(), size, "the table");
-        if size <= RESIDENT {
-            println!("{size} memories, with the table of `index`");
-            measure(folder.path(), size, &queries);
-        }
-        if size > 10_000 {
-            println!("{size} memories, searched in the table of `index`");
-            std::fs::write(folder.path().join("config.toml"), "limits.resident = 10000").unwrap();
-            // A table that is too large for memory with any setting has its indexes already.
-            if size <= RESIDENT {
-                index(
-                    folder.path(),
-                    size,
-                    "its indexes, the one on the vectors included",
-                );
-            }
-            measure(folder.path(), size, &queries);
-        }
+        over_scopes(size, &queries);
+        #[cfg(feature = "table")]
+        with_table(folder.path(), size, &queries);
         println!("{size} memories, the same five words elsewhere");
         let scope = folder.path().join("scopes/bench");
         let peers = &queries[..PEER_CALLS];
-        peers::fts5(&scope.join("memory.db"), folder.path(), peers);
-        peers::lance(&scope.join("lance"), folder.path(), peers);
+        fts5::measure(&scope.join("memory.db"), folder.path(), peers);
+        #[cfg(feature = "table")]
+        lance::measure(&scope.join("lance"), folder.path(), peers);
     }
     context::measure();
+}
+
+/// The same number of memories in 20 scopes.
+fn over_scopes(size: usize, queries: &[String]) {
+    let folder = tempfile::tempdir().unwrap();
+    let part = size / 20;
+    for number in 0..20 {
+        let numbers = number * part..(number + 1) * part;
+        scope(folder.path(), &format!("bench-{number:02}"), numbers);
+    }
+    println!("{size} memories in 20 scopes, no table");
+    let mut server = Server::start(folder.path());
+    server.handshake();
+    server.call("query_memories", &json!({ "query": FIRST }));
+    for (label, tool) in [
+        ("query, five words", "query_memories"),
+        ("list_scopes", "list_scopes"),
+    ] {
+        let mut times: Vec<f64> = queries
+            .iter()
+            .map(|query| {
+                let arguments = if tool == "list_scopes" {
+                    json!({})
+                } else {
+                    json!({ "query": query })
+                };
+                let started = Instant::now();
+                server.call(tool, &arguments);
+                millis(started.elapsed())
+            })
+            .collect();
+        report(label, &mut times);
+    }
+}
+
+#[cfg(feature = "table")]
+fn with_table(root: &Path, size: usize, queries: &[String]) {
+    println!("{size} memories, `index`");
+    index(root, size, "the table");
+    if size <= RESIDENT {
+        println!("{size} memories, with the table of `index`");
+        measure(root, size, queries);
+    }
+    if size > 10_000 {
+        println!("{size} memories, searched in the table of `index`");
+        std::fs::write(root.join("config.toml"), "limits.resident = 10000").unwrap();
+        // A table that is too large for memory with any setting has its indexes already.
+        if size <= RESIDENT {
+            index(root, size, "its indexes, the one on the vectors included");
+        }
+        measure(root, size, queries);
+    }
 }
 
 /// From process start to the reply to `tools/list`, without any store.
@@ -140,6 +180,7 @@ fn queries() -> Vec<String> {
 }
 
 /// Runs `index`, timed.
+#[cfg(feature = "table")]
 fn index(root: &Path, size: usize, what: &str) {
     let started = Instant::now();
     let done = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
@@ -257,6 +298,10 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         })
         .collect();
     report("query after a write", &mut times);
+    let mut times: Vec<f64> = (0..20)
+        .map(|_| context::hook(root, Path::new("/nowhere/project-3")))
+        .collect();
+    report("hook session-start", &mut times);
     let warm = server.memory();
     println!(
         "  memory {:.1} private, peak resident {:.1}",

@@ -1,4 +1,4 @@
-//! The same questions to plain SQLite FTS5 and to LanceDB's own hybrid query, in the same run.
+//! The same questions to LanceDB's own hybrid query, in the same run.
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,57 +9,13 @@ use ack_lance::lancedb::index::vector::IvfRqIndexBuilder;
 use ack_lance::lancedb::query::{QueryBase, QueryExecutionOptions, Select};
 use ack_search::encoder::Encoder;
 use futures::TryStreamExt;
-use rusqlite::{Connection, params};
 
 use crate::{millis, report};
-
-/// SQLite FTS5: Porter stemming, OR of the quoted words, title 4, facts 2, body 1; the best ten
-/// with their titles.
-pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
-    let connection = Connection::open(folder.join("fts5.db")).unwrap();
-    connection
-        .execute(
-            "ATTACH DATABASE ?1 AS store",
-            params![store.to_str().unwrap()],
-        )
-        .unwrap();
-    let started = Instant::now();
-    connection
-        .execute_batch(
-            "CREATE VIRTUAL TABLE words USING fts5(title, facts, body, tokenize = 'porter unicode61'); \
-             INSERT INTO words(rowid, title, facts, body) SELECT rowid, title, facts || ' ' || concepts || ' ' || subtitle, narrative \
-             FROM store.memories WHERE status != 'staging'; INSERT INTO words(words) VALUES ('optimize')",
-        )
-        .unwrap();
-    let built = millis(started.elapsed());
-    let mut statement = connection
-        .prepare(
-            "SELECT memories.id, memories.title FROM words JOIN store.memories ON memories.rowid = words.rowid WHERE words MATCH ?1 \
-             ORDER BY bm25(words, 4.0, 2.0, 1.0) LIMIT 10",
-        )
-        .unwrap();
-    let mut times: Vec<f64> = queries
-        .iter()
-        .map(|query| {
-            let quoted: Vec<String> = query
-                .split_whitespace()
-                .map(|word| format!("\"{word}\""))
-                .collect();
-            let started = Instant::now();
-            let rows = statement
-                .query_map(params![quoted.join(" OR ")], |row| row.get::<_, String>(0))
-                .unwrap();
-            assert!(rows.count() <= 10);
-            millis(started.elapsed())
-        })
-        .collect();
-    report(&format!("FTS5 (built in {:.1} s)", built / 1e3), &mut times);
-}
 
 /// LanceDB's hybrid query (full text and vector, reciprocal rank fusion) over a copy of the table
 /// that `index` built, with a vector index from 100,000 rows on. The question is encoded as our
 /// server does.
-pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
+pub fn measure(lance: &Path, folder: &Path, queries: &[String]) {
     let copy = folder.join("copy");
     copy_folder(lance, &copy);
     let runtime = tokio::runtime::Builder::new_multi_thread()
