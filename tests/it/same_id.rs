@@ -1,6 +1,10 @@
 //! Ids that exist in several scopes: which memory is meant, how the others are mentioned, and how
 //! each is reached, at every entry point.
 
+use std::sync::mpsc::{TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use ack_api::GetRequest;
 use ack_api::uri::Address;
 use serde_json::{Value, json};
 
@@ -314,5 +318,37 @@ fn an_id_in_hook_output_resolves_to_its_memory() {
             asked["scope"] = json!(scope);
         }
         assert_eq!(service.fetch(asked.clone())["title"], title, "{asked}");
+    }
+}
+
+/// A request that locked its scopes and then looked up an address waited for itself if the store
+/// had changed in between.
+#[test]
+fn an_address_is_found_while_another_program_writes() {
+    let root = root();
+    let service = root.service();
+    let store = rusqlite::Connection::open(root.path().join("scopes/beta/memory.db")).unwrap();
+    store.pragma_update(None, "journal_mode", "wal").unwrap();
+    let (done, wait) = channel();
+    std::thread::spawn(move || {
+        for _ in 0..300 {
+            let request = GetRequest {
+                id: Some(address("beta", "same")),
+                ..GetRequest::default()
+            };
+            service.get_memory(&request).unwrap();
+        }
+        done.send(()).unwrap();
+    });
+    let end = Instant::now() + Duration::from_secs(60);
+    for number in 0.. {
+        store
+            .execute("UPDATE memories SET narrative = ?1", [number])
+            .unwrap();
+        match wait.try_recv() {
+            Ok(()) => return,
+            Err(TryRecvError::Empty) => assert!(Instant::now() < end, "it waits for itself"),
+            Err(TryRecvError::Disconnected) => panic!("a request failed"),
+        }
     }
 }

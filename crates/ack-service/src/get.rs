@@ -3,7 +3,7 @@
 mod related;
 mod timeline;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use self::related::related;
 use self::timeline::{empty_reason, timeline};
@@ -154,7 +154,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let ids = requested_ids(request)?;
     check_length("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
-    let scopes = selection.scopes.clone();
+    let mut at_addresses = find_at_addresses(service, request, &ids, &selection, &spec);
     let mut response = GetResponse::default();
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
@@ -163,9 +163,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     for id in &ids {
         cancel::check()?;
         let found = match lookup.find(id) {
-            Err(Error::MemoryNotFound { .. }) if address(id).is_some() => {
-                same_id::check_scope(id, request.scope.as_deref(), &scopes)
-                    .and_then(|()| find_at_address(service, id, &spec))
+            // An id that looks like an address is first of all an id.
+            Err(error @ Error::MemoryNotFound { .. }) => {
+                at_addresses.remove(id).unwrap_or(Err(error))
             }
             found => found,
         };
@@ -319,6 +319,24 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
     if context.title.is_none() {
         detail.session_context = None;
     }
+}
+
+/// Finds the memories whose addresses are asked for. This comes before the scopes of the request
+/// are locked: a thread that locks a scope twice waits for itself if the store changes in between.
+fn find_at_addresses(
+    service: &Service,
+    request: &GetRequest,
+    ids: &[String],
+    selection: &Selection,
+    spec: &GetSpec,
+) -> HashMap<String, Result<FoundMemory, Error>> {
+    let addresses = ids.iter().filter(|id| address(id).is_some());
+    let found = addresses.map(|id| {
+        let found = same_id::check_scope(id, request.scope.as_deref(), &selection.scopes)
+            .and_then(|()| find_at_address(service, id, spec));
+        (id.clone(), found)
+    });
+    found.collect()
 }
 
 /// Finds the memory at an address, as if its scope had been named.
