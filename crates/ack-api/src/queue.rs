@@ -3,7 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 
-use jiff::{Timestamp, ToSpan};
+use jiff::{RoundMode, Timestamp, TimestampRound, ToSpan, Unit};
 
 use crate::memory::Status;
 use crate::number::count;
@@ -16,7 +16,15 @@ const ALERT_FACTOR: u64 = 3;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 pub fn pace_start(now: Timestamp) -> Timestamp {
-    now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now)
+    let start = now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now);
+    start.round(hours()).unwrap_or(start)
+}
+
+/// Down to whole hours, so that what was counted a minute ago need not be counted again.
+fn hours() -> TimestampRound {
+    TimestampRound::new()
+        .smallest(Unit::Hour)
+        .mode(RoundMode::Floor)
 }
 
 /// How many memories entered the queue and left it in the last [`PACE_DAYS`] days.

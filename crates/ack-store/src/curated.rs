@@ -238,6 +238,10 @@ impl Snapshot<'_> {
     /// How many memories have each effective status. Of several rows with the same id, only the one
     /// with the strongest claim counts, and a row without an id does not.
     pub fn counts_by_id(&self) -> Result<Counts, StoreError> {
+        self.known_or(|it| &mut it.counts_by_id, || self.count_ids())
+    }
+
+    fn count_ids(&self) -> Result<Counts, StoreError> {
         let chosen =
             self.strongest_rows(|row| Ok((Standing::of(row)?, row.has_known_status()?)))?;
         let find = |id: &str| chosen.get(id).map(|(row, _)| row);

@@ -29,6 +29,7 @@ mod flags;
 pub mod folder;
 pub mod hint;
 mod idle_connections;
+mod known;
 pub mod layout;
 pub mod links;
 mod mutex;

@@ -180,6 +180,10 @@ impl Snapshot<'_> {
         if !self.decisions.is_empty() || self.holds_back() {
             return self.counts_by_id();
         }
+        self.known_or(|it| &mut it.counts, || self.count_statuses())
+    }
+
+    fn count_statuses(&self) -> Result<Counts, StoreError> {
         let mut counts = Counts {
             deleted: self.deleted()?,
             ..Counts::default()

@@ -112,7 +112,7 @@ impl Snapshot<'_> {
             file_state: self.file_state.clone(),
             opening: self.opening,
             decisions: Arc::new(decisions),
-            overviews_shown: self.overviews_shown.clone(),
+            known: None,
             against_approved: self.against_approved.clone(),
             second_connection: Default::default(),
         }

@@ -1,12 +1,13 @@
 //! One state of a store.
 
-use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashSet;
 
 use crate::decisions::{Decisions, StatusRule};
+use crate::known::Known;
 use crate::layout::Layout;
 use crate::open::{FileState, Opening};
 use crate::record::{MemoryTable, StoredRow};
@@ -23,9 +24,8 @@ pub struct Snapshot<'a> {
     pub decisions: Arc<Decisions>,
     /// The memories that contradict one that a person approved, where that holds them back.
     pub(crate) against_approved: FxHashSet<String>,
-    /// Whether overviews may be shown, by its manifest or by the store itself. Computed on
-    /// first use.
-    pub(crate) overviews_shown: Cell<Option<bool>>,
+    /// What was found out about this state; `None` if its decisions are not those of the store.
+    pub(crate) known: Option<&'a Mutex<Known>>,
     /// If a writer has a log: another connection that sees the same state, see
     /// [`crate::parallel_scan`].
     pub(crate) second_connection: RefCell<Option<Connection>>,

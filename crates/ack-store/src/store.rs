@@ -1,6 +1,6 @@
 //! One memory store: its records, wherever they come from, joined with people's decisions.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,6 +20,7 @@ use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport};
+use crate::known::Known;
 use crate::layout::{self, Layout, Profile};
 use crate::mutex::lock;
 use crate::open::FileState;
@@ -52,6 +53,7 @@ pub struct Store {
     database: Database,
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
+    known: Mutex<Known>,
     /// Whether a value was too large to read whole: rows are then read with truncated values.
     truncate_values: AtomicBool,
 }
@@ -76,6 +78,7 @@ impl Store {
             watched: Mutex::default(),
             notes: Notes::default(),
             layout: Mutex::default(),
+            known: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
     }
@@ -293,8 +296,8 @@ impl Store {
             file_state: state.clone().with_decisions(decisions.version()),
             opening,
             decisions,
-            overviews_shown: Cell::new(None),
             against_approved: FxHashSet::default(),
+            known: Some(&self.known),
             second_connection: RefCell::new(second.and_then(DataVersionGuard::into_unchanged)),
         };
         if snapshot.holds_back() {

@@ -127,15 +127,10 @@ impl Snapshot<'_> {
     /// Whether overviews that are not memories may be shown: the owner allows it, or has not
     /// decided and every row is approved.
     pub(super) fn may_show_overviews(&self) -> Result<bool, StoreError> {
-        if let Some(known) = self.overviews_shown.get() {
-            return Ok(known);
+        match self.store.overviews {
+            Some(policy) => Ok(policy == Overviews::Show),
+            None => self.known_or(|it| &mut it.overviews_shown, || self.is_all_approved()),
         }
-        let overviews_shown = match self.store.overviews {
-            Some(policy) => policy == Overviews::Show,
-            None => self.is_all_approved()?,
-        };
-        self.overviews_shown.set(Some(overviews_shown));
-        Ok(overviews_shown)
     }
 
     fn is_all_approved(&self) -> Result<bool, StoreError> {

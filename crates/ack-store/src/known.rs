@@ -1,0 +1,51 @@
+//! What takes a scan of the store to find out, kept until the store changes.
+
+use std::sync::Mutex;
+
+use ack_api::Counts;
+use ack_api::queue::Flow;
+use jiff::Timestamp;
+
+use crate::mutex::lock;
+use crate::open::FileState;
+use crate::{Snapshot, StoreError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The state of the files in which the rest was found.
+    state: Option<FileState>,
+    pub overviews_shown: Option<bool>,
+    pub counts: Option<Counts>,
+    pub counts_by_id: Option<Counts>,
+    /// With the start of the period that it is about.
+    pub flow: Option<(Timestamp, Flow)>,
+}
+
+impl Snapshot<'_> {
+    /// What is known of this state of the files.
+    pub(crate) fn with_known<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
+        let nothing = Mutex::default();
+        let mut known = lock(self.known.unwrap_or(&nothing));
+        if known.state.as_ref() != Some(&self.file_state) {
+            *known = Known {
+                state: Some(self.file_state.clone()),
+                ..Known::default()
+            };
+        }
+        look(&mut known)
+    }
+
+    /// What `slot` knows, or else what `read` finds.
+    pub(crate) fn known_or<T: Copy>(
+        &self,
+        slot: fn(&mut Known) -> &mut Option<T>,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(value) = self.with_known(|known| *slot(known)) {
+            return Ok(value);
+        }
+        let value = read()?;
+        self.with_known(|known| *slot(known) = Some(value));
+        Ok(value)
+    }
+}
