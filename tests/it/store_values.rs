@@ -194,6 +194,14 @@ fn invalid_utf8_in_every_column_is_repaired_and_reported() {
         assert_contains!(shown.to_string(), "marker \u{fffd} junk"; "{column}");
         assert!(repaired, "{column}");
     }
+    // A generated column is a column.
+    let generated = "CREATE TABLE memories (id TEXT, title TEXT, word TEXT, status TEXT AS (word));
+        INSERT INTO memories VALUES ('m1', 'a marker', 'rejected'), ('m2', 'a marker', 'approved')";
+    let (root, service) = served(generated);
+    root.manifest("odd", "unreviewed = \"approved\"\n");
+    let found = hits(&service, &everything());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].id, "m2");
     // An id or a status that is broken must not make the row reachable or approved by accident.
     let (_root, service) = served(&with("status", "CAST(x'617070726f766564ff' AS TEXT)"));
     assert!(hits(&service, &everything()).is_empty());

@@ -142,7 +142,10 @@ fn name_kind(word: &str) -> Option<NameKind> {
     let is_file = word.rsplit_once('.').is_some_and(|(name, end)| {
         name.ends_with(char::is_alphabetic) && (1..=5).contains(&end.len())
     });
-    if word.starts_with("--") {
+    if word.contains("://") {
+        // Two pages may both be right: `[source](https://…)`.
+        None
+    } else if word.starts_with("--") {
         Some(NameKind::Flag)
     } else if word.contains('/') || is_file {
         Some(NameKind::Path)

@@ -5,14 +5,16 @@
 //! because the most similar texts are often opposites: `from staging to production` and `from
 //! production to staging` have the same words. So whole statements (a title, a sentence, an item of
 //! a list) are compared, in their order: `do not raise the limit` does not contain `raise the
-//! limit`. Case, white space, punctuation and the form of a Unicode character do not count.
+//! limit`. The title has to be the same: `Rejected ideas` says something about all that follows.
+//! White space, punctuation, the first letter's case and the form of a Unicode character do not
+//! count. Case elsewhere does: `10 Mb` is not `10 MB`, nor `git branch -d` `git branch -D`.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use ack_api::memory::Memory;
 use ack_api::text::ends_sentence;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::analysis::letters::plain;
 
@@ -26,7 +28,7 @@ const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '!', '\''];
 /// The statements of a memory, and the files that it is about.
 #[derive(Debug)]
 pub struct Wording {
-    /// The texts, the title first, with a separator between them. ASCII letters are in lower case.
+    /// The texts, the title first, with a separator between them.
     texts: String,
     /// One statement a line. Most texts are compared without them.
     statements: OnceLock<String>,
@@ -51,34 +53,36 @@ impl Wording {
 
     /// The wording of texts; the first one is the title.
     pub fn of_texts(texts: &[&str]) -> Self {
-        let mut texts = plain(&texts.join(SEPARATOR)).into_owned();
-        texts.make_ascii_lowercase();
         Self {
-            texts,
+            texts: plain(&texts.join(SEPARATOR)).into_owned(),
             statements: OnceLock::new(),
             files: Vec::new(),
         }
     }
 
-    /// Whether it has every statement of the other memory, in the same order, and all of its files.
-    /// Equal memories contain each other.
+    /// Whether it has the title of the other memory and then every statement of it, in the same
+    /// order, and all of its files. Equal memories contain each other.
     pub fn contains(&self, other: &Self) -> bool {
         if !other.title_words().all(|word| self.texts.contains(word)) {
             return false;
         }
         let (own, others) = (self.statements(), other.statements());
         let mut own = own.lines();
-        !others.is_empty()
-            && others
-                .lines()
-                .all(|statement| own.any(|known| known == statement))
+        let title = own.next();
+        let mut others = others.lines();
+        title.is_some()
+            && others.next() == title
+            && others.all(|statement| own.any(|known| known == statement))
             && other.files.iter().all(|file| self.files.contains(file))
     }
 
-    /// The words of the title that normalization leaves as they are.
+    /// The words of the title that normalization leaves as they are, without the first letter.
     fn title_words(&self) -> impl Iterator<Item = &str> {
         let title = self.texts.split(SEPARATOR).next().unwrap_or_default();
+        let title = title.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
         title
+            .get(1..)
+            .unwrap_or_default()
             .split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric())
             .filter(|word| word.is_ascii())
     }
@@ -121,7 +125,7 @@ impl Writer {
             } else if !line.is_empty() {
                 self.lead.clear();
             }
-            for chunk in unmarked.split_ascii_whitespace() {
+            for chunk in unmarked.split_whitespace() {
                 // Most words need no second look.
                 if chunk.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                     self.push(chunk);
@@ -161,10 +165,13 @@ impl Writer {
     }
 
     fn push(&mut self, word: &str) {
+        let mut letters = word.chars();
         if self.statements.len() > self.start && !word.is_empty() {
             self.statements.push(' ');
+        } else if let Some(first) = letters.next() {
+            self.statements.extend(first.to_lowercase());
         }
-        self.statements.push_str(word);
+        self.statements.push_str(letters.as_str());
     }
 
     /// Ends a statement. One that repeats the title adds nothing.
@@ -180,18 +187,17 @@ impl Writer {
     }
 }
 
-/// A plain text in the compatible form of Unicode and in lower case.
+/// A plain text in the composed form of Unicode.
 fn normalized(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }
     // No space follows this full stop.
     let spaced = text.replace('。', ". ").replace(['‘', '’'], "'");
-    let normal: Cow<'_, str> = match is_nfkc_quick(spaced.chars()) {
+    match is_nfc_quick(spaced.chars()) {
         IsNormalized::Yes => spaced.into(),
-        _ => spaced.nfkc().collect::<String>().into(),
-    };
-    normal.to_lowercase().into()
+        _ => spaced.nfc().collect::<String>().into(),
+    }
 }
 
 /// A line without the mark of a heading, an item or a quotation.
@@ -251,16 +257,16 @@ mod tests {
     }
 
     #[test]
-    fn case_white_space_punctuation_and_unicode_forms_do_not_count() {
+    fn white_space_punctuation_the_first_case_and_unicode_forms_do_not_count() {
         for (one, other) in [
-            ("Use pnpm, not npm", "use  PNPM not npm."),
+            ("Use pnpm, not npm", "use  pnpm not npm."),
             ("The limit is `30` (seconds)", "The limit is 30 seconds!"),
             ("Don\u{2019}t retry – wait", "don't retry\nwait"),
             ("**Café** is closed", "Cafe\u{301} is closed"),
             ("Ａｐｐｌｙ\u{3000}the patch", "apply the patch"),
             (
                 "## Deploys\n\n- On **Friday**: never.",
-                "Deploys\n\n* On Friday never",
+                "Deploys\n\n* on Friday never",
             ),
             ("部署前に確認する。", "部署前に確認する"),
         ] {
@@ -280,6 +286,10 @@ mod tests {
             ("run with --force", "run with force"),
             ("ignore src/*", "ignore src/**"),
             ("version 1.2", "version 12"),
+            ("at most 10 Mb", "at most 10 MB"),
+            ("git branch -d", "git branch -D"),
+            ("10⁶ rows", "106 rows"),
+            ("x² is bounded", "x2 is bounded"),
         ] {
             assert!(!are_equal(one, other), "{one} / {other}");
         }
@@ -289,16 +299,22 @@ mod tests {
     fn whole_statements_are_contained_and_parts_of_them_are_not() {
         let whole = ["Limit", "Raise the limit first. Then deploy."];
         assert!(contains(&whole, &["Limit", "Then deploy"]));
-        assert!(contains(&whole, &["raise the limit first"]));
+        assert!(!contains(&whole, &["raise the limit first"]));
+        assert!(contains(&["Retry once. Then wait"], &["Retry once"]));
+        assert!(!contains(
+            &["Rejected", "Raise the limit"],
+            &["Raise the limit"]
+        ));
         assert!(!contains(&["Limit", "Then deploy"], &whole));
-        let other_order = ["Then deploy.", "Raise the limit first."];
+        let other_order = ["Limit", "Then deploy.", "Raise the limit first."];
         assert!(!contains(&whole, &other_order));
         assert!(!contains(&["Do not raise the limit"], &["Raise the limit"]));
         assert!(!contains(&["Wrong: raise the limit"], &["Raise the limit"]));
         assert!(!contains(&["提高限制之前不要部署。"], &["部署。"]));
         let list = "Never do this:\n- raise the limit\n- wait";
-        assert!(!contains(&[list], &["Raise the limit"]));
-        assert!(contains(&[list, "Raise the limit"], &["Raise the limit"]));
+        assert!(!contains(&["Limit", list], &["Limit", "Raise the limit"]));
+        let both = ["Limit", list, "Raise the limit"];
+        assert!(contains(&both, &["Limit", "Raise the limit"]));
         let example = "Never do risky things, e.g. raise the limit.";
         assert!(!contains(&[example], &["Raise the limit"]));
     }

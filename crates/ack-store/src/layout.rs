@@ -450,7 +450,9 @@ impl Layout {
 /// Reads the tables of a database, with their columns. Views are left out: one may be a recursion
 /// without end.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
-    let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?1) ORDER BY cid")?;
+    // `table_info` leaves out generated columns, and one of them may be the status.
+    let mut columns = connection
+        .prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden != 1 ORDER BY cid")?;
     let mut listed = connection.prepare(
         "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' \
          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
