@@ -17,6 +17,7 @@ use std::fmt::Write;
 
 use self::wire::{Event, Host, Output, SessionOrigin};
 use crate::toolset::{Tool, Toolset};
+use ack_api::memory::lower_case;
 use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
@@ -35,6 +36,8 @@ const MAX_CONTINUED_CHARS: usize = 1_600;
 const MAX_SUBAGENT_TOKENS: usize = 300;
 /// Minimum cosine between a prompt and a memory that is added to it.
 const MIN_PROMPT_COSINE: f64 = 0.45;
+/// A prompt that has a title of at least this many bytes is near that memory.
+const MIN_QUOTED_BYTES: usize = 15;
 /// A shorter prompt gets no memories.
 const MIN_PROMPT_BYTES: usize = 12;
 /// Maximum bytes of a prompt for the search.
@@ -200,7 +203,9 @@ pub fn user_prompt(
     if found.notes.iter().any(is_uncertain) {
         return Ok(None);
     }
-    let relevant: Vec<&MemoryHit> = found.results.iter().filter(|hit| is_near(hit)).collect();
+    let asked = lower_case(prompt);
+    let is_relevant = |hit: &&MemoryHit| is_near(hit) || is_quoted(hit, &asked);
+    let relevant: Vec<&MemoryHit> = found.results.iter().filter(is_relevant).collect();
     if relevant.is_empty() {
         return Ok(None);
     }
@@ -221,6 +226,11 @@ fn is_near(hit: &MemoryHit) -> bool {
     let explanation = hit.explanation.iter();
     let mut legs = explanation.flat_map(|explanation| &explanation.legs);
     legs.any(|leg| leg.leg == "semantic" && leg.score >= MIN_PROMPT_COSINE)
+}
+
+/// Whether a prompt has the whole title of a memory, such as an error message.
+fn is_quoted(hit: &MemoryHit, asked: &str) -> bool {
+    hit.title.len() >= MIN_QUOTED_BYTES && asked.contains(&lower_case(&hit.title))
 }
 
 /// The text of a session that starts, without a host's format.

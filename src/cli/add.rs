@@ -22,6 +22,7 @@ use super::scopes::found_store::with_tilde;
 use super::user::user_name;
 use super::{progress, prompt};
 use crate::add::{AddError, Destination, memory, row};
+use crate::import::check_name;
 use ack_desk::choice::Choice;
 use ack_desk::curate::ReviewSession;
 use ack_desk::curate::find::by_whole_id;
@@ -111,6 +112,9 @@ impl<'a> Here<'a> {
 
     fn destination(&self, is_approved: bool) -> Result<Destination, CliError> {
         let (root, wanted) = (&self.config.root.value, self.wanted.as_ref());
+        if let Some(named) = self.named {
+            check_name(named)?;
+        }
         let name = self.named.or(self.project.as_deref());
         let to = Destination::find(root, &self.scopes, wanted, name, is_approved)?;
         let is_elsewhere = wanted.is_none_or(|wanted| wanted.name != to.scope());

@@ -13,8 +13,8 @@ use crate::curate::decide;
 use crate::http::Http;
 use crate::leak_states::RandomSource;
 use crate::store_support::CLAUDE_MEM;
-use crate::support::Root;
 use crate::support::everywhere::ask_everywhere;
+use crate::support::{Ask, Root, result_ids};
 
 /// Memories of a store. Each stands for itself by a word in every field.
 const MEMORIES: usize = 14;
@@ -262,4 +262,35 @@ fn what_contradicts_an_approved_memory_is_held_back() {
     assert!(many.err.contains(words), "{}", many.err);
     decide(root.path(), &["approve", "retry"]).ok();
     assert!(titles().contains("Retry twice"));
+}
+
+/// A draft is a draft for a trusting owner too, whatever the file's format.
+#[test]
+fn a_note_that_its_author_withholds_is_held_back() {
+    let root = Root::new();
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    for word in ["rejected", "draft", "wip", "superseded by b", "stable", ""] {
+        let header = format!("---\ntitle: Marker {word}\nstatus: {word}\n---\nText.\n");
+        let name = word.split(' ').next().unwrap();
+        std::fs::write(folder.path().join(format!("note-{name}.md")), header).unwrap();
+    }
+    for status in ["rejected", "staging", "approved"] {
+        let (id, title) = (
+            format!("line-{status}"),
+            format!("Marker of a line, {status}"),
+        );
+        let line = json!({ "id": id, "title": title, "status": status });
+        lines.push_str(&format!("{line}\n"));
+    }
+    std::fs::write(folder.path().join("lines.jsonl"), lines).unwrap();
+    let store = folder.path().display();
+    root.manifest(
+        "notes",
+        &format!("store = \"{store}\"\nunreviewed = \"approved\"\n"),
+    );
+    let answer = root.service().find(json!({ "query": "marker" }));
+    let mut shown = result_ids(&answer);
+    shown.sort();
+    assert_eq!(shown, ["line-approved", "note-", "note-stable"], "{answer}");
 }

@@ -589,6 +589,17 @@ fn a_prompt_gets_only_near_memories() {
     ] {
         assert_contains!(ask("UserPromptSubmit", prompt), "lock_timeout"; "{prompt}");
     }
+    // Much of a memory may be about something else than its title.
+    let title = "borrow of a moved value: the payload was taken by the retry closure";
+    let about = "The team met in Lisbon for the yearly review of its budgets. ".repeat(8);
+    let story = memory(
+        "story",
+        title,
+        json!({ "narrative": about, "project": "platform" }),
+    );
+    root.store("story", &[story]);
+    let prompt = format!("error[E0382]: {title}");
+    assert_contains!(ask("UserPromptSubmit", &prompt), "id story");
     for prompt in [
         "write a poem about the sea in spring",
         "thanks",

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 /// The curation status of a memory: `staging → approved → promoted`, or `rejected`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -237,11 +238,15 @@ impl ProjectRows {
 /// Folds a project, scope or repository name for comparison: to lower case, with `-` for `_` and
 /// spaces.
 pub fn fold_name(name: &str) -> String {
-    name.trim()
-        .chars()
-        .map(|c| if c == '_' || c == ' ' { '-' } else { c })
-        .flat_map(char::to_lowercase)
-        .collect()
+    lower_case(name.trim()).replace(['_', ' '], "-")
+}
+
+/// A name in lower case, with composed letters: the file names of a Mac have others.
+pub fn lower_case(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    name.nfc().flat_map(char::to_lowercase).collect()
 }
 
 /// The longest names, in bytes, that are compared letter by letter. The cost grows with the product

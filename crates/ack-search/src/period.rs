@@ -35,10 +35,14 @@ const LINKS: &str = "\
 /// What a question begins or ends with, for yesterday, for the week and for the month before.
 const BEFORE: [&str; 3] = [
     "yesterday|gestern|ayer|ontem|ieri|вчера|wczoraj|昨天|昨日|어제|hôm qua",
-    "last week|letzte woche|la semaine dernière|la semana pasada|na semana passada|\
-     la settimana scorsa|на прошлой неделе|w zeszłym tygodniu|上周|上週|先週|지난주|지난주에|tuần trước",
-    "last month|letzten monat|le mois dernier|el mes pasado|no mês passado|il mese scorso|\
-     в прошлом месяце|w zeszłym miesiącu|上个月|上個月|先月|지난달|지난달에|tháng trước",
+    "last week|letzte woche|letzter woche|letzten woche|vorige woche|voriger woche|vorigen woche|\
+     la semaine dernière|semaine dernière|la semana pasada|semana pasada|na semana passada|\
+     semana passada|la settimana scorsa|settimana scorsa|на прошлой неделе|прошлой недели|\
+     w zeszłym tygodniu|w ubiegłym tygodniu|zeszłego tygodnia|上周|上週|先週|지난주|지난주에|tuần trước",
+    "last month|letzten monat|letzten monats|vorigen monat|vorigen monats|le mois dernier|\
+     mois dernier|el mes pasado|mes pasado|no mês passado|mês passado|il mese scorso|mese scorso|\
+     в прошлом месяце|прошлого месяца|w zeszłym miesiącu|w ubiegłym miesiącu|zeszłego miesiąca|\
+     上个月|上個月|先月|지난달|지난달에|tháng trước",
 ];
 
 /// How many words of a question are looked at.
@@ -162,6 +166,7 @@ mod tests {
             2022년 11월 장애 | 2022-11-01 2022-12-01 | 장애
             sự cố tháng 11 năm 2022 | 2022-11-01 2022-12-01 | sự cố
             retries in 2025-12 | 2025-12-01 2026-01-01 | retries
+            die Ausfälle der letzten Woche | 2026-11-16 2026-11-23 | die Ausfälle der letzten Woche
             what broke last week? | 2026-11-16 2026-11-23 | what broke last week?
             先月のデプロイ | 2026-10-01 2026-11-01 | 先月のデプロイ
             Deploy gestern | 2026-11-27 2026-11-28 | Deploy gestern";

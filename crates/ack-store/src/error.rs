@@ -109,7 +109,8 @@ impl fmt::Display for StoreError {
             Problem::ImportLines => write!(to, "`{path}` is a file to import, not a store"),
             Problem::Foreign(tables) => write!(
                 to,
-                "`{path}` holds no memories: none of its tables ({}) has an id and a title",
+                "`{path}` holds no memories: none of its tables ({}) is known; a table `memories` \
+                 needs an id and a title",
                 list(tables)
             ),
             Problem::Locked => write!(to, "`{path}` is locked by another program"),

@@ -223,6 +223,19 @@ pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
     inspect_sidecars(path, &main)
 }
 
+/// Checks that what is beside a database may be read: SQLite says only that it cannot open it.
+pub fn check_readable(path: &Path) -> Result<(), StoreError> {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let path = sidecar_path(path, suffix);
+        if let Err(source) = File::open(&path)
+            && source.kind() == std::io::ErrorKind::PermissionDenied
+        {
+            return Err(StoreProblem::Io(source).at(&path));
+        }
+    }
+    Ok(())
+}
+
 struct DatabaseFile {
     file: File,
     metadata: FileMetadata,

@@ -117,7 +117,9 @@ impl<'a> MemoryTable<'a> {
             && self.holds_back()
             && joined.decision.is_none()
             && joined.status.is_served()
-            && (rule.against_approved.contains(&row.id()?) || flags.is_flagged(row)?)
+            && (row.is_withheld_by_author()?
+                || rule.against_approved.contains(&row.id()?)
+                || flags.is_flagged(row)?)
         {
             joined.status = Status::Staging;
         }
@@ -146,6 +148,12 @@ pub fn hides(value: &str) -> bool {
 }
 
 impl StoredRow<'_> {
+    /// Whether the header of a note has a status that withholds it.
+    fn is_withheld_by_author(&self) -> rusqlite::Result<bool> {
+        let word = values::text_of(self.value(Field::AuthorStatus)?);
+        Ok(!word.is_empty())
+    }
+
     /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with
     /// an unknown word.
     fn stored_status(&self) -> rusqlite::Result<Result<Option<Status>, String>> {

@@ -253,9 +253,16 @@ pub fn select(
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder)?;
-    let mut skipped: Vec<Skipped> = discovery
-        .passed_over
-        .into_iter()
+    let passed_over = discovery.passed_over;
+    let unusable_folder = |wanted: Option<&str>| {
+        let is_wanted = |(name, _): &&(String, String)| wanted.is_none_or(|it| it == name);
+        let (name, reason) = passed_over.iter().find(is_wanted)?;
+        let (name, reason) = (name.clone(), reason.clone());
+        Some(ScopeError::Unusable { name, reason })
+    };
+    let mut skipped: Vec<Skipped> = passed_over
+        .iter()
+        .cloned()
         .map(|(scope, reason)| Skipped {
             scope,
             reason: reason.into(),
@@ -273,7 +280,8 @@ pub fn select(
     };
     if selection.is_narrowed {
         let name = requested.unwrap_or_default();
-        let named = scopes_named(config, &scopes, &selection.current, name)?;
+        let named = scopes_named(config, &scopes, &selection.current, name);
+        let named = named.map_err(|error| unusable_folder(Some(name)).unwrap_or(error))?;
         named.scopes.iter().try_for_each(|it| check_usable(it))?;
         // A pinned server knows no other scope.
         if is_pinned {
@@ -285,7 +293,7 @@ pub fn select(
         return Ok(selection);
     }
     if scopes.is_empty() {
-        return Err(ScopeError::no_scopes(config));
+        return Err(unusable_folder(None).unwrap_or_else(|| ScopeError::no_scopes(config)));
     }
     let (visible, private): (Vec<_>, Vec<_>) = scopes
         .into_iter()

@@ -81,7 +81,10 @@ impl Database {
                     }
                 }
                 Opening::Live => match self.live(&path, access, &state, gate, read) {
-                    Err(error) if is_transient(&error) => last_error = Some(error),
+                    Err(error) if is_transient(&error) => {
+                        open::check_readable(&path)?;
+                        last_error = Some(error);
+                    }
                     result => {
                         self.note_unlocked_read(None);
                         *lock(&self.copy) = None;

@@ -69,13 +69,15 @@ fn note(row: Row) -> Note {
         ..
     } = row;
     let stated_status = line.status.filter(|_| has_status);
+    // `import` refuses other words.
+    let status = stated_status.as_deref().map_or(NoteStatus::Plain, |word| {
+        NoteStatus::parse(word).unwrap_or(NoteStatus::Draft)
+    });
     Note {
         names: vec![id.clone(), line.title.clone()],
         id,
-        // `import` refuses other words.
-        status: stated_status
-            .map(|word| NoteStatus::parse(&word).unwrap_or(NoteStatus::Draft))
-            .unwrap_or_default(),
+        status,
+        withheld_by: stated_status.filter(|_| status.withholds()),
         reviewed_by: line.reviewed_by,
         reviewed_at: line.reviewed_at,
         title: line.title,

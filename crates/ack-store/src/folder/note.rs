@@ -37,6 +37,11 @@ impl NoteStatus {
         })
     }
 
+    /// Whether nothing but a decision may approve such a note.
+    pub const fn withholds(self) -> bool {
+        matches!(self, Self::Draft | Self::Withdrawn)
+    }
+
     /// The status of a note. `is_committed` tells whether the reference has it with this content.
     pub const fn status(self, is_committed: bool) -> &'static str {
         match self {
@@ -55,8 +60,8 @@ pub struct Note {
     pub id: String,
     pub declared_id: Option<String>,
     pub status: NoteStatus,
-    /// The word for that status, if it says that the note is no longer valid.
-    pub withdrawn: Option<String>,
+    /// The word for that status, if it withholds the note.
+    pub withheld_by: Option<String>,
     /// Why a reference does not approve it, as the end of a sentence about the file.
     pub doubt: Option<String>,
     /// Who approved it, according to the header.

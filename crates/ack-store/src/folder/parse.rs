@@ -151,7 +151,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         declared_id: declared_id(&header),
         says_nothing,
         status: declared.status,
-        withdrawn: declared.withdrawn,
+        withheld_by: declared.withheld_by,
         doubt: declared.doubt,
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
@@ -213,8 +213,8 @@ impl Headings {
 /// What a header says about the status of its note.
 struct DeclaredStatus {
     status: NoteStatus,
-    /// The word for it, if the note is no longer valid.
-    withdrawn: Option<String>,
+    /// The word for it, if it withholds the note.
+    withheld_by: Option<String>,
     /// Why it waits for review, as the end of a sentence about the file.
     doubt: Option<String>,
 }
@@ -229,7 +229,7 @@ impl DeclaredStatus {
         };
         Self {
             status,
-            withdrawn: word.filter(|_| status == NoteStatus::Withdrawn),
+            withheld_by: word.filter(|_| status.withholds()),
             doubt,
         }
     }

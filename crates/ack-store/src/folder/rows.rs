@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::hash::Hash as _;
 use std::path::Path;
 
+use ack_api::memory::lower_case;
 use ack_worktree::committed::ObjectName;
 use rusqlite::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -460,19 +461,19 @@ fn add(
             note.stale_after,
             relative.to_string_lossy(),
             note.is_named_by_file,
-            note.withdrawn,
+            note.withheld_by,
         ])?;
     for name in &note.names {
         connection
             .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?
-            .execute(params![slot, name.to_lowercase(), note.id])?;
+            .execute(params![slot, lower_case(name), note.id])?;
     }
     for (kind, name) in &note.links {
         let is_path = name.starts_with('/');
         let name = if is_path {
             name.clone()
         } else {
-            name.to_lowercase()
+            lower_case(name)
         };
         connection
             .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
