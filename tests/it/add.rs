@@ -381,3 +381,12 @@ fn an_edit_is_a_decision_and_the_store_stays_as_it_is() {
         "there is no terminal"
     );
 }
+
+#[test]
+fn a_name_that_no_scope_can_have_is_refused() {
+    let scene = Scene::new();
+    let (code, said) = scene.typed(&["add", TITLE, "--scope", "../etc", "--yes"]);
+    assert_ne!(code, Some(0));
+    assert_contains!(said, "`../etc`");
+    assert!(!scene.store("etc").exists());
+}

@@ -179,6 +179,23 @@ fn a_folder_without_a_database_is_named_and_other_entries_are_no_scopes() {
 }
 
 #[test]
+fn a_folder_that_is_not_read_is_named_by_every_request() {
+    let (root, elsewhere) = (Root::new(), Root::new());
+    let path = elsewhere.store("x", &[titled("a", "Deploy rule")]);
+    let folder = root.scope_folder("linked");
+    std::os::unix::fs::symlink(path, folder.join("memory.db")).unwrap();
+    let service = root.service();
+    for asked in [json!({ "query": "deploy" }), json!({ "scope": "linked" })] {
+        let refused = service.refused("query_memories", asked);
+        assert_eq!(refused.code, "scope_unusable");
+        assert_contains!(refused.message, "symbolic link that leaves the scope root");
+    }
+    root.store("good", &[titled("b", "Deploy rule")]);
+    let found = service.find(json!({ "query": "deploy" }));
+    assert_eq!(found["searched"]["skipped"][0]["scope"], "linked", "{found}");
+}
+
+#[test]
 fn a_store_elsewhere_is_opened_in_place() {
     let root = Root::new();
     let elsewhere = Root::new();

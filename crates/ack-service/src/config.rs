@@ -152,7 +152,8 @@ impl MaxStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Maximum tokens per answer, 200 to 20000 (default 4000).
+    /// Maximum tokens of a search, a list or a context, 200 to 20000 (default 4000). Memories by id
+    /// get up to 11000.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 200, 20000>"
