@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::run;
 use crate::context::context;
-use crate::support::{Root, fingerprint, memory, write_file};
+use crate::support::{Root, fingerprint, memory, rows, write_file};
 
 /// Time enough for every file of these repositories.
 pub const AMPLE_BUDGET: Duration = Duration::from_secs(20);
@@ -245,62 +245,33 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
     let top = root.path().join("work/ledger-api");
     let files = "src/pay/payout.rs src/pay/mod.rs src/web/mod.rs README.md";
     repository(&top, &files.split(' ').collect::<Vec<_>>());
-    let at = |id: &str, title: &str, day: u32, rest: Value| {
-        let mut one = memory(id, title, rest);
-        one["created_at"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
-        one
-    };
-    let about = |id: &str, title: &str, day: u32, file: &str| {
-        at(id, title, day, json!({ "files": [file] }))
-    };
     let note = |n: u32| {
-        at(
-            &format!("note{n}"),
-            &format!("Ledger note {n}0"),
-            10 + n,
-            json!({}),
-        )
+        let created = json!({ "created_at": format!("2026-01-{}T00:00:00Z", 10 + n) });
+        memory(&format!("note{n}"), &format!("Ledger note {n}0"), created)
     };
     let mut own: Vec<Value> = (1..=8).map(note).collect();
-    let payout = ["src/pay/payout.rs"];
-    let staged = json!({ "status": "staging", "files": payout });
-    let old_way = json!({ "superseded_by": "by-path", "files": payout });
-    own.extend([
-        about(
-            "by-path",
-            "Amounts are rounded late",
-            1,
-            "/home/kim/ledger-api/src/pay/payout.rs",
-        ),
-        about("by-folder", "The module is generated", 2, "src/pay/mod.rs"),
-        about("other-folder", "Routes are sorted", 3, "src/web/mod.rs"),
-        about("alike", "Another one", 4, "src/old_payout.rs"),
-        at(
-            "decided",
-            "Money is kept in cents",
-            5,
-            json!({ "type": "decision" }),
-        ),
-        at(
-            "tagged",
-            "Time zones bite",
-            6,
-            json!({ "concepts": ["Gotcha"] }),
-        ),
-        at("staged", "Staged payout", 20, staged),
-        at("old-way", "Old payout way", 20, old_way),
-    ]);
+    own.extend(rows(
+        "id | created_at | title | files | type | concepts | status | superseded_by",
+        r#"
+        by-path | 2026-01-01T00:00:00Z | Amounts are rounded late | ["/home/kim/ledger-api/src/pay/payout.rs"]
+        by-folder | 2026-01-02T00:00:00Z | The module is generated | ["src/pay/mod.rs"]
+        other-folder | 2026-01-03T00:00:00Z | Routes are sorted | ["src/web/mod.rs"]
+        alike | 2026-01-04T00:00:00Z | Another one | ["src/old_payout.rs"]
+        decided | 2026-01-05T00:00:00Z | Money is kept in cents | - | decision
+        tagged | 2026-01-06T00:00:00Z | Time zones bite | - | - | ["Gotcha"]
+        staged | 2026-01-20T00:00:00Z | Staged payout | ["src/pay/payout.rs"] | - | - | staging
+        old-way | 2026-01-20T00:00:00Z | Old payout way | ["src/pay/payout.rs"] | - | - | - | by-path
+        "#,
+    ));
     root.store("ledger-api", &own);
-    let kiosk = |id: &str, title: &str, day: u32| at(id, title, day, json!({ "project": "kiosk" }));
-    let mut generated = kiosk("generated", "In web/mod.rs lies nothing", 27);
-    generated["files"] = json!(["src/web/mod.rs"]);
-    let memories = [
-        kiosk("elsewhere", "A payout that is sent twice", 1),
-        kiosk("unrelated", "Something of another kind", 28),
-        generated,
-    ];
-    root.store("platform", &memories);
-    root.store("diary", &[kiosk("private", "A private payout", 28)]);
+    let of_others = |lines: &str| rows("id | project | created_at | title | files", lines);
+    let others = r#"
+        elsewhere | kiosk | 2026-01-01T00:00:00Z | A payout that is sent twice
+        unrelated | kiosk | 2026-01-28T00:00:00Z | Something of another kind
+        generated | kiosk | 2026-01-27T00:00:00Z | In web/mod.rs lies nothing | ["src/web/mod.rs"]"#;
+    root.store("platform", &of_others(others));
+    let diary = "private | kiosk | 2026-01-28T00:00:00Z | A private payout";
+    root.store("diary", &of_others(diary));
     root.manifest("diary", "visibility = \"private\"");
     edit(&top.join("src/pay/payout.rs"), 20);
     edit(&top.join("src/pay/mod.rs"), 10);

@@ -5,12 +5,12 @@ use std::path::Path;
 use ack_api::{ContextRequest, MemoryHit};
 use ack_memory::Service;
 use ack_memory::internal::BriefRequest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::changes::{edit, repository};
 use crate::context::project;
 use crate::query::bulk;
-use crate::support::{Ask, Root, memory, sorted_ids, titled, write_file};
+use crate::support::{Ask, Root, memory, rows, sorted_ids, titled, write_file};
 
 /// The ids and reasons of both lists, as the tool and the hook choose them.
 fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4] {
@@ -84,36 +84,22 @@ fn both_sources_choose_the_same_from_the_samples() {
 #[test]
 fn cross_project_memories_need_evidence() {
     let root = Root::new();
-    let other = |id: &str, title: &str| memory(id, title, json!({ "project": "kiosk" }));
-    let with = |id: &str, title: &str, key: &str, value: Value| {
-        let mut one = other(id, title);
-        one[key] = value;
-        one
-    };
-    let two_words = json!(["it holds a lock until the timeout"]);
-    let memories = [
-        other("dependency", "sqlx needs offline data"),
-        with(
-            "in-passing",
-            "Checks are slow",
-            "facts",
-            json!(["a timeout hit once"]),
-        ),
-        with("two-words", "A job waits", "facts", two_words),
-        other("title-word", "Migrations run first"),
-        other("names-us", "What ledger expects of its callers"),
-        other("everyday", "Time is told in UTC, log it"),
-        with("labelled", "Clocks differ", "concepts", json!(["time"])),
-        other("language", "Rust edition 2024"),
-        with("tagged-language", "Editions", "concepts", json!(["rust"])),
-        other("habit", "Fix the fixture, add a chore"),
-        with(
-            "recent",
-            "The newest of all",
-            "created_at",
-            json!("2026-06-01T00:00:00Z"),
-        ),
-    ];
+    let memories = rows(
+        "project | id | title | facts | concepts | created_at",
+        r#"
+        kiosk | dependency | sqlx needs offline data
+        kiosk | in-passing | Checks are slow | ["a timeout hit once"]
+        kiosk | two-words | A job waits | ["it holds a lock until the timeout"]
+        kiosk | title-word | Migrations run first
+        kiosk | names-us | What ledger expects of its callers
+        kiosk | everyday | Time is told in UTC, log it
+        kiosk | labelled | Clocks differ | - | ["time"]
+        kiosk | language | Rust edition 2024
+        kiosk | tagged-language | Editions | - | ["rust"]
+        kiosk | habit | Fix the fixture, add a chore
+        kiosk | recent | The newest of all | - | - | 2026-06-01T00:00:00Z
+        "#,
+    );
     bulk(&root, "shared", &memories);
     bulk(&root, "ledger", &[titled("own", "Ours")]);
     let folder = project(&root, "ledger", "fix/PAY-12-lock-timeout-migrations");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::changes::shown_memories;
 use crate::context::{context, project};
 use crate::mcp::Server;
-use crate::support::{Root, ids, memory, unreviewed};
+use crate::support::{Root, ids, memory, rows, unreviewed};
 
 /// A memory of a project, written on a day of January.
 fn on(day: u32, id: &str, title: &str, rest: Value) -> Value {
@@ -20,57 +20,23 @@ fn on(day: u32, id: &str, title: &str, rest: Value) -> Value {
 /// The project `till` in a clean tree, with memories of its own, and two other scopes.
 fn shops() -> (Root, PathBuf) {
     let root = Root::new();
-    let till = |day: u32, id: &str, title: &str, tags: [&str; 2]| {
-        on(
-            day,
-            id,
-            title,
-            json!({ "project": "till", "concepts": tags }),
-        )
-    };
-    let cash = till(
-        3,
-        "cash",
-        "Round cash to five cents",
-        ["Cash_Rounding", "gotcha"],
-    );
-    let drawer = till(
-        2,
-        "drawer",
-        "The drawer opens late",
-        ["escpos", "how-it-works"],
-    );
-    root.store("till", &[cash, drawer]);
-    let kiosk = |day: u32, id: &str, title: &str, status: &str, tags: &[&str]| {
-        let rest = json!({ "project": "kiosk", "status": status, "concepts": tags });
-        on(day, id, title, rest)
-    };
-    let both = ["cash rounding", "escpos"];
-    let memories = [
-        kiosk(9, "recent", "Screens dim at noon", "approved", &["screens"]),
-        kiosk(
-            8,
-            "kind",
-            "A queue that grew",
-            "approved",
-            &["gotcha", "how-it-works"],
-        ),
-        kiosk(
-            4,
-            "tagged",
-            "Printers speak a dialect",
-            "approved",
-            &["ESCPOS"],
-        ),
-        kiosk(1, "two-tags", "Receipts differ", "approved", &both),
-        kiosk(2, "promoted", "Rotate the signing keys", "promoted", &[]),
-        kiosk(1, "promoted-tagged", "Drawers jam", "promoted", &["escpos"]),
-        kiosk(9, "waiting", "Not seen", "staging", &["escpos"]),
-        kiosk(9, "rejected", "Not seen either", "rejected", &["escpos"]),
-    ];
-    root.store("platform", &memories);
-    let rows = [kiosk(9, "private", "Dear diary", "promoted", &["escpos"])];
-    root.store("diary", &rows);
+    let keys = "id | project | status | created_at | title | concepts";
+    let till = r#"
+        cash | till | approved | 2026-01-03T00:00:00Z | Round cash to five cents | ["Cash_Rounding", "gotcha"]
+        drawer | till | approved | 2026-01-02T00:00:00Z | The drawer opens late | ["escpos", "how-it-works"]"#;
+    root.store("till", &rows(keys, till));
+    let platform = r#"
+        recent | kiosk | approved | 2026-01-09T00:00:00Z | Screens dim at noon | ["screens"]
+        kind | kiosk | approved | 2026-01-08T00:00:00Z | A queue that grew | ["gotcha", "how-it-works"]
+        tagged | kiosk | approved | 2026-01-04T00:00:00Z | Printers speak a dialect | ["ESCPOS"]
+        two-tags | kiosk | approved | 2026-01-01T00:00:00Z | Receipts differ | ["cash rounding", "escpos"]
+        promoted | kiosk | promoted | 2026-01-02T00:00:00Z | Rotate the signing keys | []
+        promoted-tagged | kiosk | promoted | 2026-01-01T00:00:00Z | Drawers jam | ["escpos"]
+        waiting | kiosk | staging | 2026-01-09T00:00:00Z | Not seen | ["escpos"]
+        rejected | kiosk | rejected | 2026-01-09T00:00:00Z | Not seen either | ["escpos"]"#;
+    root.store("platform", &rows(keys, platform));
+    let diary = r#"private | kiosk | promoted | 2026-01-09T00:00:00Z | Dear diary | ["escpos"]"#;
+    root.store("diary", &rows(keys, diary));
     root.manifest("diary", "visibility = \"private\"");
     let folder = project(&root, "till", "main");
     (root, folder)

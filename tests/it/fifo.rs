@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
 
+use crate::changes::git;
 use crate::cli::binary;
 use crate::context::project;
 use crate::support::{Root, titled, write_file};
@@ -183,17 +184,8 @@ fn repository(root: &Root) -> PathBuf {
     let folder = project(root, "ledger-api", "main");
     std::fs::create_dir_all(folder.join("sub")).unwrap();
     write_file(folder.join("tracked"), "");
-    for arguments in [&["init", "-q"] as &[&str], &["add", "tracked"]] {
-        let status = Command::new("git")
-            .current_dir(&folder)
-            .args(arguments)
-            .env("HOME", root.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .status();
-        if !status.is_ok_and(|status| status.success()) {
-            eprintln!("git cannot make an index: this test does without");
-        }
-    }
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "tracked"]);
     folder
 }
 

@@ -8,7 +8,7 @@ use ack_memory::api::RelationKind;
 use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
 
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, rows};
 
 fn staged(id: &str, title: &str, rest: Value) -> Value {
     let mut memory = memory(id, title, rest);
@@ -33,9 +33,13 @@ fn read(root: &Root, id: &str) -> Memory {
     memory.unwrap()
 }
 
-/// A memory with one fact.
-fn noted(id: &str, title: &str, fact: &str, status: &str) -> Value {
-    memory(id, title, json!({ "facts": [fact], "status": status }))
+/// Memories with one fact each.
+fn noted(lines: &str) -> Vec<Value> {
+    let mut memories = rows("id | status | title | facts", lines);
+    for memory in &mut memories {
+        memory["facts"] = json!([memory["facts"]]);
+    }
+    memories
 }
 
 /// The approved memories near a waiting one: their ids, and how it relates to them.
@@ -50,23 +54,18 @@ fn nearest(root: &Root, id: &str) -> Vec<(String, Relation)> {
 
 fn lessons() -> Vec<Value> {
     let timeout = "The webhook sender waits 30 seconds for an answer before it retries.";
-    let other = timeout.replace("30", "60");
-    let frozen = "Run pnpm install without the frozen lockfile flag after a merge.";
-    let install = "pnpm install fails on a frozen lockfile";
+    let mut lessons = noted(
+        "
+        timeout | approved | Webhook timeout | The webhook sender waits 30 seconds for an answer before it retries.
+        lockfile | approved | pnpm install fails on a frozen lockfile | Run pnpm install without the frozen lockfile flag after a merge.
+        colours | approved | Colours of the kiosk | It has a dark theme at night.
+        again | staging | Webhook timeout | The webhook sender waits 30 seconds for an answer before it retries.
+        other-value | staging | Webhook timeout | The webhook sender waits 60 seconds for an answer before it retries.
+        ",
+    );
     let more = json!({ "facts": [timeout, "It is set in config/webhooks.toml."] });
-    vec![
-        noted("timeout", "Webhook timeout", timeout, "approved"),
-        noted("lockfile", install, frozen, "approved"),
-        noted(
-            "colours",
-            "Colours of the kiosk",
-            "It has a dark theme at night.",
-            "approved",
-        ),
-        noted("again", "Webhook timeout", timeout, "staging"),
-        noted("other-value", "Webhook timeout", &other, "staging"),
-        staged("unapproved", "Webhook timeout", more),
-    ]
+    lessons.push(staged("unapproved", "Webhook timeout", more));
+    lessons
 }
 
 #[test]
@@ -104,39 +103,23 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
 #[test]
 fn the_nearest_is_an_approved_memory_and_no_other() {
     let root = Root::new();
-    let port = "The ledger listens on port 8080.";
-    let lives = "The nightly backup of the ledger database starts at 03:00.";
-    let memories = [
-        noted("backup", "Backup of the ledger", lives, "approved"),
-        noted(
-            "keys",
-            "Rotation of keys",
-            "They rotate each month.",
-            "approved",
-        ),
-        noted("port", "Port of the ledger", port, "promoted"),
-        noted("same", "Backup of the ledger", lives, "rejected"),
-        noted("waits", "Backup of the ledger", lives, "staging"),
-        noted(
-            "w-backup",
-            "Backup of the ledger",
-            &lives.replace("03", "01"),
-            "staging",
-        ),
-        noted("w-port", "Port of the ledger", port, "staging"),
-    ];
-    root.store("alpha", &memories);
-    let kinds = |id: &str| -> Vec<(String, RelationKind)> {
-        let found = nearest(&root, id).into_iter();
-        found.map(|(id, relation)| (id, relation.kind)).collect()
-    };
-    let wanted = |id: &str, kind| vec![(id.to_owned(), kind)];
-    assert_eq!(
-        kinds("w-backup"),
-        wanted("backup", RelationKind::Contradicts)
+    let memories = noted(
+        "
+        backup | approved | Backup of the ledger | The nightly backup of the ledger database starts at 03:00.
+        keys | approved | Rotation of keys | They rotate each month.
+        port | promoted | Port of the ledger | The ledger listens on port 8080.
+        same | rejected | Backup of the ledger | The nightly backup of the ledger database starts at 03:00.
+        waits | staging | Backup of the ledger | The nightly backup of the ledger database starts at 03:00.
+        w-backup | staging | Backup of the ledger | The nightly backup of the ledger database starts at 01:00.
+        w-port | staging | Port of the ledger | The ledger listens on port 8080.
+        ",
     );
-    assert_eq!(kinds("waits"), wanted("backup", RelationKind::Same));
-    assert_eq!(kinds("w-port"), wanted("port", RelationKind::Same));
+    root.store("alpha", &memories);
+    let wanted = |id: &str, kind| vec![(id.to_owned(), kind)];
+    let contradicts = wanted("backup", RelationKind::Contradicts);
+    assert_eq!(near(&root, "w-backup"), contradicts);
+    assert_eq!(near(&root, "waits"), wanted("backup", RelationKind::Same));
+    assert_eq!(near(&root, "w-port"), wanted("port", RelationKind::Same));
 }
 
 #[test]
@@ -180,38 +163,18 @@ fn near(root: &Root, id: &str) -> Vec<(String, RelationKind)> {
 #[test]
 fn texts_without_spaces_have_neighbours_and_strangers_have_none() {
     let root = Root::new();
-    let failed = "失败时不要重试，先查看日志。";
-    let notify = "失敗したら担当者に通知する。";
-    let memories = [
-        noted("zh", "部署之前先运行数据库迁移", failed, "approved"),
-        noted("ja", "リリースの前にキャッシュを温める", notify, "approved"),
-        noted(
-            "fonts",
-            "Fonts of the printer",
-            "It has two fonts.",
-            "approved",
-        ),
-        noted("after-zh", "部署之后先运行数据库迁移", failed, "staging"),
-        noted("same-zh", "部署之前先运行数据库迁移。", failed, "staging"),
-        noted(
-            "after-ja",
-            "リリースの後にキャッシュを温める",
-            notify,
-            "staging",
-        ),
-        noted(
-            "roof",
-            "Grant of the museum",
-            "It restores its roof.",
-            "staging",
-        ),
-        noted(
-            "museum",
-            "博物馆申请修复屋顶的资助",
-            "四月截止。",
-            "staging",
-        ),
-    ];
+    let memories = noted(
+        "
+        zh | approved | 部署之前先运行数据库迁移 | 失败时不要重试，先查看日志。
+        ja | approved | リリースの前にキャッシュを温める | 失敗したら担当者に通知する。
+        fonts | approved | Fonts of the printer | It has two fonts.
+        after-zh | staging | 部署之后先运行数据库迁移 | 失败时不要重试，先查看日志。
+        same-zh | staging | 部署之前先运行数据库迁移。 | 失败时不要重试，先查看日志。
+        after-ja | staging | リリースの後にキャッシュを温める | 失敗したら担当者に通知する。
+        roof | staging | Grant of the museum | It restores its roof.
+        museum | staging | 博物馆申请修复屋顶的资助 | 四月截止。
+        ",
+    );
     root.store("alpha", &memories);
     let one = |id: &str, kind| vec![(id.to_owned(), kind)];
     assert_eq!(near(&root, "after-zh"), one("zh", RelationKind::Differs));
@@ -234,7 +197,8 @@ fn a_huge_memory_that_contains_much_of_a_card_is_not_the_same() {
             ]
         });
     let facts: Vec<String> = facts.collect();
-    let card = noted("card", "Retries of the relay", &facts[0], "staging");
+    let waiting = json!({ "facts": [facts[0]], "status": "staging" });
+    let card = memory("card", "Retries of the relay", waiting);
     let huge = memory("huge", "Runbook of the platform", json!({ "facts": facts }));
     root.store("alpha", &[huge, card]);
     assert_eq!(

@@ -7,7 +7,8 @@ use ack_memory::Service;
 use ack_memory::internal::BriefRequest;
 use serde_json::{Value, json};
 
-use crate::support::{Ask, Root, memory, result_ids, sorted_ids, write_file};
+use crate::detection::{folder, remote, repository};
+use crate::support::{Ask, Root, memory, result_ids, rows, sorted_ids, write_file};
 use ack_memory::internal::Setting;
 
 /// A memory of a project.
@@ -26,26 +27,6 @@ fn unnamed(id: &str) -> Value {
 fn check(service: &Service, folder: &Path, expected: [&str; 3]) {
     let (name, own, others) = context(service, folder);
     assert_eq!([name, own, others], expected);
-}
-
-fn folder(root: &Root, path: &str) -> PathBuf {
-    let folder = root.path().join(path);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn repository(folder: &Path, remote: Option<&str>) {
-    let git = folder.join(".git");
-    for part in ["objects", "refs/heads"] {
-        std::fs::create_dir_all(git.join(part)).unwrap();
-    }
-    write_file(git.join("HEAD"), "ref: refs/heads/main\n");
-    let remote = remote.map(|url| format!("[remote \"origin\"]\n\turl = {url}\n"));
-    let core = "[core]\n\trepositoryformatversion = 0\n";
-    write_file(
-        git.join("config"),
-        core.to_owned() + &remote.unwrap_or_default(),
-    );
 }
 
 /// The ids that a request finds, sorted.
@@ -110,7 +91,7 @@ fn projects_of_a_scope_are_kept_apart() {
     let in_team = json!({ "project": "ledger", "scope": "team" });
     assert_eq!(filtered(&service, in_team), "sqlx tokio");
     let ledger = folder(&root, "code/ledger");
-    repository(&ledger, None);
+    repository(&ledger, "");
     // What names no project belongs to the scope, and so to each of its projects.
     check(
         &service,
@@ -152,7 +133,7 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
         assert_eq!(in_project(&service, project), found, "{project}");
     }
     let clone = folder(&root, "code/billing-service");
-    repository(&clone, None);
+    repository(&clone, "");
     check(
         &service,
         &clone,
@@ -173,7 +154,7 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
 fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
     let root = Root::new();
     let mono = folder(&root, "mono");
-    repository(&mono, Some("git@github.com:org/mono.git"));
+    repository(&mono, &remote("git@github.com:org/mono.git"));
     let memories = [
         of("mono", "m"),
         of("web", "w"),
@@ -217,7 +198,7 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
 fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
     let root = Root::with("all", &[of("web", "w"), of("api", "a")]);
     let clone = folder(&root, "code/somewhere");
-    repository(&clone, Some("git@github.com:org/api.git"));
+    repository(&clone, &remote("git@github.com:org/api.git"));
     for (project, manifest) in [
         (
             "api",
@@ -250,13 +231,13 @@ fn a_scope_of_one_project_has_it_under_every_name() {
         &[of("ledger-api", "a"), unnamed("b"), of("kiosk", "k")],
     );
     let clone = folder(&root, "code/Ledger_API");
-    repository(&clone, None);
+    repository(&clone, "");
     assert_eq!(context(&root.service(), &clone).1, "a b");
     assert_eq!(in_project(&root.service(), "ledger_api"), "a b");
     let settings = "projects = ['money']\nremotes = ['github.com/org/money-core']";
     root.manifest("ledger-api", settings);
     let clone = folder(&root, "code/checkout");
-    repository(&clone, Some("https://github.com/org/money-core"));
+    repository(&clone, &remote("https://github.com/org/money-core"));
     check(&root.service(), &clone, ["money", "a b", "k"]);
     assert_eq!(in_project(&root.service(), "money"), "a b");
 }
@@ -401,25 +382,15 @@ fn other_projects_of_a_current_private_scope_count_as_cross_project() {
 
 #[test]
 fn a_project_that_a_question_names_says_where_to_look() {
-    let retries = |project: &str, text: &str| {
-        let rest = json!({ "project": project, "narrative": text });
-        memory(project, "Webhook retries", rest)
-    };
-    let root = Root::with(
-        "alpha",
-        &[
-            retries(
-                "ledger-api",
-                "The sender waits a minute between two attempts.",
-            ),
-            retries("kiosk", "Three attempts, then a person has to look."),
-            memory(
-                "other",
-                "The ledger-api and the kiosk share a database",
-                json!({}),
-            ),
-        ],
+    let memories = rows(
+        "id | project | title | narrative",
+        "
+        ledger-api | ledger-api | Webhook retries | The sender waits a minute between two attempts.
+        kiosk | kiosk | Webhook retries | Three attempts, then a person has to look.
+        other | - | The ledger-api and the kiosk share a database
+        ",
     );
+    let root = Root::with("alpha", &memories);
     let service = root.service();
     let found = |query: &str| {
         let answer = service.find(json!({ "query": query }));

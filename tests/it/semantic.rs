@@ -6,18 +6,13 @@ use serde_json::{Value, json};
 
 use crate::arguments::call_as;
 use crate::query::bulk;
-use crate::support::{Ask, Root, ids, memory, rejected, result_ids, titled, unreviewed};
+use crate::support::{Ask, Root, ids, memory, rejected, result_ids, rows, titled};
 
 const WORDPIECE: &str = include_str!("../../encoder/reference/wordpiece.json");
 const VECTORS: &str = include_str!("../../encoder/reference/vectors.json");
 
 fn cases(text: &str) -> Vec<Value> {
     serde_json::from_str(text).unwrap()
-}
-
-/// How long a vector is.
-fn norm(vector: &[f32]) -> f32 {
-    vector.iter().map(|value| value * value).sum::<f32>().sqrt()
 }
 
 #[test]
@@ -33,34 +28,6 @@ fn text_is_tokenized_exactly_as_by_the_teacher() {
         let mut tokens = Vec::new();
         vocabulary.tokenize(text, &mut tokens);
         assert_eq!(json!(tokens), case["ids"], "{text:?}");
-    }
-}
-
-#[test]
-fn the_encoder_reads_the_parts_of_a_symbol_in_camel_case_too() {
-    let encoder = Encoder::embedded().unwrap();
-    for (symbol, words) in [
-        ("maxRetryCount", "maxretrycount max retry count"),
-        ("HTTPServer2", "httpserver2 http server2"),
-        ("see Lock.fileGuard()", "see lock.fileguard file guard()"),
-        // Words that the encoder knows as a whole, and words in one case.
-        ("YouTube", "youtube"),
-        ("MAXIMUM", "maximum"),
-        ("IDs", "ids"),
-        ("GrößeMax", "größemax"),
-    ] {
-        let [one, other] = [symbol, words].map(|text| encoder.query(text).unwrap());
-        let (one_norm, other_norm) = (norm(&one), norm(&other));
-        let far = |(a, b): (&f32, &f32)| (a / one_norm - b / other_norm).abs();
-        assert!(
-            one.iter().zip(&other).map(far).all(|far| far < 1e-6),
-            "{symbol}"
-        );
-        // The norm says how well the words are known, and `maxretrycount` is none.
-        assert!(
-            one_norm >= other_norm - 1e-6,
-            "{symbol}: {one_norm}, {other_norm}"
-        );
     }
 }
 
@@ -107,25 +74,6 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
 }
 
 #[test]
-fn a_text_is_weighted_by_its_share_of_known_words() {
-    let encoder = Encoder::embedded().unwrap();
-    for (text, share) in [
-        ("the database is locked", 1.0),
-        ("err_pnpm_outdated: naïve, at 5 o'clock!", 1.0),
-        ("מסד הנתונים database נעול", 0.25 / 0.8),
-        ("база данных database заблокирована", 1.0),
-        ("数据库 database locked 锁", 1.0),
-        ("the Μίσα tool writes five files here", 1.0),
-    ] {
-        let found = norm(&encoder.query(text).unwrap());
-        assert!((found - share).abs() < 1e-3, "{text}: {found}");
-    }
-    for text in ["", "   ", "\u{1f980}\u{1f980}"] {
-        assert!(encoder.query(text).is_none(), "{text:?}");
-    }
-}
-
-#[test]
 fn a_note_in_a_script_that_the_encoder_does_not_know_is_found_by_its_words() {
     let root = Root::new();
     let notes = [
@@ -155,41 +103,15 @@ fn a_note_in_a_script_that_the_encoder_does_not_know_is_found_by_its_words() {
 /// Memories on four subjects, one of them twice in other words, one staged.
 fn root() -> Root {
     let root = Root::new();
-    let told = |id: &str, title: &str, fact: &str, kind: &str| {
-        memory(id, title, json!({ "facts": [fact], "type": kind }))
-    };
-    let connections = "Raise the number of database connections";
-    let alpha = [
-        told(
-            "pool",
-            "Connection pool is exhausted under load",
-            connections,
-            "bugfix",
-        ),
-        told(
-            "deadlock",
-            "Two transactions wait for each other's row locks",
-            "Lock rows in the same order",
-            "note",
-        ),
-        told(
-            "css",
-            "Flex children overflow their container",
-            "Set min-width to zero",
-            "note",
-        ),
-        unreviewed(
-            "staged",
-            "Postgres refuses new sessions when too many are open",
-        ),
-    ];
-    bulk(&root, "alpha", &alpha);
-    let slots = "Postgres runs out of client slots";
-    bulk(
-        &root,
-        "beta",
-        &[told("limit", slots, "max_connections is reached", "note")],
-    );
+    let keys = "id | status | type | title | facts";
+    let alpha = r#"
+        pool | approved | bugfix | Connection pool is exhausted under load | ["Raise the number of database connections"]
+        deadlock | approved | note | Two transactions wait for each other's row locks | ["Lock rows in the same order"]
+        css | approved | note | Flex children overflow their container | ["Set min-width to zero"]
+        staged | staging | - | Postgres refuses new sessions when too many are open"#;
+    bulk(&root, "alpha", &rows(keys, alpha));
+    let beta = r#"limit | approved | note | Postgres runs out of client slots | ["max_connections is reached"]"#;
+    bulk(&root, "beta", &rows(keys, beta));
     root
 }
 

@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use ack_memory::Service;
 use ack_memory::internal::Setting;
 use serde_json::{Value, json};
 
+use crate::changes::git;
 use crate::cli::ack;
 use crate::curate::decide;
 use crate::mcp::Server;
-use crate::support::{Ask, Root, memory, run_sql, write_file};
+use crate::support::{Ask, Root, memory, rows, run_sql, write_file};
 
 /// The memories of an answer.
 fn hits(answer: &Value) -> impl Iterator<Item = &Value> {
@@ -80,8 +80,7 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
     let said = "1 approved memory may be out of date\n";
     assert!(listed.starts_with(said), "{listed}");
     assert_contains!(listed, "  ! past 2026-03-01, the day its author set\n");
-    let listed: Value =
-        serde_json::from_str(&ack(root.path(), &["review", "--stale", "--json"]).ok()).unwrap();
+    let listed = ack(root.path(), &["review", "--stale", "--json"]).json();
     assert_eq!(listed["total"], 1);
     assert_eq!(listed["stale"][0]["id"], "past");
     // Kept by a person.
@@ -144,40 +143,18 @@ pub fn repository() -> (Root, PathBuf) {
     let folder = root.path().join("work/shop");
     fs::create_dir_all(folder.join("src")).unwrap();
     write_file(folder.join("src/pay.rs"), "fn pay() {}");
-    for arguments in [&["init", "-q"][..], &["add", "-A"]] {
-        let status = Command::new("git")
-            .current_dir(&folder)
-            .args(arguments)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .status();
-        assert!(status.unwrap().success());
-    }
-    let about = |id: &str, title: &str, project: &str, files: Value| {
-        memory(id, title, json!({ "project": project, "files": files }))
-    };
-    let gone = json!(["src/refund.rs:10"]);
-    let memories = [
-        about(
-            "there",
-            "The pool holds ten",
-            "shop",
-            json!(["src/pay.rs:3", "gone.rs"]),
-        ),
-        about("gone", "The gateway retries", "shop", gone.clone()),
-        about(
-            "both",
-            "Migrations at night",
-            "shop",
-            json!(["a.rs", "b/*.sql"]),
-        ),
-        about(
-            "outside",
-            "Locks in order",
-            "shop",
-            json!(["/etc/hosts", "gone.rs"]),
-        ),
-        about("other", "Caches are warm", "elsewhere", gone),
-    ];
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "-A"]);
+    let memories = rows(
+        "id | project | title | files",
+        r#"
+        there | shop | The pool holds ten | ["src/pay.rs:3", "gone.rs"]
+        gone | shop | The gateway retries | ["src/refund.rs:10"]
+        both | shop | Migrations at night | ["a.rs", "b/*.sql"]
+        outside | shop | Locks in order | ["/etc/hosts", "gone.rs"]
+        other | elsewhere | Caches are warm | ["src/refund.rs:10"]
+        "#,
+    );
     root.store("shop", &memories);
     (root, folder)
 }

@@ -4,18 +4,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ack_memory::api::decision::Verdict;
 use ack_memory::internal::{BriefRequest, MEMORIES_AT_START, Setting};
 use serde_json::{Value, json};
 
+use crate::changes::git;
 use crate::cli::binary;
 use crate::curate::{decide, log};
-use crate::desk::{Desk, TIMEOUT};
+use crate::desk::{Desk, Session as Page, TIMEOUT};
 use crate::stale::{marks, repository};
-use crate::support::{Root, Sql, memory, run_sql, sorted_ids, unreviewed, write_file};
+use crate::support::{Root, Sql, ids, memory, run_sql, sorted_ids, unreviewed, write_file};
 use crate::terminal::Session;
 
 /// The ids of the queue, as `review` lists it in a folder.
@@ -33,14 +33,12 @@ fn marked(root: &Root, folder: &Path) -> Vec<String> {
     marks.into_iter().map(|(id, _)| id).collect()
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
-    let status = Command::new("git")
-        .current_dir(folder)
-        .args(["-c", "user.name=ana", "-c", "user.email=ana@example.org"])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .status();
-    assert!(status.unwrap().success());
+/// The keys of what can be done about a memory.
+fn keys(shown: &Value) -> Vec<&str> {
+    let actions = shown["actions"].as_array().unwrap().iter();
+    actions
+        .map(|action| action["key"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -49,19 +47,19 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     assert_eq!(marked(&root, &folder), ["both", "gone"]);
     let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
     let session = desk.enter();
-    let summary = desk.ask(&session, "/summary", json!({})).json();
+    let summary = session.get("/summary");
     assert_eq!(summary["queue"], "approved", "{summary}");
     assert_eq!(summary["head"]["stale"], 2, "{summary}");
     assert_eq!(summary["head"]["waiting"], 0, "{summary}");
     let view = json!({ "queue": "approved" });
     let queue = json!({ "view": view, "count": 9 });
-    let queue = desk.ask(&session, "/queue", queue).json();
+    let queue = session.tell("/queue", queue);
     assert_eq!(queue["total"], 2, "{queue}");
-    let none = desk.ask(&session, "/queue", json!({ "count": 9 })).json();
+    let none = session.tell("/queue", json!({ "count": 9 }));
     assert_eq!(none["total"], 0, "{none}");
     let card = |number: usize| {
         let ask = json!({ "number": number, "view": view });
-        desk.ask(&session, "/card", ask).json()
+        session.tell("/card", ask)
     };
     let cards = [card(0), card(1)];
     let number = |id: &str| {
@@ -74,24 +72,17 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
         shown["card"]["marks"][0],
         "not in the working tree: src/refund.rs:10"
     );
-    let keys: Vec<&str> = shown["actions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|action| action["key"].as_str().unwrap())
-        .collect();
-    assert_eq!(keys, ["a", "r"]);
+    assert_eq!(keys(shown), ["a", "r"]);
     assert_eq!(shown["actions"][0]["label"], "Keep");
     let choose = |number: usize, choice: &Value| {
         let request = json!({ "numbers": [number], "choice": choice, "view": view });
-        let chosen = desk.ask(&session, "/choose", request);
-        assert_eq!(chosen.status, 200, "{}", chosen.body);
+        session.tell("/choose", request);
     };
     choose(gone, &shown["actions"][0]["choice"]);
     choose(both, &json!({ "do": "replace", "by": "there" }));
-    let summary = desk.ask(&session, "/summary", json!({})).json();
+    let summary = session.get("/summary");
     assert_eq!(summary["recent"][1]["done"], "kept", "{summary}");
-    let written = desk.ask(&session, "/write", json!({})).json();
+    let written = session.get("/write");
     assert_eq!(written["written"], 2, "{written}");
     assert_eq!(marked(&root, &folder), Vec::<String>::new());
     assert_eq!(stale_ids(&root, &folder), Vec::<String>::new());
@@ -171,7 +162,7 @@ fn the_stale_queue_fills_while_the_waiting_one_is_reviewed() {
     let session = desk.enter();
     let since = Instant::now();
     loop {
-        let summary = desk.ask(&session, "/summary", json!({})).json();
+        let summary = session.get("/summary");
         assert_eq!(summary["head"]["waiting"], 1, "{summary}");
         if summary["head"]["stale"] == 2 {
             let text = summary["head"]["text"].as_str().unwrap();
@@ -276,17 +267,14 @@ fn project(approved: usize) -> (Root, PathBuf) {
 }
 
 /// The ids of the memories that the next session starts with or without, by what changes about them.
-fn next_session(desk: &Desk, session: &str, changes: &[&str]) -> Vec<String> {
-    let answer = desk.ask(session, "/session", json!({ "number": 0 })).json();
+fn next_session(session: &Page, changes: &[&str]) -> Vec<String> {
+    let answer = session.tell("/session", json!({ "number": 0 }));
     let lines = answer["lines"]
         .as_array()
         .unwrap_or_else(|| panic!("{answer}"));
-    let wanted = lines
-        .iter()
-        .filter(|line| changes.contains(&line["change"].as_str().unwrap()));
-    wanted
-        .map(|line| line["id"].as_str().unwrap().to_owned())
-        .collect()
+    let is_wanted = |line: &&Value| changes.contains(&line["change"].as_str().unwrap());
+    let wanted = lines.iter().filter(is_wanted).cloned().collect();
+    ids(&Value::Array(wanted))
 }
 
 #[test]
@@ -307,20 +295,17 @@ fn the_next_session_of_another_project_counts_what_is_not_saved_yet() {
     root.store("alpha", &lessons.collect::<Vec<_>>());
     let desk = Desk::open(&root);
     let session = desk.enter();
-    assert_eq!(next_session(&desk, &session, &["leaves"]), ["a1"]);
-    let answer = desk
-        .ask(&session, "/session", json!({ "number": 0 }))
-        .json();
+    assert_eq!(next_session(&session, &["leaves"]), ["a1"]);
+    let answer = session.tell("/session", json!({ "number": 0 }));
     assert_eq!(answer["project"], "elsewhere");
     assert_contains!(
         answer["says"].as_str().unwrap(),
         "Still found by search. Session start: "
     );
     // The other one that waits is approved, and not saved.
-    let choice = json!({ "numbers": [1], "choice": { "do": "approve" } });
-    desk.ask(&session, "/choose", choice).json();
-    assert_eq!(next_session(&desk, &session, &["leaves"]), ["a2"]);
-    assert_eq!(next_session(&desk, &session, &["enters"]), ["a7"]);
+    session.choose(1, json!({ "do": "approve" }));
+    assert_eq!(next_session(&session, &["leaves"]), ["a2"]);
+    assert_eq!(next_session(&session, &["enters"]), ["a7"]);
     // Nothing of it reaches an agent.
     let started = root.service().session_brief(&BriefRequest {
         own: MEMORIES_AT_START,
@@ -340,10 +325,9 @@ fn a_memory_that_is_approved_and_not_saved_is_a_neighbour_like_a_saved_one() {
     root.store("alpha", &memories);
     let desk = Desk::open(&root);
     let session = desk.enter();
-    let near = || desk.ask(&session, "/near", json!({ "number": 1 })).json();
+    let near = || session.tell("/near", json!({ "number": 1 }));
     assert_eq!(near(), json!([]));
-    let approve = json!({ "numbers": [0], "choice": { "do": "approve" } });
-    desk.ask(&session, "/choose", approve).json();
+    session.choose(0, json!({ "do": "approve" }));
     let found = near();
     assert_eq!(
         (&found[0]["id"], &found[0]["held"]),
@@ -351,14 +335,8 @@ fn a_memory_that_is_approved_and_not_saved_is_a_neighbour_like_a_saved_one() {
         "{found}"
     );
     assert_eq!(found[0]["label"], "duplicate");
-    let keys: Vec<&str> = found[0]["actions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|action| action["key"].as_str().unwrap())
-        .collect();
-    assert_eq!(keys, ["m", "d", "="]);
-    desk.ask(&session, "/back", json!({})).json();
+    assert_eq!(keys(&found[0]), ["m", "d", "="]);
+    session.get("/back");
     assert_eq!(
         near(),
         json!([]),
@@ -372,13 +350,13 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
         let (root, folder) = project(approved);
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
-        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+        let card = session.card(0);
         assert_eq!(
             card["actions"][0]["label"], "Approve, hides 1 older",
             "{card}"
         );
         assert_eq!(card["card"]["session_title"], "The night of the shelves");
-        let leaves = next_session(&desk, &session, &["leaves"]);
+        let leaves = next_session(&session, &["leaves"]);
         assert_eq!(leaves == ["a2"], pushed_out, "{leaves:?}");
     }
 }
@@ -411,22 +389,14 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         let path = root.scope_folder("alpha").join("memory.db");
         let store = rusqlite::Connection::open(&path).unwrap();
         store.sql("DELETE FROM memories");
-        let text = [
-            "printer",
-            "drawer",
-            "scanner",
-            "receipt",
-            "voucher",
-            "backlight",
-            "keyboard",
-            "customs",
-        ];
-        let mut memories: Vec<Value> = (0..8)
-            .map(|n| {
+        let words = "printer drawer scanner receipt voucher backlight keyboard customs";
+        let mut memories: Vec<Value> = (0..)
+            .zip(words.split(' '))
+            .map(|(n, word): (usize, _)| {
                 let title = format!("Lesson {n} of the shop");
                 let mut one = memory(&format!("a{n}"), &title, dated("2026-01-01T00:00:00Z"));
                 one["created_at"] = json!(format!("2026-01-0{}T00:00:00Z", n + 1));
-                one["facts"] = json!([format!("about the {}", text[n])]);
+                one["facts"] = json!([format!("about the {word}")]);
                 one
             })
             .collect();
@@ -446,8 +416,8 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         };
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
-        let predicted_after = next_session(&desk, &session, &["stays", "enters"]);
-        let leaves = next_session(&desk, &session, &["leaves"]);
+        let predicted_after = next_session(&session, &["stays", "enters"]);
+        let leaves = next_session(&session, &["leaves"]);
         let before = started();
         store.sql("UPDATE memories SET status = 'approved' WHERE id = 'new'");
         let after = started();

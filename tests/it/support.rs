@@ -133,6 +133,28 @@ pub fn memory(id: &str, title: &str, rest: Value) -> Value {
     memory
 }
 
+/// Memories as lines of a text, with a value for each key between bars. A value that begins with a
+/// bracket is JSON, and `-` is none.
+pub fn rows(keys: &str, lines: &str) -> Vec<Value> {
+    let row = |line: &str| {
+        let values = line.split(" | ").map(str::trim);
+        let pairs = keys
+            .split(" | ")
+            .zip(values)
+            .filter(|(_, value)| *value != "-");
+        let fields = pairs.map(|(key, value)| {
+            let is_json = value.starts_with(['[', '{']);
+            let json = is_json.then(|| value.parse().unwrap());
+            (key.to_owned(), json.unwrap_or_else(|| json!(value)))
+        });
+        let fields: Value = fields.collect();
+        let [id, title] = ["id", "title"].map(|key| fields[key].as_str().unwrap().to_owned());
+        memory(&id, &title, fields)
+    };
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(row).collect()
+}
+
 /// An approved memory with nothing but a title.
 pub fn titled(id: &str, title: &str) -> Value {
     memory(id, title, json!({}))
