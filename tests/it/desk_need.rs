@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, TIMEOUT};
+use crate::curate::log;
+use crate::desk::{Desk, Session, TIMEOUT};
 use crate::store_support::{CLAUDE_MEM, database};
 use crate::support::{Root, memory};
 
@@ -28,9 +29,9 @@ fn missed() -> String {
 }
 
 /// Waits until it is known what was missed.
-fn searched(desk: &Desk, session: &str) {
+fn searched(session: &Session) {
     let since = Instant::now();
-    while desk.ask(session, "/alive", json!({})).json()["searching"] != false {
+    while session.get("/alive")["searching"] != false {
         assert!(since.elapsed() < TIMEOUT, "what was missed is not known");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
@@ -42,19 +43,14 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     database(&root, "odd", &missed());
     let desk = Desk::open(&root);
     let session = desk.enter();
-    searched(&desk, &session);
-    let queue = desk.ask(&session, "/queue", json!({ "count": 9 })).json();
+    searched(&session);
+    let queue = session.tell("/queue", json!({ "count": 9 }));
     let first = &queue["entries"][0];
     assert_eq!(
         first["title"], "The pool of database connections runs dry",
         "{queue}"
     );
-    let missed = |number: &Value| {
-        let card = desk
-            .ask(&session, "/card", json!({ "number": number }))
-            .json();
-        card["missed"].clone()
-    };
+    let missed = |number: &Value| session.card(number.as_u64().unwrap() as usize)["missed"].clone();
     let found = missed(&first["number"]);
     assert_eq!(
         (&found["count"], &found["prompts"]),
@@ -65,14 +61,11 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
         "text": "why does the pool of database connections run dry again", "day": "2026-01-14",
     });
     assert_eq!(found["examples"][0], newest, "{found}");
-    let plan = desk.ask(&session, "/plan", json!({})).json();
+    let plan = session.get("/plan");
     assert_eq!(plan["prompts"], 3, "{plan}");
-    let heaps: Vec<Value> = plan["heaps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|heap| json!([heap["name"], heap["missed"], heap["suggested"]]))
-        .collect();
+    let heaps = plan["heaps"].as_array().unwrap().iter();
+    let row = |heap: &Value| json!([heap["name"], heap["missed"], heap["suggested"]]);
+    let heaps: Vec<Value> = heaps.map(row).collect();
     let expected = [
         json!(["summaries", 0, "R"]),
         json!(["project/shop", 2, "A"]),
@@ -81,13 +74,10 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     assert_eq!(heaps, expected, "{plan}");
 
     // Once it is approved, the prompts of other sessions are answered.
-    desk.ask(
-        &session,
-        "/choose",
-        json!({ "numbers": [first["number"]], "choice": { "do": "approve" } }),
-    );
-    desk.ask(&session, "/write", json!({}));
-    let answered = desk.ask(&session, "/answered", json!({})).json();
+    let number = first["number"].as_u64().unwrap();
+    session.choose(number as usize, json!({ "do": "approve" }));
+    session.ask("/write", json!({}));
+    let answered = session.get("/answered");
     assert_eq!(
         (&answered["prompts"], &answered["after"]),
         (&json!(3), &json!(2)),
@@ -111,18 +101,18 @@ fn the_numbers_move_with_every_decision_and_stay_after_saving() {
     let session = desk.enter();
     let decide = |name: &str, choice: &str| {
         let body = json!({ "name": name, "choice": { "do": choice } });
-        desk.ask(&session, "/heap", body).json()
+        session.tell("/heap", body)
     };
     let done = decide("project/shop", "approve");
     assert_eq!(
         done["summary"]["progress"]["text"], "2 of 3 decided · 0 min",
         "{done}"
     );
-    let saved = desk.ask(&session, "/write", json!({})).json();
+    let saved = session.get("/write");
     let progress =
         json!({ "decided": 2, "saved": 2, "total": 3, "text": "2 of 3 decided · 0 min" });
     assert_eq!(saved["summary"]["progress"], progress, "{saved}");
-    let plan = desk.ask(&session, "/plan", json!({})).json();
+    let plan = session.get("/plan");
     let shop = &plan["heaps"][0];
     let row = json!([
         shop["title"],
@@ -133,7 +123,7 @@ fn the_numbers_move_with_every_decision_and_stay_after_saving() {
     ]);
     assert_eq!(row, json!(["shop", 2, 0, "approved", true]), "{plan}");
     assert_eq!(plan["left"], json!({ "keys": 1, "cards": 0, "minutes": 0 }));
-    let closing = desk.ask(&session, "/closing", json!({})).json();
+    let closing = session.get("/closing");
     assert_eq!(closing["learned"], 2, "{closing}");
     assert_eq!(
         (&closing["decided"], &closing["left"]),
@@ -172,9 +162,7 @@ fn all_that_matches_is_selected_but_the_flagged() {
     );
     let desk = Desk::open(&root);
     let session = desk.enter();
-    let matching = desk
-        .ask(&session, "/matching", json!({ "filter": "queues" }))
-        .json();
+    let matching = session.tell("/matching", json!({ "filter": "queues" }));
     assert_eq!(matching, json!({ "numbers": [0], "held_back": 1 }));
 }
 
@@ -196,7 +184,7 @@ fn approved_memories_are_paged_searched_and_decided_again() {
     let desk = Desk::open(&root);
     let session = desk.enter();
     let since = Instant::now();
-    while desk.ask(&session, "/summary", json!({})).json()["approved"] != 3 {
+    while session.get("/summary")["approved"] != 3 {
         assert!(
             since.elapsed() < TIMEOUT,
             "the approved memories were not read"
@@ -205,18 +193,13 @@ fn approved_memories_are_paged_searched_and_decided_again() {
     }
     let queue = |filter: &str, from: usize| {
         let view = json!({ "queue": "approved", "filter": filter });
-        desk.ask(
-            &session,
-            "/queue",
-            json!({ "view": view, "from": from, "count": 2 }),
-        )
-        .json()
+        session.tell("/queue", json!({ "view": view, "from": from, "count": 2 }))
     };
-    let titles = |queue: &Value| -> Vec<String> {
+    let titles = |queue: &Value| {
         let entries = queue["entries"].as_array().unwrap().iter();
         entries
-            .map(|entry| entry["title"].as_str().unwrap().to_owned())
-            .collect()
+            .map(|entry| entry["title"].clone())
+            .collect::<Vec<_>>()
     };
     let page = queue("", 0);
     assert_eq!(
@@ -234,20 +217,15 @@ fn approved_memories_are_paged_searched_and_decided_again() {
         ["Leases restart the worker"]
     );
     // The progress is that of what waited.
-    let summary = desk.ask(&session, "/summary", json!({})).json();
+    let summary = session.get("/summary");
     assert_eq!(summary["progress"]["total"], 1, "{summary}");
 
     // To keep a promoted one does not take it back from other projects.
     let bells = page["entries"][1]["number"].clone();
     let keep = json!({ "numbers": [bells], "choice": { "do": "approve" } });
-    let kept = desk.ask(&session, "/choose", keep).json();
+    let kept = session.tell("/choose", keep);
     assert_eq!(kept["label"], "Keep", "{kept}");
-    desk.ask(&session, "/write", json!({}));
-    let log = std::fs::read_to_string(root.path().join("scopes/alpha/decisions.jsonl")).unwrap();
-    let line: Value = serde_json::from_str(log.trim()).unwrap();
-    assert_eq!(
-        (&line["id"], &line["verdict"]),
-        (&json!("a2"), &json!("promote")),
-        "{line}"
-    );
+    session.ask("/write", json!({}));
+    let line = log(&root, "alpha").remove(0);
+    assert_eq!((&*line.id, line.verdict.as_str()), ("a2", "promote"));
 }

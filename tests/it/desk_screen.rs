@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::curate::{approved, decide, log};
 use crate::desk_session::{review, three, waits};
-use crate::support::{Root, memory, run_sql, write_file};
+use crate::support::{Root, memory, run_sql};
 use crate::terminal::Session;
 
 const PROMPT: &str = "lists them > ";
@@ -164,26 +164,4 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
         .expect("w0 changed after you read it");
     let (_, shown) = session.end();
     assert_lacks!(shown, "wrote 0");
-}
-
-#[test]
-fn the_report_names_the_replaced_memory_and_the_edited_title() {
-    let root = long();
-    let editor = root.path().join("editor");
-    let text = "sed -i 's/^title = .*/title = \"Better\"/' \"$1\"\n";
-    write_file(&editor, text);
-    let mut command = review(&root);
-    command.env("EDITOR", format!("/bin/sh {}", editor.display()));
-    let mut session = Session::start(command);
-    session
-        .press("e\nq\ny\n")
-        .expect("edited  w0  alpha  Better");
-    session.end();
-    decide(root.path(), &["undo"]).ok();
-    let mut session = Session::start(review(&root));
-    session
-        .press("= keep\nq\ny\n")
-        .expect("approved  w0  alpha  Deploys leave at midday")
-        .expect("replaced  keep  alpha  Deploys go out at noon  (by w0)");
-    session.end();
 }

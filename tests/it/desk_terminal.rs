@@ -70,11 +70,11 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     let session = desk.enter();
     assert!(!fs::exists(&arguments).unwrap(), "{arguments}");
     let approve = json!({ "numbers": [0], "choice": { "do": "approve" } });
-    assert_eq!(desk.ask(&session, "/choose", approve).status, 200);
+    session.tell("/choose", approve);
     // The page was closed by accident: Enter gives another address, and nothing is lost.
     terminal.press("\n").expect("http://127.0.0.1:");
     let again = Desk::at(&opened(&root, &address));
-    let summary = again.ask(&again.enter(), "/summary", json!({})).json();
+    let summary = again.enter().get("/summary");
     assert_eq!(summary["head"]["chosen"], 1, "{summary}");
     terminal
         .interrupt()

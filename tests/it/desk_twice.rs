@@ -158,17 +158,12 @@ fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
     let mut desk = Desk::open(&root);
     let session = desk.enter();
     let choose = |number: usize, choice: Value| {
-        let request = json!({ "numbers": [number], "choice": choice });
-        let chosen = desk.ask(&session, "/choose", request);
-        assert_eq!(chosen.status, 200, "{}", chosen.body);
-        let answer = chosen.json();
-        answer["summary"]["recent"][0]["key"].clone()
+        session.choose(number, choice)["summary"]["recent"][0]["key"].clone()
     };
     choose(1, json!({ "do": "supersede", "older": "w0" }));
     let key = choose(0, json!({ "do": "promote" }));
     choose(2, json!({ "do": "merge", "into": "w0" }));
-    let back = desk.ask(&session, "/back", json!({ "key": key }));
-    assert_eq!(back.status, 200, "{}", back.body);
+    session.tell("/back", json!({ "key": key }));
     desk.signal(Signal::SIGTERM);
     apply(&root);
     let decided = last(&root);
