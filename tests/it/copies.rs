@@ -1,35 +1,22 @@
 //! Private copies of stores: nobody else can read them while they are made, and none outlives its
 //! process.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-#[cfg(target_os = "linux")]
-use nix::sys::{signal::Signal, wait::WaitStatus};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::binary;
+use crate::cli::{binary, run};
 use crate::mcp::{Server, command};
-#[cfg(target_os = "linux")]
-use crate::stepped::Stepped;
 use crate::store_support::Other;
-use crate::support::{Root, memory, run_sql};
+use crate::support::{Root, run_sql, titled};
 
 /// A store that can only be read from a copy: a log whose shared memory is gone.
-fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
-    let path = root.store(
-        scope,
-        &[memory(
-            "m1",
-            "first marker",
-            json!({ "narrative": "n".repeat(narrative) }),
-        )],
-    );
+fn unfinished(root: &Root, scope: &str) -> PathBuf {
+    let path = root.store(scope, &[titled("m1", "first marker")]);
     run_sql(&path, "PRAGMA journal_mode = wal");
     let mut other = Other::open(&path);
     other.sql(
@@ -69,62 +56,53 @@ fn end(child: &mut Child, signal: &str) -> ExitStatus {
     }
 }
 
-/// A command over a root that makes its copies in a temporary folder.
+/// A command over a root that makes its copies in a temporary folder, under `strace`.
 #[cfg(target_os = "linux")]
-fn stepped(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Stepped {
-    let mut command = binary();
+fn traced(root: &Root, temporary: &TempDir, flags: &[&str], arguments: &[&str]) -> Command {
+    let ours = binary();
+    // The mask of the shell forbids nobody anything.
+    let mut command = Command::new("sh");
     command
+        .args(["-c", "umask 0; exec \"$0\" \"$@\"", "strace", "-f", "-qq"])
+        .args(flags)
+        .arg(ours.get_program())
         .arg("--root")
         .arg(root.path())
         .args(arguments)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", root.path())
         .env("TMPDIR", temporary.path());
-    Stepped::start(&command)
-}
-
-/// Ends a process while it makes a copy.
-#[cfg(target_os = "linux")]
-fn end_while_copying(
-    root: &Root,
-    temporary: &TempDir,
-    arguments: &[&str],
-    signal: Signal,
-) -> WaitStatus {
-    let is_copying = || {
-        let folders = remaining_copies(temporary.path());
-        let mut folders = folders.iter().map(fs::read_dir);
-        folders.any(|files| files.is_ok_and(|mut files| files.next().is_some()))
-    };
-    let mut process = stepped(root, temporary, arguments);
-    assert!(process.run_until(is_copying), "no copy is made");
-    process.end(signal)
+    command
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_private_copy_is_readable_only_by_its_owner_while_it_is_made() {
     let root = Root::new();
-    unfinished(&root, "one", 100);
+    unfinished(&root, "one");
     let temporary = tempfile::tempdir().unwrap();
-    let mut seen = BTreeSet::new();
-    let mut process = stepped(&root, &temporary, &["query", "marker"]);
-    process.run_until(|| {
-        let entries = walkdir::WalkDir::new(temporary.path()).min_depth(1);
-        for entry in entries.into_iter().flatten() {
-            if let Ok(metadata) = entry.metadata() {
-                seen.insert((entry.depth(), metadata.mode() & 0o777));
-            }
-        }
-        false
-    });
-    assert!(matches!(process.status(), WaitStatus::Exited(_, 0)));
-    let found = seen.into_iter().collect::<Vec<_>>();
-    assert_eq!(found, [(1, 0o700), (2, 0o600)]);
+    let flags = ["-e", "trace=%file"];
+    let mut command = traced(&root, &temporary, &flags, &["query", "marker"]);
+    let calls = run(&mut command).err;
+    let folder = temporary.path().to_str().unwrap();
+    let makes =
+        |call: &&str| call.contains(folder) && !call.ends_with("(No such file or directory)");
+    let mut made: Vec<&str> = calls
+        .lines()
+        .filter(makes)
+        .filter(|call| call.contains("mkdir") || call.contains("O_CREAT"))
+        .map(|call| call.rsplit_once(", ").unwrap().1.split(')').next().unwrap())
+        .collect();
+    made.sort_unstable();
+    made.dedup();
+    assert_eq!(made, ["0600", "0700"], "{calls}");
 }
 
 #[test]
 fn a_server_leaves_no_private_copy_however_it_ends() {
     let root = Root::new();
-    unfinished(&root, "one", 100);
+    unfinished(&root, "one");
     for (signal, code) in [
         ("TERM", Some(143)),
         ("INT", Some(130)),
@@ -151,27 +129,39 @@ fn a_server_leaves_no_private_copy_however_it_ends() {
 #[cfg(target_os = "linux")]
 fn an_interrupted_command_removes_its_unfinished_copy() {
     let root = Root::new();
-    unfinished(&root, "one", 100);
+    unfinished(&root, "one");
+    // The copy stays there for so long.
+    let delay = Duration::from_secs(2);
+    let inject = format!("inject=unlink:delay_enter={}:when=1", delay.as_micros());
     for (arguments, signal, code) in [
-        (["query", "marker"], Signal::SIGTERM, 143),
-        (["query", "marker"], Signal::SIGINT, 130),
-        (["hook", "session-start"], Signal::SIGHUP, 129),
+        (["query", "marker"], "TERM", 143),
+        (["query", "marker"], "INT", 130),
+        (["hook", "session-start"], "HUP", 129),
     ] {
         let temporary = tempfile::tempdir().unwrap();
-        let status = end_while_copying(&root, &temporary, &arguments, signal);
-        assert!(
-            matches!(status, WaitStatus::Exited(_, ended) if ended == code),
-            "{arguments:?}: {status:?}"
-        );
-        let found = remaining_copies(temporary.path());
-        assert_eq!(found, Vec::<PathBuf>::new(), "{arguments:?}");
+        let flags = ["-D", "-o", "/dev/null", "-e", &inject];
+        let mut command = traced(&root, &temporary, &flags, &arguments);
+        let mut process = command.stdin(Stdio::null()).spawn().unwrap();
+        let files = || {
+            walkdir::WalkDir::new(temporary.path())
+                .min_depth(2)
+                .into_iter()
+                .flatten()
+        };
+        while files().next().is_none() {
+            assert!(process.try_wait().unwrap().is_none(), "no copy is made");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let status = end(&mut process, signal);
+        assert_eq!(status.code(), Some(code), "{arguments:?}");
+        assert_eq!(remaining_copies(temporary.path()), Vec::<PathBuf>::new());
     }
 }
 
 #[test]
 fn copies_beyond_the_limit_are_read_and_leave_no_file() {
     let root = Root::new();
-    let first = unfinished(&root, "one", 100);
+    let first = unfinished(&root, "one");
     for number in 0..56 {
         let folder = root.scope_folder(&format!("more-{number}"));
         for name in ["memory.db", "memory.db-wal"] {

@@ -35,7 +35,6 @@ mod bucket_trouble;
 mod bucket_unwritable;
 mod cancel;
 mod changes;
-mod checkpoints;
 mod chooser;
 mod cli;
 mod comes_back;
@@ -133,8 +132,6 @@ mod signed;
 mod soak;
 mod stale;
 mod stale_queue;
-#[cfg(target_os = "linux")]
-mod stepped;
 mod store_live_writer;
 mod store_opening;
 mod store_profiles;
