@@ -1,6 +1,7 @@
 //! The stores that people have: each is written here as its program documents it, found by `setup`,
 //! read in place, and left as it is.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,266 +14,24 @@ use crate::store_support::serve_notes;
 use crate::support::{Ask, Root, fingerprint};
 use crate::terminal::Session;
 
-/// A store of another program.
+/// A store of another program, see `program_stores.toml`.
+#[derive(serde::Deserialize)]
 struct Sample {
-    /// What `setup` calls it.
-    name: &'static str,
-    /// Where it is below the home folder.
-    store: &'static str,
-    /// Its files, by their paths in the store. The store itself is a file if the path is empty.
-    files: &'static [(&'static str, &'static str)],
-    /// The titles of its memories, in order.
-    titles: &'static [&'static str],
-    /// A word of one of them, and one that is in the files and in no memory.
-    word: &'static str,
-    no_memory: &'static str,
+    name: String,
+    store: String,
+    titles: Vec<String>,
+    word: String,
+    files: BTreeMap<String, String>,
 }
 
-const SAMPLES: [Sample; 17] = [
-    // docs.cline.bot/features/memory-bank, November 2026.
-    Sample {
-        name: "memory bank",
-        store: "src/shop/memory-bank",
-        files: &[
-            (
-                "projectbrief.md",
-                "# Shop\n\nA till for a bakery. It has to work without a network.\n\n## Goals\n- One till, one xylophone\n\n## Later\n\n",
-            ),
-            (
-                "systemPatterns.md",
-                "# System patterns\n\n## Offline queue\nSales wait in SQLite until the network is back.\n\n```\n## no heading\n```\n",
-            ),
-            ("diagram.txt", "zeppelin"),
-        ],
-        titles: &["Goals", "Offline queue", "Shop"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // kilo.ai/docs/customize/context/memory-bank, November 2026.
-    Sample {
-        name: "memory bank",
-        store: "src/shop/.kilocode/rules/memory-bank",
-        files: &[
-            ("brief.md", "A till for a bakery with an accordion.\n"),
-            ("tech.md", "# Technologies\n\n## Setup\nRust 1.95.\n"),
-        ],
-        titles: &["Setup", "brief"],
-        word: "accordion",
-        no_memory: "zeppelin",
-    },
-    // Goose, crates/goose-mcp/src/memory/mod.rs.
-    Sample {
-        name: "Goose memories",
-        store: ".config/goose/memory",
-        files: &[
-            (
-                "development.txt",
-                "# build workflow\nUse just build with the xylophone.\nNever make.\n\nTests need Redis on port 6380\n\n",
-            ),
-            ("README.md", "zeppelin"),
-        ],
-        titles: &[
-            "Tests need Redis on port 6380",
-            "Use just build with the xylophone.",
-        ],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Goose memories",
-        store: "src/shop/.goose/memory",
-        files: &[(
-            "formatting.txt",
-            "# python\nIndent the harmonica with tabs\n\n",
-        )],
-        titles: &["Indent the harmonica with tabs"],
-        word: "harmonica",
-        no_memory: "zeppelin",
-    },
-    // Gemini CLI before 0.61, packages/core/src/tools/memoryTool.ts.
-    Sample {
-        name: "Gemini CLI memories",
-        store: ".gemini/GEMINI.md",
-        files: &[(
-            "",
-            "# Rules\n\nThe zeppelin flies.\n\n## Gemini Added Memories\n- The staging host is called xylophone\n- I prefer pnpm to npm\n\n## Style\nA zeppelin.\n",
-        )],
-        titles: &[
-            "I prefer pnpm to npm",
-            "The staging host is called xylophone",
-        ],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // Gemini CLI 0.61.0 (npm), its instructions for the private memory folder.
-    Sample {
-        name: "Gemini CLI memories",
-        store: ".gemini/tmp/shop/memory",
-        files: &[
-            (
-                "MEMORY.md",
-                "- The printer is on port 9100\n- [Scanner](scanner.md) - its setup\n",
-            ),
-            (
-                "scanner.md",
-                "# Scanner\n\nThe xylophone needs firmware 3.\n",
-            ),
-            ("skills/scan/SKILL.md", "zeppelin"),
-        ],
-        titles: &["Scanner", "The printer is on port 9100"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // Qwen Code 0.15.10 (npm), `MEMORY_SECTION_HEADER`.
-    Sample {
-        name: "Qwen Code memories",
-        store: ".qwen/QWEN.md",
-        files: &[(
-            "",
-            "The zeppelin flies.\n\n## Qwen Added Memories\n- Commit each xylophone\n",
-        )],
-        titles: &["Commit each xylophone"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // Qwen Code 0.15.10 (npm), and packages/core/src/memory/paths.ts and scan.ts of November 2026.
-    Sample {
-        name: "Qwen Code memories",
-        store: ".qwen/projects/-home-ana-src-shop/memory",
-        files: &[
-            (
-                "MEMORY.md",
-                "- [Cents](project/cents.md) — money is in cents\n",
-            ),
-            (
-                "project/cents.md",
-                "---\ntype: project\nname: Cents\ndescription: Money is in cents\n---\n\nNever floats for a xylophone.\n",
-            ),
-        ],
-        titles: &["Money is in cents"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Qwen Code memories",
-        store: ".qwen/memories",
-        files: &[(
-            "user.md",
-            "---\ntype: user\nname: Ana\ndescription: Plays the banjo\n---\n\nOn Fridays.\n",
-        )],
-        titles: &["Ana"],
-        word: "banjo",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Qwen Code memories",
-        store: "src/shop/.qwen/team-memory",
-        files: &[
-            ("MEMORY.md", "- [Freeze](freeze.md) — on Fridays\n"),
-            (
-                "freeze.md",
-                "---\ntype: project\nname: Freeze\ndescription: No release on Fridays\n---\n\nThe tambourine rests.\n",
-            ),
-        ],
-        titles: &["No release on Fridays"],
-        word: "tambourine",
-        no_memory: "zeppelin",
-    },
-    // code.claude.com/docs/en/sub-agents, November 2026.
-    Sample {
-        name: "Claude Code agent memory",
-        store: ".claude/agent-memory/reviewer",
-        files: &[("MEMORY.md", "# Memory\n\n- The xylophone has no tests\n")],
-        titles: &["The xylophone has no tests"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Claude Code agent memory",
-        store: "src/shop/.claude/agent-memory/reviewer",
-        files: &[("MEMORY.md", "Migrations are reviewed by a cello.\n")],
-        titles: &["Migrations are reviewed by a cello."],
-        word: "cello",
-        no_memory: "zeppelin",
-    },
-    // Hermes 0.21.3, tools/memory_tool.py.
-    Sample {
-        name: "Hermes memories",
-        store: ".hermes/memories",
-        files: &[
-            (
-                "MEMORY.md",
-                "The server runs Debian 13\n§\nDeploys go through the xylophone:\n\n- first staging\n- then production",
-            ),
-            ("USER.md", "Ana likes short answers"),
-            ("MEMORY.md.bak.1", "zeppelin"),
-        ],
-        titles: &[
-            "Ana likes short answers",
-            "Deploys go through the xylophone:",
-            "The server runs Debian 13",
-        ],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Hermes memories",
-        store: ".hermes/profiles/work/memories",
-        files: &[
-            ("../SOUL.md", "zeppelin"),
-            ("MEMORY.md", "The client's xylophone is blue"),
-        ],
-        titles: &["The client's xylophone is blue"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // docs.openclaw.ai/concepts/memory and agent-workspace, November 2026.
-    Sample {
-        name: "OpenClaw memories",
-        store: ".openclaw/workspace",
-        files: &[
-            ("AGENTS.md", "zeppelin"),
-            ("SOUL.md", "zeppelin"),
-            ("USER.md", "zeppelin"),
-            ("MEMORY.md", "## People\n\n- Dana reviews the xylophone\n"),
-            (
-                "memory/2026-11-20.md",
-                "# 2026-11-20\n\n- The backup moved to the attic\n",
-            ),
-            (
-                "memory/2026-11-21-chat.md",
-                "# Session: 2026-11-21 09:00:00 UTC\n\n- **Session ID**: 1\n\nuser: zeppelin\n",
-            ),
-            ("projects/shop/notes.md", "zeppelin"),
-        ],
-        titles: &[
-            "Dana reviews the xylophone",
-            "The backup moved to the attic",
-        ],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    // Paths in published sessions of Copilot in VS Code, 2026.
-    Sample {
-        name: "Copilot memories",
-        store: ".config/Code/User/globalStorage/github.copilot-chat/memory-tool/memories",
-        files: &[("style.md", "# Style\n\nName each xylophone.\n")],
-        titles: &["Style"],
-        word: "xylophone",
-        no_memory: "zeppelin",
-    },
-    Sample {
-        name: "Copilot memories",
-        store: ".config/Code/User/workspaceStorage/1f/GitHub.copilot-chat/memory-tool/memories/repo",
-        files: &[
-            ("build.md", "Run just build with a trombone.\n"),
-            ("../c2Vzc2lvbg/plan.md", "zeppelin"),
-        ],
-        titles: &["build"],
-        word: "trombone",
-        no_memory: "zeppelin",
-    },
-];
+/// A word that is in files of the stores and in no memory.
+const NO_MEMORY: &str = "zeppelin";
+
+fn samples() -> Vec<Sample> {
+    let text = include_str!("program_stores.toml");
+    let mut all: BTreeMap<String, Vec<Sample>> = toml::from_str(text).unwrap();
+    all.remove("store").unwrap()
+}
 
 fn home() -> Home {
     let home = Home::new();
@@ -281,11 +40,11 @@ fn home() -> Home {
 }
 
 fn write(home: &Home, sample: &Sample) -> PathBuf {
-    for (file, text) in sample.files {
+    for (file, text) in &sample.files {
         let path = format!("{}/{file}", sample.store);
         home.write(path.trim_end_matches('/'), text);
     }
-    home.path(sample.store)
+    home.path(&sample.store)
 }
 
 fn titles(found: &Value) -> Vec<String> {
@@ -300,7 +59,7 @@ fn titles(found: &Value) -> Vec<String> {
 #[test]
 fn setup_names_each_store_with_its_count_and_changes_nothing() {
     let home = home();
-    for sample in &SAMPLES {
+    for sample in &samples() {
         write(&home, sample);
     }
     // Instructions alone, empty folders and templates are no stores.
@@ -312,7 +71,7 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
     fs::create_dir_all(home.path(".openclaw/workspace-empty")).unwrap();
     let before = contents(home.0.path());
     let shown = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
-    for sample in &SAMPLES {
+    for sample in &samples() {
         let (count, one) = (sample.titles.len(), ["memories", "memory"]);
         let word = one[usize::from(count == 1)];
         let line = format!("  {}: {count} {word}, ~/{}\n", sample.name, sample.store);
@@ -320,7 +79,7 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
     }
     let answer = run(&mut home.in_shop(&["setup", "--dry-run", "--json"])).json();
     let stores = answer["stores"].as_array().unwrap();
-    assert_eq!(stores.len(), SAMPLES.len(), "{answer:#}");
+    assert_eq!(stores.len(), samples().len(), "{answer:#}");
     assert!(stores.iter().all(|store| store["action"] == "would_add"));
     let commands: Vec<&str> = stores
         .iter()
@@ -344,7 +103,7 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
 
 #[test]
 fn each_store_is_found_after_approval_and_not_before() {
-    for sample in &SAMPLES {
+    for sample in &samples() {
         let home = home();
         let store = write(&home, sample);
         let before = fingerprint(home.0.path());
@@ -356,11 +115,11 @@ fn each_store_is_found_after_approval_and_not_before() {
         };
         let list = ack(root.path(), &["review", "--list", "--json"]).json();
         assert_eq!(titles(&list["waiting"]), sample.titles, "{}", sample.store);
-        assert_eq!(find(sample.word), 0, "{}", sample.store);
+        assert_eq!(find(&sample.word), 0, "{}", sample.store);
         decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
-        assert_eq!(find(sample.word), 1, "{}", sample.store);
-        let all = ack(root.path(), &["query", sample.no_memory, "--json"]).json();
-        assert_lacks!(all["results"].to_string(), sample.no_memory; "{}", sample.store);
+        assert_eq!(find(&sample.word), 1, "{}", sample.store);
+        let all = ack(root.path(), &["query", NO_MEMORY, "--json"]).json();
+        assert_lacks!(all["results"].to_string(), NO_MEMORY; "{}", sample.store);
         assert_eq!(fingerprint(home.0.path()), before, "{}", sample.store);
     }
 }
@@ -415,7 +174,7 @@ fn what_a_file_says_about_its_memories_is_kept() {
             json!("2026-11-20T00:00:00Z"),
         ),
     ] {
-        let store = write(&home, &SAMPLES[number]);
+        let store = write(&home, &samples()[number]);
         let (root, _service) = serve_notes(&store);
         let found = memory(&root, title);
         assert_eq!(found[key], value, "{title}: {found:#}");
@@ -425,7 +184,7 @@ fn what_a_file_says_about_its_memories_is_kept() {
 #[test]
 fn an_edited_section_waits_again_and_its_neighbours_stay() {
     let home = home();
-    let store = write(&home, &SAMPLES[0]);
+    let store = write(&home, &samples()[0]);
     let root = Root::new();
     add_scope(root.path(), "bank", &store).ok();
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
@@ -452,7 +211,7 @@ const OPENCODE: &str = "{\n  // mine\n  \"plugin\": [\"opencode-wakatime\", \"op
 #[test]
 fn the_memories_of_goose_and_opencode_are_switched_off_and_come_back() {
     let home = home();
-    write(&home, &SAMPLES[2]);
+    write(&home, &samples()[2]);
     home.write(".config/goose/config.yaml", GOOSE);
     home.write(".config/opencode/opencode.jsonc", OPENCODE);
     home.write(".config/opencode/plugins/claude-mem.js", "");
