@@ -1,5 +1,5 @@
 //! Scopes in a bucket over several runs: a fetch that is continued, a withdrawn text that leaves
-//! this machine, and copies that are damaged again and again.
+//! this machine, and going back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ use ack_test_bucket::Action;
 use serde_json::{Value, json};
 
 use crate::bucket::{publish, published, reader, scene, sql};
-use crate::bucket_reading::{answer, ask, both, first, notes, remote, wait};
-use crate::support::write_file;
+use crate::bucket_reading::{answer, ask, both, first, remote, wait};
 
 const TITLE: &str = "The connection pool has 20 connections";
 
@@ -54,26 +53,6 @@ fn a_fetch_continues_where_the_last_process_ended() {
     assert!(continued > 0, "{requests:?}");
     let fetched: u64 = requests.iter().map(|request| request.bytes_out).sum();
     assert!((fetched as usize) < whole * 9 / 10, "{fetched} of {whole}");
-}
-
-#[test]
-fn what_arrived_damaged_is_fetched_anew() {
-    let (root, bucket) = scene();
-    published(&root, &bucket, &[]);
-    let reader = reader(&bucket, "1h");
-    assert_eq!(first(&answer(&reader)), TITLE);
-    let folder = remote(&reader);
-    // A process was killed after it wrote something else.
-    for file in fs::read_dir(folder.join("files")).unwrap() {
-        let file = file.unwrap().path();
-        let length = fs::metadata(&file).unwrap().len();
-        let bytes = vec![b'x'; usize::try_from(length / 2).unwrap()];
-        fs::remove_file(&file).unwrap();
-        write_file(file.with_extension("part"), bytes);
-    }
-    fs::remove_dir_all(folder.join("versions")).unwrap();
-    assert_eq!(first(&answer(&reader)), TITLE);
-    assert!(notes(&answer(&reader)).is_empty());
 }
 
 /// The files below a folder that contain a text.
@@ -156,14 +135,10 @@ fn the_plan_to_go_back_counts_what_changes() {
     let plan = publish(&root, &bucket, &["--rollback", "v-2", "--dry-run"]).ok();
     assert_contains!(plan, "nothing changes for readers");
     // A damaged version is a reason to go back.
-    let current: Value =
-        serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
-    let log: Value = serde_json::from_slice(
-        &bucket
-            .get(&format!("platform/{}", current["log"].as_str().unwrap()))
-            .unwrap(),
-    )
-    .unwrap();
+    let object = |name: &str| -> Value {
+        serde_json::from_slice(&bucket.get(&format!("platform/{name}")).unwrap()).unwrap()
+    };
+    let log = object(object("HEAD.json")["log"].as_str().unwrap());
     let files = log["files"].as_array().unwrap().iter();
     for file in files {
         bucket.remove(&format!("platform/{}", file["object"].as_str().unwrap()));

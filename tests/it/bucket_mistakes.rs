@@ -128,44 +128,17 @@ fn only_a_reader_is_promised_another_attempt() {
 #[test]
 fn what_a_server_refuses_says_what_to_do() {
     let (root, _bucket) = scene();
-    for (status, code, message, advice) in [
-        (
-            400,
-            "ExpiredToken",
-            "The provided token has expired.",
-            "get new credentials",
-        ),
-        (
-            403,
-            "RequestTimeTooSkewed",
-            "The difference between the request time and the current time is too large.",
-            "set the clock",
-        ),
-        (
-            400,
-            "AuthorizationHeaderMalformed",
-            "The authorization header is malformed; the region 'us-east-1' is wrong; expecting 'eu-central-1'",
-            "`--region`",
-        ),
-        (
-            301,
-            "PermanentRedirect",
-            "The bucket you are attempting to access must be addressed using the specified endpoint.",
-            "`--region`",
-        ),
-        (
-            403,
-            "AccessDenied",
-            "Access Denied",
-            "readers need GetObject",
-        ),
-        (
-            403,
-            "InvalidAccessKeyId",
-            "The AWS Access Key Id you provided does not exist in our records.",
-            "check the key",
-        ),
-    ] {
+    let answers = "\
+        400 | ExpiredToken | The provided token has expired. | get new credentials
+        403 | RequestTimeTooSkewed | The request time and the current time differ. | set the clock
+        400 | AuthorizationHeaderMalformed | the region 'us-east-1' is wrong; expecting 'eu-central-1' | `--region`
+        301 | PermanentRedirect | The bucket must be addressed using the specified endpoint. | `--region`
+        403 | AccessDenied | Access Denied | readers need GetObject
+        403 | InvalidAccessKeyId | The AWS Access Key Id does not exist in our records. | check the key";
+    for line in answers.lines() {
+        let parts: Vec<&str> = line.trim().split(" | ").collect();
+        let (status, code) = (parts[0].parse().unwrap(), parts[1]);
+        let (message, advice) = (parts[2], parts[3]);
         let xml = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
         let server = Server::start(move |_| refused(status, &xml));
         let endpoint = server.url();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::bucket::{command, publish, published, reader, scene, sql, titles};
-use crate::cli::{Outcome, run};
+use crate::cli::{Outcome, run, run_with_input};
 use crate::support::{Ask, Root, titled, write_file};
 
 pub fn ask(root: &Root, more: &[&str]) -> Outcome {
@@ -60,6 +60,15 @@ pub fn followed(max_age: &str) -> (Root, Bucket, Root) {
     (root, bucket, reader)
 }
 
+/// The title of the memory about the pool after [`enlarge`].
+pub const ENLARGED: &str = "The connection pool has 40 connections";
+
+/// Changes a memory that is published.
+pub fn enlarge(root: &Root) {
+    let update = format!("UPDATE memories SET title = '{ENLARGED}' WHERE id = 'm-2'");
+    sql(root, &update);
+}
+
 pub fn wait(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
 }
@@ -98,16 +107,10 @@ fn a_memory_has_all_that_was_published_of_it() {
 #[test]
 fn a_new_version_is_fetched_after_max_age() {
     let (root, _bucket, reader) = followed("1s");
-    sql(
-        &root,
-        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
-    );
+    enlarge(&root);
     published(&root, &_bucket, &[]);
     wait(1_100);
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 40 connections"
-    );
+    assert_eq!(first(&answer(&reader)), ENLARGED);
     published(&root, &_bucket, &["--withdraw", "m-2"]);
     wait(1_100);
     assert_lacks!(answer(&reader).to_string(), "40 connections");
@@ -158,12 +161,7 @@ fn a_copy_older_than_the_offline_limit_is_not_served() {
     wait(3_100);
     let refused = ask(&reader, &[]);
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(
-        both(&refused).contains("offline"),
-        "{}{}",
-        refused.out,
-        refused.err
-    );
+    assert_contains!(both(&refused), "offline");
 }
 
 #[test]
@@ -172,12 +170,7 @@ fn a_scope_is_cold_before_the_first_fetch() {
     let reader = reader(&bucket, "1s");
     let refused = ask(&reader, &[]);
     assert_ne!(refused.code, Some(0));
-    assert!(
-        both(&refused).contains("nothing is published"),
-        "{}{}",
-        refused.out,
-        refused.err
-    );
+    assert_contains!(both(&refused), "nothing is published");
     // Other scopes answer anyway, and the answer says what is missing.
     reader.store("own", &[titled("o-1", "My own pool of connections")]);
     let answer = answer(&reader);
@@ -246,15 +239,8 @@ fn a_hook_never_asks_the_bucket() {
     bucket.reset_log();
     let event = json!({ "hook_event_name": "SessionStart", "source": "startup", "session_id": "s", "cwd": reader.path() });
     let mut hook = command(reader.path());
-    hook.args(["hook", "session-start"])
-        .stdin(std::process::Stdio::piped());
-    let mut child = hook.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    std::io::Write::write_all(
-        &mut child.stdin.take().unwrap(),
-        event.to_string().as_bytes(),
-    )
-    .unwrap();
-    assert!(child.wait_with_output().unwrap().status.success());
+    hook.args(["hook", "session-start"]);
+    run_with_input(&mut hook, event.to_string().as_bytes()).ok();
     assert_eq!(bucket.requests().len(), 0);
 }
 
@@ -265,14 +251,8 @@ fn the_bucket_is_not_contacted_offline() {
     bucket.reset_log();
     assert!(!first(&ask(&reader, &["--offline"]).json()).is_empty());
     assert_eq!(bucket.requests().len(), 0);
-    let publish = [
-        "--offline",
-        "publish",
-        "team",
-        "--to",
-        "s3://other/place",
-        "--yes",
-    ];
+    let publish = "--offline publish team --to s3://other/place --yes";
+    let publish: Vec<&str> = publish.split(' ').collect();
     let refused = crate::cli::ack(reader.path(), &publish).fails(1);
     assert_contains!(refused, "--offline allows no connection");
 }
@@ -280,34 +260,19 @@ fn the_bucket_is_not_contacted_offline() {
 #[test]
 fn bucket_settings_in_a_manifest_are_validated() {
     let root = Root::new();
-    for (manifest, expected) in [
-        ("table = \"s3://memories\"\n", "s3://bucket/prefix"),
-        (
-            "table = \"s3://m/x\"\nstore = \"a.db\"\n",
-            "leave out `store` and `ref`",
-        ),
-        (
-            "table = \"s3://m/x\"\n[remote]\nmax_age = \"soon\"\n",
-            "max_age",
-        ),
-        (
-            "table = \"s3://m/x\"\n[remote]\nendpoint = \"http://example.com\"\n",
-            "https://",
-        ),
-        (
-            "table = \"s3://m/x\"\n[remote]\ncredentials = \"command\"\n",
-            "command",
-        ),
-    ] {
-        root.manifest("team", manifest);
+    let manifests = r#"
+        "s3://memories" => s3://bucket/prefix
+        "s3://m/x", store = "a.db" => leave out `store` and `ref`
+        "s3://m/x", [remote], max_age = "soon" => max_age
+        "s3://m/x", [remote], endpoint = "http://example.com" => https://
+        "s3://m/x", [remote], credentials = "command" => command"#;
+    for line in manifests.lines().skip(1) {
+        let (keys, expected) = line.trim().split_once(" => ").unwrap();
+        let manifest = format!("table = {}\n", keys.replace(", ", "\n"));
+        root.manifest("team", &manifest);
         let outcome = run(command(root.path()).args(["query", "x", "--json"]));
         assert_ne!(outcome.code, Some(0), "{manifest}");
-        assert!(
-            both(&outcome).contains(expected),
-            "{manifest}: {}{}",
-            outcome.out,
-            outcome.err
-        );
+        assert_contains!(both(&outcome), expected; "{manifest}");
     }
 }
 

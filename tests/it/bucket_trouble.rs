@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ack_memory::Service;
-use ack_test_bucket::Bucket;
 use serde_json::{Value, json};
 
-use crate::bucket::{ADDRESS, command, published, reader, scene, sql};
-use crate::bucket_reading::{answer, ask, both, first, followed, notes, remote, wait};
+use crate::bucket::{command, published, reader, scene};
+use crate::bucket_reading::{
+    ENLARGED, answer, ask, both, enlarge, first, followed, notes, remote, wait,
+};
 use crate::cli::run;
-use crate::support::{Ask, Root, write_file};
+use crate::support::{Root, write_file};
 
 const TITLE: &str = "The connection pool has 20 connections";
 
@@ -70,34 +70,13 @@ fn message<'a>(answer: &'a Value, kind: &str) -> &'a str {
 /// A time in the far future, in milliseconds since 1970.
 const FUTURE: i64 = 32_503_680_000_000;
 
-/// A service over a root that follows the bucket, in this process, which has no key.
-fn service(reader: &Root, bucket: &Bucket, max_age: &str) -> Service {
-    let manifest = format!(
-        "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"{max_age}\"\n\
-         credentials = \"anonymous\"\n",
-        bucket.endpoint()
-    );
-    reader.manifest("team", &manifest).service()
-}
-
-fn ask_service(service: &Service) -> Value {
-    let asked = json!({ "query": "pool connections" });
-    service.find(asked)
-}
-
 #[test]
 fn a_clock_that_was_ahead_does_not_freeze_a_reader() {
     let (root, bucket, reader) = followed("1h");
-    sql(
-        &root,
-        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
-    );
+    enlarge(&root);
     published(&root, &bucket, &[]);
     edit_state(&reader, |state| state["asked_at"] = json!(FUTURE));
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 40 connections"
-    );
+    assert_eq!(first(&answer(&reader)), ENLARGED);
     // A failure in the future ends no sooner.
     published(&root, &bucket, &["--withdraw", "m-2"]);
     edit_state(&reader, |state| {
@@ -221,17 +200,6 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
 }
 
 #[test]
-fn a_server_replaces_a_damaged_table_too() {
-    let (_root, bucket, reader) = followed("1h");
-    damage_table(&reader);
-    let service = service(&reader, &bucket, "1h");
-    assert_eq!(notes(&ask_service(&service)), ["index_unusable"]);
-    let answer = ask_service(&service);
-    assert_eq!(first(&answer), TITLE);
-    assert!(notes(&answer).is_empty(), "{answer}");
-}
-
-#[test]
 fn damaged_records_are_made_again_without_the_network() {
     let (_root, mut bucket, reader) = followed("1h");
     bucket.close();
@@ -261,20 +229,14 @@ fn a_publisher_whose_copy_is_damaged_says_so_and_goes_on() {
     let data = files.filter(|entry| entry.path().extension().is_some_and(|end| end == "lance"));
     data.filter(|entry| entry.file_type().is_file())
         .for_each(|entry| damage(entry.path()));
-    sql(
-        &root,
-        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
-    );
+    enlarge(&root);
     let refused = crate::bucket::publish(&root, &bucket, &["--yes"]);
     if refused.code != Some(0) {
         assert_contains!(refused.err, "run the command again");
         published(&root, &bucket, &[]);
     }
     let reader = reader(&bucket, "1h");
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 40 connections"
-    );
+    assert_eq!(first(&answer(&reader)), ENLARGED);
 }
 
 #[test]

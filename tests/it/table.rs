@@ -103,6 +103,11 @@ fn questions() -> Vec<Value> {
     ]
 }
 
+/// The ids that each question finds.
+fn found(service: &Service) -> Vec<Vec<String>> {
+    answers(service).iter().map(result_ids).collect()
+}
+
 fn answers(service: &Service) -> Vec<Value> {
     questions()
         .into_iter()
@@ -299,7 +304,7 @@ fn a_changed_unreviewed_policy_takes_effect() {
 fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(400));
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
+    let expected: Vec<Vec<String>> = found(&root.service());
     build(&root);
     let mut noted = 0;
     let mut random = 2_463_534_242u32;
@@ -350,16 +355,9 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
             .unwrap(),
     );
     let running = root.service();
-    assert_eq!(
-        answers(&running).iter().map(result_ids).collect::<Vec<_>>(),
-        expected
-    );
+    assert_eq!(found(&running), expected);
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
-    assert_eq!(
-        answers(&running).iter().map(result_ids).collect::<Vec<_>>(),
-        expected,
-        "removed while it was in use"
-    );
+    assert_eq!(found(&running), expected, "removed while it was in use");
     std::fs::create_dir_all(table(&root).join("_refs/tags")).unwrap();
     write_file(table(&root).join("_refs/tags/published.json"), "{}");
     let answer = &answers(&running)[0];
@@ -498,7 +496,7 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
 fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
+    let expected: Vec<Vec<String>> = found(&root.service());
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
     let running = root.service();
     let mut random = 88_172_645_463_325_252u64;
@@ -526,7 +524,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         build.wait().unwrap();
         if turn % 4 == 0 {
             for (what, service) in [("running", &running), ("new", &root.service())] {
-                let found = answers(service).iter().map(result_ids).collect::<Vec<_>>();
+                let found = found(service);
                 assert_eq!(found, expected, "{what} server after kill {turn}");
             }
         }
@@ -537,10 +535,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     );
     build(&root);
     let service = root.service();
-    assert_eq!(
-        answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
-        expected
-    );
+    assert_eq!(found(&service), expected);
     assert_eq!(info(&service)["index"]["rows"], json!(2_000));
     assert_eq!(info(&service)["index"]["coverage"], json!(1.0));
 }
@@ -550,15 +545,12 @@ fn concurrent_builds_take_turns_and_a_server_keeps_answering() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
     let service = root.service();
-    let expected: Vec<Vec<String>> = answers(&service).iter().map(result_ids).collect();
+    let expected: Vec<Vec<String>> = found(&service);
     let builds: Vec<_> = (0..2)
         .map(|_| index(root.path(), &["--all"]).spawn().unwrap())
         .collect();
     for _ in 0..5 {
-        assert_eq!(
-            answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
-            expected
-        );
+        assert_eq!(found(&service), expected);
     }
     let outputs: Vec<Output> = builds
         .into_iter()
@@ -579,7 +571,7 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     build(&root);
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
     store.sql("UPDATE memories SET title = title || ' again'");
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
+    let expected: Vec<Vec<String>> = found(&root.service());
     // Files may not grow beyond 64 kB, which is what a full disk is like to a writer.
     let script = format!(
         "trap '' XFSZ; ulimit -f 128; exec '{}' --root '{}' index --all",
@@ -596,93 +588,11 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     assert!(!output.status.success(), "it was to fail: {text}");
     assert_contains!(text, "cannot be built", "searches work without it");
     let service = root.service();
-    assert_eq!(
-        answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
-        expected
-    );
+    assert_eq!(found(&service), expected);
     let found = &info(&service)["index"]["rows"];
     assert_eq!(*found, 600, "the published version is still there");
     build(&root);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
-}
-
-/// A command that must not wait for the other end of a pipe.
-fn in_time(command: &mut Command) -> Output {
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
-    receiver
-        .recv_timeout(Duration::from_secs(20))
-        .unwrap_or_else(|_| {
-            let _ = nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL);
-            panic!("{command:?} hangs")
-        })
-}
-
-#[test]
-fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
-    let root = Root::new();
-    bulk(&root, "alpha", &memories(40));
-    bulk(&root, "beta", &[titled("b1", "The row lock of beta")]);
-    build(&root);
-    let lance = root.scope_folder("alpha").join("lance");
-    let mut files: Vec<PathBuf> = walkdir::WalkDir::new(table(&root))
-        .into_iter()
-        .map(Result::unwrap)
-        .filter(|entry| entry.file_type().is_file())
-        .map(walkdir::DirEntry::into_path)
-        .collect();
-    files.extend([lance.join(".lock"), lance.join("foreign")]);
-    for file in files {
-        let whole = std::fs::read(&file).ok();
-        let _ = std::fs::remove_file(&file);
-        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let mut query = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-        query
-            .env_clear()
-            .env("HOME", root.path())
-            .arg("--root")
-            .arg(root.path())
-            .args(["query", "row lock", "--json"]);
-        let answer: Value = serde_json::from_slice(&in_time(&mut query).stdout).unwrap();
-        let found = result_ids(&answer);
-        assert!(
-            found.contains(&"b1".to_owned()) && found.len() > 1,
-            "{}: {answer:#}",
-            file.display()
-        );
-        let notes = answer["notes"].as_array().cloned().unwrap_or_default();
-        assert!(
-            notes
-                .iter()
-                .any(|note| note["kind"] == "index_unusable" && note["scope"] == "alpha"),
-            "{}: {notes:?}",
-            file.display()
-        );
-        for arguments in [
-            &["--all"][..],
-            &["--all", "--rebuild"],
-            &["--all", "--dry-run"],
-        ] {
-            let refused = in_time(&mut index(root.path(), arguments));
-            let stderr = String::from_utf8_lossy(&refused.stderr);
-            assert!(
-                !refused.status.success() && stderr.contains("a named pipe"),
-                "{}: {stderr}",
-                file.display()
-            );
-        }
-        std::fs::remove_file(&file).unwrap();
-        if let Some(whole) = whole {
-            write_file(&file, whole);
-        }
-    }
-    build(&root);
 }
 
 #[test]
