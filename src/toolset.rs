@@ -233,28 +233,6 @@ impl Toolset {
         Self { set, tools }
     }
 
-    /// A toolset in which get_memory is hidden, and the search has other names.
-    #[cfg(test)]
-    pub(crate) fn renamed() -> Self {
-        use self::argument::Form;
-        let renamed = |name: &str, is: &str, form| Argument {
-            name: name.to_owned(),
-            form,
-            ..Argument::own(is)
-        };
-        let states = std::iter::once(("any".to_owned(), "all".to_owned()));
-        let arguments = vec![
-            renamed("q", "query", Form::Own),
-            renamed("where", "scope", Form::Own),
-            renamed("state", "status", Form::Choice(states.collect())),
-        ];
-        let mut tools = ToolsetPreset::Ack.tools();
-        tools.retain(|tool| !matches!(tool.operation, Tool::GetMemory | Tool::QueryMemories));
-        let recall = OfferedTool::new("recall", Tool::QueryMemories, "", arguments);
-        tools.push(recall);
-        Self::new(ToolsetPreset::Ack, tools)
-    }
-
     pub fn tools(&self) -> &[OfferedTool] {
         &self.tools
     }

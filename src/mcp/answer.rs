@@ -273,31 +273,4 @@ mod tests {
             assert_eq!(places.hidden(text), hidden);
         }
     }
-
-    #[test]
-    fn a_summary_counts_what_an_answer_holds() {
-        let query = QueryResponse {
-            results: vec![ack_api::MemoryHit::default()],
-            total: 12,
-            ..QueryResponse::default()
-        };
-        assert_eq!(
-            Answer::Query(query).summary(),
-            "1 memory of 12 found; see the structured content"
-        );
-        let missing = ack_api::MissingMemory {
-            id: "x".to_owned(),
-            reason: "gone".into(),
-            nearest: Vec::new(),
-        };
-        let get = GetResponse {
-            memories: vec![ack_api::MemoryDetail::default(); 2],
-            missing: vec![missing],
-            ..GetResponse::default()
-        };
-        assert_eq!(
-            Answer::Get(get).summary(),
-            "2 memories, 1 missing; see the structured content"
-        );
-    }
 }

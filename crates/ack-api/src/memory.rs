@@ -313,26 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_status_word_is_no_status() {
-        assert_eq!(Status::parse(" Approved "), Some(Status::Approved));
-        assert_eq!(Status::parse("approved?"), None);
-        assert_eq!(Status::parse(""), None);
-    }
-
-    #[test]
-    fn no_filter_lets_a_rejected_memory_through() {
-        for filter in [
-            StatusFilter::Approved,
-            StatusFilter::Staging,
-            StatusFilter::All,
-        ] {
-            assert!(!filter.allows(Status::Rejected));
-        }
-        assert!(!StatusFilter::Approved.allows(Status::Staging));
-        assert!(!StatusFilter::Staging.allows(Status::Promoted));
-    }
-
-    #[test]
     fn a_cycle_of_any_length_replaces_none_of_its_memories() {
         // Memories 0 to `last`, each replaced by the next, and the last one by `back`.
         let superseded = |last: usize, back: Option<usize>| {

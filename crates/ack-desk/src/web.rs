@@ -192,16 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_desk_stops() {
-        let began = Instant::now();
-        let (_, ended) = listener(Duration::from_millis(300))
-            .serve(&Notify::new())
-            .unwrap();
-        assert_eq!(ended, StopReason::Idle);
-        assert!(began.elapsed() >= Duration::from_millis(300));
-    }
-
-    #[test]
     fn an_open_page_keeps_the_desk_running_until_an_interrupt() {
         let listener = listener(Duration::from_millis(400));
         let access = listener.access();

@@ -382,14 +382,4 @@ mod tests {
             assert_eq!(line.is_some(), counts, "{flags}");
         }
     }
-
-    #[test]
-    fn lines_that_cannot_be_used_are_named() {
-        let file = format!("ana cert-authority {KEY}\nbob {KEY}\nnonsense\n");
-        let signers = Signers::parse(file.as_bytes(), "alpha");
-        let problems = signers.problems();
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems.iter().any(|problem| problem.starts_with("line 1")));
-        assert!(problems.iter().any(|problem| problem.starts_with("line 3")));
-    }
 }

@@ -8,23 +8,6 @@ fn file(text: &str) -> (tempfile::NamedTempFile, Result<TokenFile, TokensError>)
 }
 
 #[test]
-fn each_client_is_found_by_its_own_token_alone() {
-    let text = format!(
-        "[mei]\nhash = \"{}\"\nscopes = [\"platform\"]\n\n[ci]\nhash = \"{}\"\n\
-         last_day = \"2020-01-01\"\n",
-        hash("token-of-mei-0123456789"),
-        hash("token-of-ci-0123456789"),
-    );
-    let (_file, tokens) = file(&text);
-    let tokens = tokens.unwrap();
-    let found = |token: &str| tokens.client(token.as_bytes()).map(|it| it.name.clone());
-    assert_eq!(found("token-of-mei-0123456789").as_deref(), Some("mei"));
-    assert_eq!(found("token-of-mei-012345678"), None);
-    assert_eq!(found(&hash("token-of-mei-0123456789")), None);
-    assert_eq!(found("token-of-ci-0123456789"), None, "its day is over");
-}
-
-#[test]
 fn errors_in_the_file_are_reported_without_hashes() {
     let good = hash("a-token-0123456789");
     for (text, part) in [
