@@ -49,27 +49,17 @@ pub fn three() -> Root {
         let one = |n| approved(&format!("{name}{n}"), &format!("{title} {n}0"), n, project);
         (1..=8).map(one).collect()
     };
-    let mut own = eight("own", "Ledger note", "ledger-api");
+    let (ledger, branch) = ("ledger-api", "Lock timeout of the payout job");
+    let mut own = eight("own", "Ledger note", ledger);
     own.extend([
-        approved(
-            "own-branch",
-            "Lock timeout of the payout job",
-            1,
-            "Ledger_API",
-        ),
+        approved("own-branch", branch, 1, "Ledger_API"),
         approved("own-nameless", "Nameless note", 2, ""),
-        at(
-            "own-staged",
-            "Staged lock timeout",
-            20,
-            "ledger-api",
-            "staging",
-        ),
+        at("own-staged", "Staged lock timeout", 20, ledger, "staging"),
         at(
             "own-rejected",
             "Rejected lock timeout",
             21,
-            "ledger-api",
+            ledger,
             "rejected",
         ),
     ]);
@@ -81,12 +71,7 @@ pub fn three() -> Root {
     let mut others = eight("other", "Platform note", "platform");
     others.extend([
         approved("other-sqlx", "sqlx needs offline data in CI", 1, "kiosk"),
-        approved(
-            "other-own",
-            "About the ledger, kept elsewhere",
-            9,
-            "ledger-api",
-        ),
+        approved("other-own", "About the ledger, kept elsewhere", 9, ledger),
         at("other-staged", "Staged elsewhere", 25, "", "staging"),
     ]);
     bulk(&root, "platform", &others);
@@ -226,18 +211,11 @@ fn other_projects_can_be_left_out_and_lists_keep_their_length() {
 fn an_answer_keeps_within_its_tokens() {
     let root = three();
     let long = |n: usize| {
-        let project = if n.is_multiple_of(2) {
-            "ledger-api"
-        } else {
-            "else"
-        };
         let facts = vec![format!("a fact about {n} ").repeat(12); 9];
         let title = format!("Long {n}0 {}", "title words ".repeat(20));
-        memory(
-            &format!("long{n:02}"),
-            &title,
-            json!({ "project": project, "facts": facts }),
-        )
+        let project = ["ledger-api", "else"][n % 2];
+        let rest = json!({ "project": project, "facts": facts });
+        memory(&format!("long{n:02}"), &title, rest)
     };
     bulk(&root, "long", &(0..40).map(long).collect::<Vec<_>>());
     let folder = project(&root, "ledger-api", "fix/lock-timeout");

@@ -25,36 +25,14 @@ const TOLERANCE: f64 = 0.05;
 /// How many calls are made to count one.
 const REPEATED: usize = 5;
 
-const WORDS: [&str; 24] = [
-    "connection",
-    "pool",
-    "retry",
-    "deadlock",
-    "migration",
-    "certificate",
-    "cache",
-    "timeout",
-    "branch",
-    "worker",
-    "queue",
-    "parser",
-    "token",
-    "schema",
-    "rollback",
-    "container",
-    "proxy",
-    "thread",
-    "index",
-    "release",
-    "latency",
-    "socket",
-    "signal",
-    "build",
-];
+const WORDS: &str = "connection pool retry deadlock migration certificate cache timeout branch \
+    worker queue parser token schema rollback container proxy thread index release latency socket \
+    signal build";
 
 /// Memories of a few sentences each.
 fn memories(count: usize) -> Vec<Value> {
-    let word = |n: usize| WORDS[n % WORDS.len()];
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    let word = |n: usize| words[n % words.len()];
     let sentence = |n: usize| {
         format!(
             "the {} of {}{} breaks the {} after a {}",

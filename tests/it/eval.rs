@@ -182,44 +182,6 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     scores
 }
 
-#[cfg(feature = "table")]
-#[test]
-fn a_table_does_not_change_answers_on_the_development_sets() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else {
-        return;
-    };
-    for set in ["til-jb", "clippy", "solutions-open"] {
-        let folder = folder.join("dev").join(set);
-        let documents = lines(&folder.join("docs.jsonl"));
-        let root = build(documents.iter());
-        let answers = || -> Vec<(String, Value)> {
-            let service = root.service();
-            let questions = lines(&folder.join("queries.jsonl"));
-            let asked = questions
-                .iter()
-                .flat_map(|question| MODES.map(|mode| (question, mode)));
-            asked
-                .map(|(question, mode)| {
-                    let request = ack_api::QueryRequest {
-                        query: question["text"].as_str().map(str::to_owned),
-                        mode: Some(mode),
-                        limit: Some(50),
-                        ..ack_api::QueryRequest::default()
-                    };
-                    let answer =
-                        serde_json::to_value(service.query_memories(&request).unwrap()).unwrap();
-                    (format!("{set} {mode:?} {}", question["qid"]), answer)
-                })
-                .collect()
-        };
-        let without = answers();
-        crate::table::build(&root);
-        for ((what, without), (_, with)) in without.into_iter().zip(answers()) {
-            assert_eq!(without, with, "{what}");
-        }
-    }
-}
-
 /// A root with a scope for each project.
 pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
     let root = Root::new();

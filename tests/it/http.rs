@@ -547,44 +547,6 @@ fn invalid_messages_and_methods_get_an_explanation() {
 }
 
 #[test]
-fn several_clients_at_once_are_each_answered_and_see_new_rows() {
-    let root = Root::samples();
-    let http = Http::start(root.path());
-    let call = |query: &str| {
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": query } } })
-            .to_string()
-    };
-    let started = Instant::now();
-    std::thread::scope(|scope| {
-        for client in 0..12 {
-            let (url, body) = (
-                &http.url,
-                call(["deadlock", "docker", "pnpm lockfile"][client % 3]),
-            );
-            scope.spawn(move || {
-                let agent = agent();
-                let first = post(&agent, url, Some(SECRET), body.as_bytes(), &[]);
-                assert_eq!(first.0, 200, "{}", first.1);
-                assert_contains!(first.1, "\"results\":[{");
-                for _ in 0..20 {
-                    assert_eq!(post(&agent, url, Some(SECRET), body.as_bytes(), &[]), first);
-                }
-            });
-        }
-    });
-    println!("252 calls of 12 clients: {:?}", started.elapsed());
-    root.store("music", &[titled("m-1", "Tune the xylophone")]);
-    let (_, found) = post(
-        &http.agent,
-        &http.url,
-        Some(SECRET),
-        call("xylophone").as_bytes(),
-        &[],
-    );
-    assert_contains!(found, "m-1");
-}
-
-#[test]
 fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
     let root = Root::new();
     let rows: Vec<Value> = (0..4_000)

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, ack, ack_with_input, add_scope, binary, claude_mem};
-use crate::mcp::Server;
 use crate::support::{Root, Sql, fingerprint, sorted_ids, titled, write_file};
 
 /// Lines as a file, and a root whose folder does not exist yet.
@@ -506,23 +505,6 @@ fn an_unusable_file_or_name_is_reported() {
 }
 
 // While other processes use the store.
-
-#[test]
-fn a_running_server_sees_imported_memories_at_once() {
-    let case = Case::new();
-    let line = |title: &str| lines(&[json!({ "title": title, "status": "approved" })]);
-    import_into(&case.root(), "new", line("Tune the xylophone")).ok();
-    let mut server = Server::initialized(&case.root());
-    let mut total = || {
-        let answer = server.call("query_memories", json!({ "query": "xylophone" }));
-        answer["structuredContent"]["total"].clone()
-    };
-    assert_eq!(total(), 1);
-    import_into(&case.root(), "new", line("Oil the xylophone")).ok();
-    assert_eq!(total(), 2);
-    import_into(&case.root(), "second", line("Another xylophone")).ok();
-    assert_eq!(total(), 3);
-}
 
 #[test]
 fn two_concurrent_imports_lose_nothing_that_they_report() {

@@ -388,7 +388,8 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
     let mut server = Server::initialized(root.path());
     let mut transcript = String::new();
     let query = |arguments: Value, code: &'static str| ("query_memories", arguments, code);
-    let invalid = "invalid_argument";
+    let get = |arguments: Value, code: &'static str| ("get_memory", arguments, code);
+    let (invalid, no_scope) = ("invalid_argument", "scope_not_found");
     for (tool, arguments, code) in [
         query(json!({ "querry": "deadlock" }), "unknown_argument"),
         query(json!({ "query": true }), invalid),
@@ -397,30 +398,18 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
         query(json!({ "query": "x", "status": "aproved" }), invalid),
         query(json!({ "query": "x", "status": "rejected" }), invalid),
         query(json!({ "since": "2026-02-30" }), invalid),
-        query(
-            json!({ "query": "x", "scope": "ledgr-api" }),
-            "scope_not_found",
-        ),
+        query(json!({ "query": "x", "scope": "ledgr-api" }), no_scope),
         query(
             json!({ "query": "x", "cursor": "nonsense" }),
             "invalid_cursor",
         ),
-        ("get_memory", json!({}), invalid),
-        (
-            "get_memory",
+        get(json!({}), invalid),
+        get(
             json!({ "id": "ack_a41f0c_2025-11-24_01" }),
             "memory_not_found",
         ),
-        (
-            "get_memory",
-            json!({ "id": "x", "include": ["everything"] }),
-            invalid,
-        ),
-        (
-            "list_scopes",
-            json!({ "scope": "../platform" }),
-            "scope_not_found",
-        ),
+        get(json!({ "id": "x", "include": ["everything"] }), invalid),
+        ("list_scopes", json!({ "scope": "../platform" }), no_scope),
         ("get_context", json!({ "max_memories": 51 }), invalid),
     ] {
         let body = server.fail(tool, arguments.clone());

@@ -45,41 +45,27 @@ fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
 #[test]
 fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
     let root = Root::with("music", &[titled("m-1", "Tune it")]);
-    for (line, tip) in [
-        (
-            "review music --list",
-            "to name a scope, use `--scope music`",
-        ),
-        ("scopes music", "to name a scope, use `--scope music`"),
-        (
-            "review store --list",
-            "to name a scope, use `--scope store`",
-        ),
-        (
-            "import lines.jsonl music",
-            "to name a scope, use `--scope music`",
-        ),
-        ("publish --scope music", "give the scope without `--scope`"),
-        ("context --focus music", "give the focus without `--focus`"),
-        ("query --query=music", "give the query without `--query`"),
-        ("get --id m-1", "give the id without `--id`"),
-        (
-            "connect --client codex",
-            "give the client without `--client`",
-        ),
-        (
-            "scopes remove --name music",
-            "give the name without `--name`",
-        ),
-        ("query docker --in-scope music", "`--scope NAME`"),
-        ("query docker --in-project=music", "`--project NAME`"),
-        ("query docker --full", "`--long`"),
-        ("query --page 1", "query --next"),
-        ("--project music context", "`-C DIR`"),
-        ("-s music context", "`--pin NAME`"),
-        ("scopes list", "`ack-memory scopes`"),
-        ("scopes claim", "scopes set NAME paths+=."),
-    ] {
+    let tips = "\
+        review music --list => to name a scope, use `--scope music`
+        scopes music => to name a scope, use `--scope music`
+        review store --list => to name a scope, use `--scope store`
+        import lines.jsonl music => to name a scope, use `--scope music`
+        publish --scope music => give the scope without `--scope`
+        context --focus music => give the focus without `--focus`
+        query --query=music => give the query without `--query`
+        get --id m-1 => give the id without `--id`
+        connect --client codex => give the client without `--client`
+        scopes remove --name music => give the name without `--name`
+        query docker --in-scope music => `--scope NAME`
+        query docker --in-project=music => `--project NAME`
+        query docker --full => `--long`
+        query --page 1 => query --next
+        --project music context => `-C DIR`
+        -s music context => `--pin NAME`
+        scopes list => `ack-memory scopes`
+        scopes claim => scopes set NAME paths+=.";
+    for line in tips.lines() {
+        let (line, tip) = line.trim().split_once(" => ").unwrap();
         let arguments: Vec<&str> = line.split(' ').collect();
         let error = ack(root.path(), &arguments).fails(2);
         assert!(error.contains(tip), "{line}: {error}");
@@ -149,27 +135,18 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
     let warning =
         "Warning: no searched scope contains 1 relevant id (absent); it is counted as not";
     assert_contains!(said, warning);
-    for (text, expected) in [
-        (
-            r#"{"text": "x", "relevant": ["two"]}"#,
-            "query `1`: 2 ids begin with `two`",
-        ),
-        (r#"{"text": "x"}"#, "line 1: missing field `relevant`"),
-        (
-            r#"{"text": "x", "relevant": [], "filter": {"tags": ["a"]}}"#,
-            "line 1: `filter.tags`: unknown field `tags`, expected one of `tags_all`",
-        ),
-        (
-            r#"{"text": "x", "relevant": [], "filter": {"since": "last week"}}"#,
-            "line 1: `filter.since`: last week is not a day",
-        ),
-        (
-            r#"{"text": "x", "relevant": "a"}"#,
-            "line 1: `relevant`: invalid type",
-        ),
-        (r#"{"text": "x""#, "line 1: not a JSON object: see column"),
-        ("\n", "the file has no queries"),
-    ] {
+    let wrong = r#"
+        {"text": "x", "relevant": ["two"]} => query `1`: 2 ids begin with `two`
+        {"text": "x"} => line 1: missing field `relevant`
+        {"text": "x", "relevant": [], "filter": {"tags": ["a"]}} => line 1: `filter.tags`: unknown field `tags`
+        {"text": "x", "relevant": [], "filter": {"since": "last week"}} => line 1: `filter.since`: last week is not a day
+        {"text": "x", "relevant": "a"} => line 1: `relevant`: invalid type
+        {"text": "x" => line 1: not a JSON object: see column"#;
+    let wrong = wrong
+        .lines()
+        .skip(1)
+        .map(|line| line.trim().split_once(" => ").unwrap());
+    for (text, expected) in wrong.chain([("\n", "the file has no queries")]) {
         let answer: serde_json::Value = serde_json::from_str(&eval(text).fails(2)).unwrap();
         let message = answer["message"].as_str().unwrap();
         assert!(message.starts_with(expected), "{text}: {answer}");

@@ -160,41 +160,6 @@ fn a_memory_of_another_scope_is_found_there() {
 }
 
 #[test]
-fn ids_and_filters_together_are_refused_with_what_is_meant() {
-    let root = lessons();
-    for (filter, value) in [
-        ("--type", Some("gotcha")),
-        ("--project", Some("shop")),
-        ("--tag", Some("ci")),
-        ("--session", Some("s1")),
-        ("--waiting", None),
-    ] {
-        for command in ["approve", "reject", "stage"] {
-            let mut arguments = vec![command, "les-0001", filter];
-            arguments.extend(value);
-            let outcome = decide(root.path(), &arguments);
-            assert_contains!(outcome.fails(2), "cannot be used with", filter);
-        }
-    }
-    assert!(log(&root, "alpha").is_empty());
-}
-
-#[test]
-fn a_replacement_by_no_memory_says_which_one_is_missing() {
-    let root = lessons();
-    for (arguments, words) in [
-        (&["replace"][..], "<ID>"),
-        (&["replace", "les-0001", "--merge"], "--by <ID>"),
-        (&["replace", "les-0001", "les-0002"], "unexpected argument"),
-        (&["replace", "--by", "les-0001"], "<ID>"),
-    ] {
-        let message = decide(root.path(), arguments).fails(2);
-        assert_contains!(message, words, "replace [OPTIONS] --by <ID> <ID>");
-    }
-    assert!(log(&root, "alpha").is_empty());
-}
-
-#[test]
 fn a_blank_reason_is_none() {
     let root = lessons();
     for (id, blank) in [("les-0001", ""), ("les-0002", " \t\n")] {

@@ -194,7 +194,9 @@ fn a_line_with_many_values_takes_little_memory() {
         assert_contains!(answer["error"]["message"], "values");
         // Longer than any message: only its ends are kept, and the id is found.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
-        assert_eq!(server.read_answer()["id"], 7);
+        let answer = server.read_answer();
+        assert_eq!(answer["id"], 7);
+        assert_contains!(answer["error"]["message"], "4,194,304 bytes");
     }
     for text in [
         "[".repeat(4_000_000),

@@ -163,26 +163,6 @@ fn results_are_ordered_by_score_current_project_age_and_id() {
 }
 
 #[test]
-fn the_same_request_gives_the_same_bytes_from_any_service() {
-    let memories = varied(150);
-    let root = root_of(&memories);
-    let (one, two) = (root.service(), root.service());
-    for arguments in [
-        json!({}),
-        json!({ "query": "deadlock timeout", "explain": true }),
-        json!({ "query": "deadlok tiemout", "limit": 50 }),
-        json!({ "query": "migration", "tags": ["dta-base"] }),
-        json!({ "query": "nothing", "project": "kios" }),
-    ] {
-        let first = one.find(arguments.clone()).to_string();
-        for service in [&one, &two] {
-            let found = service.find(arguments.clone()).to_string();
-            assert_eq!(found, first, "{arguments}");
-        }
-    }
-}
-
-#[test]
 fn an_incremental_index_answers_like_a_fresh_one() {
     let root = Root::new();
     let tagged = |id: &str, title: &str, tag: &str| memory(id, title, json!({ "concepts": [tag] }));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ack_api::{ContextRequest, QueryRequest};
+use ack_api::QueryRequest;
 use ack_memory::Service;
 use serde_json::json;
 
@@ -41,33 +41,6 @@ fn all_ids(service: &Service, request: &QueryRequest) -> BTreeSet<String> {
     }
     assert_eq!(seen.len() as u64, total);
     seen
-}
-
-#[test]
-fn every_row_of_a_closed_claude_mem_store_is_found_once() {
-    let Some((_root, service, folder)) = in_place(CLAUDE, "") else {
-        return;
-    };
-    let before = fingerprint(&folder);
-    for limit in [7, 50] {
-        let request = QueryRequest {
-            limit: Some(limit),
-            ..everything()
-        };
-        let seen = all_ids(&service, &request);
-        assert_eq!(count(&seen, "obs-"), 683, "{limit} a page");
-        assert_eq!(count(&seen, "sum-"), 73, "{limit} a page");
-        for gone in ["obs-15", "obs-189", "obs-361", "obs-541"] {
-            assert!(!seen.contains(gone), "{gone} was deleted");
-        }
-    }
-    // Small answers cut their pages; nothing is lost by that.
-    let request = QueryRequest {
-        max_tokens: Some(1_500),
-        ..everything()
-    };
-    assert_eq!(all_ids(&service, &request).len(), 683 + 73);
-    assert_eq!(fingerprint(&folder), before);
 }
 
 #[test]
@@ -132,26 +105,4 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
     }
     let updated = scope["last_updated"].as_str().unwrap();
     assert!(updated.starts_with("2026-11-21"), "{updated}");
-}
-
-#[test]
-fn the_context_of_a_project_comes_from_its_rows() {
-    let settings = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]";
-    let Some((_root, service, _)) = in_place(CLAUDE, settings) else {
-        return;
-    };
-    let request = ContextRequest {
-        project_path: Some("/nowhere/ledger-api".to_owned()),
-        ..ContextRequest::default()
-    };
-    let answer = service.get_context(&request).unwrap();
-    assert_eq!(answer.project.scope.as_deref(), Some("real"));
-    assert!(!answer.recent_memories.is_empty() && !answer.recent_sessions.is_empty());
-    for hit in &answer.recent_memories {
-        let project = hit.project.as_deref().unwrap();
-        assert!(project.starts_with("ledger-api"), "{hit:?}");
-    }
-    for hit in &answer.cross_project_learnings {
-        assert_ne!(hit.project.as_deref(), Some("ledger-api"), "{hit:?}");
-    }
 }

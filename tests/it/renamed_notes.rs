@@ -275,18 +275,6 @@ fn copies_stay_rejected_as_long_as_one_copy_is_rejected() {
 }
 
 #[test]
-fn approving_a_copy_leaves_the_rejected_note_and_its_other_copies_rejected() {
-    let scene = Scene::new("ref = 'HEAD'", &EQUAL);
-    scene.decide(&["reject", "a"]);
-    let answer = decide(scene.root.path(), &["approve", "b", "--json"]).json();
-    assert_eq!(answer["served_again"], json!([]), "{answer}");
-    assert_eq!(scene.counts(), [2, 0, 3]);
-    // A copy that was put back is no reason for another one to leave the rejected.
-    scene.decide(&["stage", "b"]);
-    assert_eq!(scene.counts(), [1, 1, 3]);
-}
-
-#[test]
 fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
     for (settings, kind, line) in [
         ("ref = 'HEAD'", "served_again", "served again: c"),
@@ -308,17 +296,6 @@ fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
         decide(root, &["undo"]).ok();
         assert_eq!(scene.counts(), before, "{settings}");
     }
-}
-
-#[test]
-fn a_note_with_a_decision_of_its_own_keeps_it() {
-    let names = ["one.md", "two.md", "three.md"];
-    let scene = Scene::new("ref = 'HEAD'", &names.map(|name| (name, PLAIN)));
-    scene.decide(&["reject", "one"]);
-    assert_eq!(scene.ids("all"), ["other"]);
-    scene.decide(&["approve", "two"]);
-    scene.decide(&["reject", "one", "--because", "still too risky"]);
-    assert_eq!(scene.ids("all"), ["other", "two"]);
 }
 
 #[test]

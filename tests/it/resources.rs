@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::mcp::Server;
-use crate::support::{Root, Sql, ids, memory, rejected, titled, unreviewed, write_file};
+use crate::support::{Root, Sql, ids, memory, titled, unreviewed, write_file};
 
 const MEMORY: &str = "ack_a41f0c_2025-11-24_001";
 const MEMORY_URI: &str = "memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24_001";
@@ -260,43 +260,6 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
     assert_lacks!(refused, "secret");
     let owner = ack(root.path(), &["get", "strange"]).fails(1);
     assert_contains!(owner, "secret status");
-}
-
-#[test]
-fn unapproved_memories_are_not_resources() {
-    let root = Root::new();
-    let waits = json!({ "status": "staging", "project": "secret project" });
-    let m_strange = json!({ "status": "approved?" });
-    let memories = [
-        titled("m-approved", "Approved"),
-        memory("m-promoted", "Promoted", json!({ "status": "promoted" })),
-        memory("m-staged", "Staged secret", waits),
-        rejected("m-rejected", "Rejected secret"),
-        memory("m-strange", "Strange secret", m_strange),
-    ];
-    let path = root.store("team", &memories);
-    let mut server = Server::initialized(root.path());
-    for id in ["m-staged", "m-rejected", "m-strange"] {
-        let error = unread(&mut server, &format!("memory://scope/team/memory/{id}"));
-        assert_eq!(codes(&error), (Some(-32002), Some("memory_not_served")));
-        assert_lacks!(error, "secret");
-    }
-    for arguments in [json!({}), json!({ "scope": "team" })] {
-        assert_lacks!(server.call("list_scopes", arguments), "secret");
-    }
-    let scope = read(&mut server, "memory://scope/team");
-    assert_lacks!(scope, "secret");
-    // Only a caller that may pass a status gets the advice to do so, even in a scope with nothing
-    // else.
-    root.store("queue", &[unreviewed("q", "Staged secret")]);
-    for scope in [scope, read(&mut server, "memory://scope/queue")] {
-        assert_lacks!(scope, "`status", "status:");
-    }
-    // A decision counts from the moment it is made.
-    let connection = Connection::open(&path).unwrap();
-    connection.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm-approved'");
-    let error = unread(&mut server, "memory://scope/team/memory/m-approved");
-    assert_eq!(error["code"], -32002, "{error}");
 }
 
 #[test]

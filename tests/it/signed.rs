@@ -1,5 +1,5 @@
 //! Signed decisions: with `signers`, nothing is served that nobody on the list signed. The
-//! signatures are made by the real `ssh-keygen`.
+//! signatures are made by the real `ssh-keygen` and `ssh-agent`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,16 +16,6 @@ use crate::support::{Root, read_text, rejected, titled, unreviewed, write_file};
 struct Signed {
     root: Root,
     home: PathBuf,
-}
-
-/// Whether the test can run. Says so if not.
-fn has_ssh_keygen() -> bool {
-    let mut command = Command::new("ssh-keygen");
-    let is_there = command.arg("-?").stderr(Stdio::null()).status().is_ok();
-    if !is_there {
-        eprintln!("skipped: there is no ssh-keygen");
-    }
-    is_there
 }
 
 fn ssh_keygen(arguments: &[&str]) {
@@ -108,9 +98,6 @@ fn decisions(text: &str) -> Vec<&str> {
 
 #[test]
 fn only_signed_decisions_count() {
-    if !has_ssh_keygen() {
-        return;
-    }
     for kind in ["ed25519", "ecdsa"] {
         let signed = Signed::new(kind);
         // The store's own approval is nobody's signature.
@@ -131,9 +118,6 @@ fn only_signed_decisions_count() {
 
 #[test]
 fn what_another_program_writes_does_not_count() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("ed25519");
     // Decisions that a scope without signers would count.
     signed.root.manifest("alpha", "");
@@ -172,9 +156,6 @@ fn what_another_program_writes_does_not_count() {
 
 #[test]
 fn an_old_approval_does_not_return_by_being_written_again() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("ed25519");
     signed.decide(&["approve", "one"]).ok();
     let approval = read_text(signed.log());
@@ -193,9 +174,6 @@ fn an_old_approval_does_not_return_by_being_written_again() {
 
 #[test]
 fn only_listed_keys_for_this_purpose_scope_and_time_count() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("ed25519");
     signed.new_key("bob", "ed25519");
     signed.decide(&["approve", "one"]).ok();
@@ -253,9 +231,6 @@ fn only_listed_keys_for_this_purpose_scope_and_time_count() {
 
 #[test]
 fn who_cannot_sign_decides_nothing() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("ed25519");
     signed.root.store("beta", &[unreviewed("other", "Another")]);
     signed.new_key("bob", "ed25519");
@@ -278,9 +253,6 @@ fn who_cannot_sign_decides_nothing() {
 
 #[test]
 fn a_key_that_cannot_be_checked_is_named() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("rsa");
     let refused = signed.decide(&["approve", "one"]).fails(1);
     assert_contains!(refused, "none of your SSH keys");
@@ -290,20 +262,11 @@ fn a_key_that_cannot_be_checked_is_named() {
 
 #[test]
 fn a_key_that_only_the_agent_has_signs() {
-    if !has_ssh_keygen() {
-        return;
-    }
     let signed = Signed::new("ed25519");
     let socket = signed.root.path().join("agent");
-    let agent = Command::new("ssh-agent")
-        .args(["-D", "-a"])
-        .arg(&socket)
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(mut agent) = agent else {
-        eprintln!("skipped: there is no ssh-agent");
-        return;
-    };
+    let mut agent = Command::new("ssh-agent");
+    let agent = agent.args(["-D", "-a"]).arg(&socket).stdout(Stdio::null());
+    let mut agent = agent.spawn().unwrap();
     while !socket.exists() {
         assert!(agent.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,7 +1,6 @@
 //! What is read from the stores of several programs, and from stores that lack most columns or have
 //! others.
 
-use ack_api::memory::StatusFilter;
 use ack_api::{NoteKind, QueryRequest};
 use ack_memory::Service;
 use rusqlite::Connection;
@@ -110,36 +109,6 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
         // A memory whose successor is served is found only by its id.
         let expected = usize::from(column != "superseded_by");
         assert_eq!(found(&service, "marker").len(), expected, "{column}");
-    }
-}
-
-#[test]
-fn a_status_column_alone_decides_what_is_served() {
-    let (_root, service) = served(
-        "CREATE TABLE memories (id TEXT, title TEXT, status TEXT);
-         INSERT INTO memories VALUES ('a', 'marker', 'approved'), ('b', 'marker b', ' Promoted '), ('c', 'marker c', NULL), ('d', 'marker d', ''),
-           ('e', 'marker e', 'rejected'), ('f', 'marker f', 'APPROVED?'), ('g', 'marker g', x'ff'), ('h', 'marker h', 1)",
-    );
-    let by = |status| {
-        let request = QueryRequest {
-            status,
-            ..everything()
-        };
-        let mut found: Vec<String> = hits(&service, &request)
-            .into_iter()
-            .map(|hit| hit.id)
-            .collect();
-        found.sort();
-        found.concat()
-    };
-    assert_eq!(by(None), "ab");
-    // A status that is no text at all (a blob, `g`) is unknown: whatever it counts as, it is not
-    // approved.
-    assert!(by(Some(StatusFilter::Staging)).starts_with("cd"));
-    assert!(by(Some(StatusFilter::All)).starts_with("abcd"));
-    for id in ["e", "f", "h"] {
-        let shown = get(&service, id).unwrap_err().code();
-        assert_eq!(shown, "memory_not_served", "{id}");
     }
 }
 

@@ -1,13 +1,12 @@
 //! Broken and hostile values: whatever a row holds, the answer succeeds, says what was repaired and
 //! is safe to print.
 
-use ack_api::{ContextRequest, NoteKind};
-use rusqlite::{Connection, params};
+use ack_api::NoteKind;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::store_support::{
-    assert_neutral, binary, database, every_answer, everything, fetched, has_note, hits, served,
-    words,
+    assert_neutral, every_answer, everything, fetched, has_note, hits, served, words,
 };
 use crate::support::{Root, Sql};
 
@@ -205,130 +204,6 @@ fn invalid_utf8_in_every_column_is_repaired_and_reported() {
     // An id or a status that is broken must not make the row reachable or approved by accident.
     let (_root, service) = served(&with("status", "CAST(x'617070726f766564ff' AS TEXT)"));
     assert!(hits(&service, &everything()).is_empty());
-}
-
-#[test]
-fn a_narrative_of_a_megabyte_is_cut_and_searched() {
-    let root = Root::new();
-    let path = database(&root, "odd", NATIVE);
-    let narrative = format!(
-        "{} needleword {}",
-        "word ".repeat(1_000),
-        "x".repeat(1 << 20)
-    );
-    Connection::open(path)
-        .unwrap().sql_with("INSERT INTO memories (id, title, narrative, status) VALUES ('m1', 'a marker', ?1, 'approved'), ('m2', ?2, NULL, 'approved')", params![narrative, format!("line {}", "y".repeat(100_000))]);
-    let service = root.service();
-    let found = service.query_memories(&words("needleword")).unwrap();
-    assert_eq!(found.results[0].id, "m1");
-    assert!(serde_json::to_string(&found).unwrap().len() < 200_000);
-    let memory = fetched(&service, "m1");
-    assert!(memory["narrative"].as_str().unwrap().len() <= 24_000);
-    let title = fetched(&service, "m2");
-    assert!(
-        title["title"].as_str().unwrap().chars().count() <= 300,
-        "{title}"
-    );
-    for (name, answer) in every_answer(&service) {
-        assert!(
-            answer.to_string().len() < 300_000,
-            "{name} is {} bytes long",
-            answer.to_string().len()
-        );
-    }
-}
-
-/// Everything that could steer a terminal, hide text or turn its direction, round the word `evil`.
-const EVIL: [&str; 12] = [
-    "evil\0nul",
-    "\u{1b}[31mevil\u{1b}[0m red",
-    "\u{1b}]0;window title\u{7}evil osc",
-    "\u{1b}]8;;http://example.invalid\u{1b}\\evil link\u{1b}]8;;\u{1b}\\",
-    "evil \u{9b}31m c1 \u{85} \u{90}dcs\u{9c}",
-    "evil \u{202e}gnp.exe\u{202c} \u{202a}\u{202b}\u{202d} bidi",
-    "evil \u{2066}isolate\u{2069} \u{2067}\u{2068}",
-    "evil \u{e0049}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065} tags",
-    "evil \u{200b}zero\u{feff}width\u{200f}\u{200e}",
-    "evil\r\nnew\nline\ttab\u{8}\u{8}\u{8}\u{7f}",
-    "evil \u{1b}P1;2|dcs never closed",
-    "evil \u{2028}separators\u{2029}",
-];
-
-fn evil_store(root: &Root) {
-    let path = database(root, "evil", NATIVE);
-    let settings = "description = \"evil \\u001b[31m \\u202e\"\nprojects = [\"evil\"]\n";
-    root.manifest("evil", settings);
-    let connection = Connection::open(path).unwrap();
-    for (number, evil) in EVIL.iter().enumerate() {
-        let status = ["approved", "staging", "promoted"][number % 3];
-        let id = format!("{number} {evil}");
-        let list = json!([evil, format!("fact {evil}"), { evil.to_string(): evil }]).to_string();
-        connection.sql_with("INSERT INTO memories (id, project, session, session_id, date, type, title, subtitle, facts, concepts, files, narrative, status, reviewed_by, superseded_by, created_at)
-                 VALUES (?1, ?6, ?3, ?2, ?2, ?2, ?2, ?2, ?4, ?4, ?4, ?2, ?5, ?2, NULL, '2026-01-01')", params![id, evil, format!("session {number}"), list, status, if number < 6 { "e\u{202e}vil" } else { *evil }]);
-        connection.sql_with("INSERT INTO sessions (id, project, title, started_at) VALUES (?1, ?2, ?3, '2026-01-01')", params![format!("session {number}"), if number < 6 { "evil" } else { *evil }, evil]);
-        let update = "INSERT INTO overviews (project, session, content) VALUES (?2, ?1, ?3)";
-        connection.sql_with(update, params![format!("session {number}"), evil, evil]);
-        let update = "INSERT INTO curation_log VALUES (?1, ?2, ?2, ?2, ?2, ?2, ?2)";
-        connection.sql_with(update, params![id, evil]);
-        let update = "INSERT INTO memory_links VALUES (?1, ?1, ?2, ?2, 0.5)";
-        connection.sql_with(update, params![id, evil]);
-    }
-    connection.sql("UPDATE memories SET superseded_by = 'x' || char(27) || '[31m' || char(8238) WHERE id LIKE '0 %'");
-}
-
-#[test]
-fn hostile_text_is_neutralised_in_every_answer_of_every_tool() {
-    let root = Root::new();
-    evil_store(&root);
-    let service = root.service();
-    let answers = every_answer(&service);
-    for (name, answer) in &answers {
-        assert_neutral(name, answer);
-    }
-    let found = hits(&service, &words("evil"));
-    let reached: usize = found.iter().map(|hit| 1 + hit.also.len()).sum();
-    assert!(
-        reached >= EVIL.len() - 1,
-        "{reached} of {} memories are found",
-        EVIL.len()
-    );
-    let context = service
-        .get_context(&ContextRequest {
-            project_path: Some(root.path().join("evil").to_string_lossy().into_owned()),
-            max_tokens: Some(20_000),
-            ..ContextRequest::default()
-        })
-        .unwrap();
-    assert_eq!(context.project.scope.as_deref(), Some("evil"));
-    assert!(
-        !context.recent_memories.is_empty() && !context.recent_sessions.is_empty(),
-        "{context:?}"
-    );
-}
-
-#[test]
-fn hostile_text_reaches_no_terminal_through_the_command_line() {
-    let root = Root::new();
-    evil_store(&root);
-    let commands: [&[&str]; 6] = [
-        &["query", "evil", "-a", "-n", "50", "--long", "--explain"],
-        &["get", "5 evil gnp.exe bidi", "-a", "--include", "history"],
-        &["scopes", "--scope", "evil"],
-        &["context", "evil"],
-        &["doctor"],
-        &["get", "no\u{1b}[31msuch\u{202e}id"],
-    ];
-    for arguments in commands {
-        let mut command = binary(root.path());
-        command.env("CLAUDE_PROJECT_DIR", "/nowhere/evil");
-        let output = command.args(arguments).output().unwrap();
-        for text in [output.stdout, output.stderr] {
-            let text = String::from_utf8(text).unwrap();
-            for line in text.lines() {
-                assert_neutral(&format!("{arguments:?}"), &json!(line.replace('\t', " ")));
-            }
-        }
-    }
 }
 
 #[test]

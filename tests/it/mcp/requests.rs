@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
-use super::{Server, large};
+use super::Server;
 use crate::support::Root;
 
 #[test]
@@ -70,31 +70,6 @@ fn the_server_survives_every_kind_of_invalid_message() {
 }
 
 #[test]
-fn a_line_of_seventeen_megabytes_is_skipped() {
-    let root = Root::samples();
-    let mut server = Server::initialized(root.path());
-    let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\
-                 \"params\":{\"name\":\"query_memories\",\"arguments\":{\"query\":\"";
-    server.raw(start.as_bytes());
-    for _ in 0..17 {
-        server.raw(&vec![b'a'; 1 << 20]);
-    }
-    server.raw(b"\"}}}\n");
-    // With its id, so that the client does not wait.
-    let answer = server.answer(7000);
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert_contains!(message, "4,194,304 bytes");
-    server.ping();
-    let result = server.call("query_memories", json!({ "query": "deadlock" }));
-    assert!(
-        !result["structuredContent"]["results"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
-}
-
-#[test]
 fn two_hundred_calls_at_once_are_each_answered_once() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
@@ -126,41 +101,4 @@ fn two_hundred_calls_at_once_are_each_answered_once() {
     server.ping();
     let (_, _, messages) = server.close();
     assert!(messages.is_empty(), "{messages:?}");
-}
-
-#[test]
-fn cancelled_calls_do_not_break_the_others() {
-    let root = Root::new();
-    large(&root, "load", 5_000);
-    let mut server = Server::initialized(root.path());
-    let call = json!({ "name": "query_memories", "arguments": { "query": "lock5 word77" } });
-    let cancel = |id: i64| {
-        let params = json!({ "requestId": id, "reason": "no longer needed" });
-        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
-            .to_string()
-    };
-    let mut cancelled = Vec::new();
-    for _ in 0..20 {
-        let id = server.send("tools/call", call.clone());
-        server.write(&cancel(id));
-        cancelled.push(id);
-    }
-    let kept = server.send("tools/call", call.clone());
-    // Cancelled before it was sent, and after it was answered.
-    server.write(&cancel(424_242));
-    let answer = server.answer(kept);
-    let results = &answer["result"]["structuredContent"]["results"];
-    assert!(!results.as_array().unwrap().is_empty(), "{answer}");
-    server.write(&cancel(kept));
-    let again = server.send("tools/call", call);
-    assert_ne!(server.answer(again)["result"]["isError"], true);
-    server.ping();
-    let answered = cancelled
-        .iter()
-        .filter(|id| server.waiting.contains_key(&id.to_string()))
-        .count();
-    println!(
-        "{answered} of {} cancelled calls were answered all the same",
-        cancelled.len()
-    );
 }

@@ -1,13 +1,12 @@
 //! What is true of every answer, whatever was asked: a memory is the one that its id names, has a
-//! status that was asked for, and is the one that was asked for; and nobody is answered without the
-//! token.
+//! status that was asked for, and is the one that was asked for.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::questions::{Call, RandomSource};
+use super::questions::Call;
 use super::{TIMEOUT, TOKEN};
 
 /// The status that the writer gives a memory. It only ever changes to `rejected`.
@@ -92,37 +91,13 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
 }
 
 /// Sends a body to the HTTP server and returns the connection.
-pub fn post(address: &str, authorization: Option<&str>, body: &str) -> TcpStream {
+pub fn post(address: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    let authorization =
-        authorization.map_or_else(String::new, |value| format!("Authorization: {value}\r\n"));
     let request = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{authorization}Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();
     stream
-}
-
-/// Asks without the token, or with a slightly wrong one; what is wrong with the answer.
-pub fn unauthorised(dice: &mut RandomSource, address: &str, body: &str) -> Option<String> {
-    let nearly = &TOKEN[..dice.roll(TOKEN.len())];
-    let authorization = match dice.roll(5) {
-        0 => None,
-        1 => Some("Bearer".to_owned()),
-        2 => Some(format!("Bearer {nearly}")),
-        3 => Some(format!("Bearer {TOKEN}{}", dice.roll(10))),
-        _ => Some(format!("Basic {TOKEN}")),
-    };
-    let mut response = String::new();
-    let read = post(address, authorization.as_deref(), body).read_to_string(&mut response);
-    let refused =
-        read.is_ok() && response.starts_with("HTTP/1.1 401 ") && !response.contains("mem-");
-    (!refused).then(|| {
-        format!(
-            "{authorization:?} is answered: {}",
-            &response[..response.floor_char_boundary(600)]
-        )
-    })
 }

@@ -10,57 +10,30 @@ use crate::support::{Root, write_file};
 
 #[test]
 fn mistakes_in_upstream_are_named_with_line_and_key() {
-    let tools = "tools = { a = \"b\" }\n";
-    let cases = [
-        ("nothing to reach", format!("[upstream.x]\n{tools}")),
-        (
-            "both",
-            format!("[upstream.x]\n{tools}command = [\"sh\"]\nurl = \"http://localhost/mcp\"\n"),
-        ),
-        ("relative program", format!("[upstream.x]\ncommand = [\"bin/server\"]\n{tools}")),
-        ("a command as one text", format!("[upstream.x]\ncommand = \"sh server\"\n{tools}")),
-        ("no address", format!("[upstream.x]\nurl = \"localhost:80\"\n{tools}")),
-        (
-            "a user in the address",
-            format!("[upstream.x]\nurl = \"http://me:secret@localhost/mcp\"\n{tools}"),
-        ),
-        (
-            "key of the other kind",
-            format!("[upstream.x]\nurl = \"http://localhost/mcp\"\nenv_from = [\"A\"]\n{tools}"),
-        ),
-        (
-            "keys that there are no longer",
-            format!("[upstream.x]\ncommand = [\"sh\"]\nenv = {{ A = \"1\" }}\n{tools}"),
-        ),
-        (
-            "a table for a tool",
-            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = { name = \"b\" }\n".to_owned(),
-        ),
-        ("no tools", "[upstream.x]\ncommand = [\"sh\"]\n".to_owned()),
-        (
-            "name of ours",
-            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\nsearch = \"query_memories\"\n".to_owned(),
-        ),
-        (
-            "one name twice",
-            "[upstream.x]\ncommand = [\"sh\"]\ntools = { a = \"b\" }\n[upstream.y]\ncommand = [\"sh\"]\ntools = { c = \"b\" }\n".to_owned(),
-        ),
-        (
-            "name that clients refuse",
-            "[upstream.x]\ncommand = [\"sh\"]\n[upstream.x.tools]\na = \"a b\"\n".to_owned(),
-        ),
-        (
-            "time out of bounds",
-            format!("[upstream.x]\ncommand = [\"sh\"]\ntimeout_ms = 5\n{tools}"),
-        ),
-        ("unknown key", format!("[upstream.x]\ncomand = [\"sh\"]\n{tools}")),
-        (
-            "name of the server",
-            format!("[upstream.\"my server\"]\ncommand = [\"sh\"]\n{tools}"),
-        ),
-    ];
+    let cases = r#"
+        nothing to reach | [upstream.x] | TOOLS
+        both | [upstream.x] | TOOLS | command = ["sh"] | url = "http://localhost/mcp"
+        relative program | [upstream.x] | command = ["bin/server"] | TOOLS
+        a command as one text | [upstream.x] | command = "sh server" | TOOLS
+        no address | [upstream.x] | url = "localhost:80" | TOOLS
+        a user in the address | [upstream.x] | url = "http://me:secret@localhost/mcp" | TOOLS
+        key of the other kind | [upstream.x] | url = "http://localhost/mcp" | env_from = ["A"] | TOOLS
+        keys that there are no longer | [upstream.x] | command = ["sh"] | env = { A = "1" } | TOOLS
+        a table for a tool | [upstream.x] | command = ["sh"] | [upstream.x.tools] | a = { name = "b" }
+        no tools | [upstream.x] | command = ["sh"]
+        name of ours | [upstream.x] | command = ["sh"] | [upstream.x.tools] | search = "query_memories"
+        one name twice | [upstream.x] | command = ["sh"] | TOOLS | [upstream.y] | command = ["sh"] | tools = { c = "b" }
+        name that clients refuse | [upstream.x] | command = ["sh"] | [upstream.x.tools] | a = "a b"
+        time out of bounds | [upstream.x] | command = ["sh"] | timeout_ms = 5 | TOOLS
+        unknown key | [upstream.x] | comand = ["sh"] | TOOLS
+        name of the server | [upstream."my server"] | command = ["sh"] | TOOLS"#;
     let mut report = String::new();
-    for (what, text) in cases {
+    for case in cases.lines().skip(1) {
+        let (what, lines) = case.trim().split_once(" | ").unwrap();
+        let text = lines
+            .replace("TOOLS", "tools = { a = \"b\" }")
+            .replace(" | ", "\n")
+            + "\n";
         let root = Root::new();
         write_file(root.path().join("config.toml"), text);
         let mut command = command(root.path());
