@@ -148,20 +148,6 @@ fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(service_state: &ServiceState, expected: &[&str], never: &[&str]) {
-        let text = Toolset::default().instructions(service_state);
-        let first = text.lines().next().unwrap();
-        assert!(first.chars().count() <= 250, "{first}");
-        assert!(text.len() < 2_000, "{text}");
-        for part in expected {
-            assert!(text.contains(part), "{part} is not in {text}");
-        }
-        for part in never {
-            assert!(!text.contains(part), "{part} is in {text}");
-        }
-    }
-
     #[test]
     fn a_description_is_cut_after_a_sentence_or_a_word() {
         let long = "word ".repeat(40);
@@ -176,78 +162,5 @@ mod tests {
         ] {
             assert_eq!(shorten(description), expected);
         }
-    }
-
-    #[test]
-    fn the_instructions_say_what_is_true_of_the_configuration() {
-        let plain = ServiceState::default();
-        check(
-            &plain,
-            &["reviewed by people", "Every shared scope"],
-            &["not individually"],
-        );
-        let unreviewed = ServiceState {
-            review: ReviewState::Assumed,
-            ..plain.clone()
-        };
-        let never = ["reviewed by people", "Only approved"];
-        check(&unreviewed, &["not individually reviewed"], &never);
-        let pinned = ServiceState {
-            review: ReviewState::Assumed,
-            pinned: Some("a-scope-with-a-name-that-does-not-end-soon".to_owned()),
-            ..plain.clone()
-        };
-        check(
-            &pinned,
-            &["Only the scope a-scope-with"],
-            &["in all projects", "Every shared"],
-        );
-        let missing = ServiceState {
-            pinned: Some("gone".to_owned()),
-            is_pin_missing: true,
-            ..plain.clone()
-        };
-        check(
-            &missing,
-            &["pinned to the scope gone, which does not exist"],
-            &["in all projects", "Every shared"],
-        );
-        let private = ServiceState {
-            private: Some("diary".to_owned()),
-            ..plain.clone()
-        };
-        check(&private, &["scope diary is private"], &[]);
-        let asking = ServiceState {
-            may_ask_unreviewed: true,
-            ..plain.clone()
-        };
-        check(&asking, &["unless status says otherwise"], &[]);
-        let unknown = ServiceState {
-            review: ReviewState::Unknown,
-            ..plain.clone()
-        };
-        check(
-            &unknown,
-            &["in all projects learned. Read-only."],
-            &["reviewed"],
-        );
-        let nothing = ServiceState {
-            review: ReviewState::Nothing,
-            ..plain.clone()
-        };
-        check(
-            &nothing,
-            &["No memories are set up"],
-            &["reviewed", "Search"],
-        );
-        let empty = ServiceState {
-            waiting: Some(756),
-            ..plain
-        };
-        check(
-            &empty,
-            &["No memory is approved yet: 756 wait"],
-            &["reviewed by people"],
-        );
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ack_api::ErrorBody;
 use serde_json::{Value, json};
 
-use crate::support::{Root, memory, titled, write_file};
+use crate::support::{Root, memory, titled, unreviewed, write_file};
 
 /// How long a test waits for an answer that should come immediately.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -349,12 +349,8 @@ fn the_instructions_are_those_of_the_configuration() {
         hello["instructions"].as_str().unwrap().to_owned()
     };
     let root = Root::new();
-    let staged = json!({ "status": "staging" });
-    let memories = [
-        memory("a", "Anything", staged.clone()),
-        memory("b", "Else", staged),
-    ];
-    root.store("diary", &memories);
+    assert!(hello(&root).starts_with("No memories are set up"));
+    root.store("diary", &[unreviewed("a", "Any"), unreviewed("b", "Else")]);
     let text = hello(&root);
     let said = "No memory is approved yet: 2 wait";
     assert!(text.starts_with(said), "{text}");
@@ -374,12 +370,15 @@ fn the_instructions_are_those_of_the_configuration() {
     );
     assert!(hello(&root).starts_with("Search with query_memories"));
     // A server that is pinned to a scope that does not exist searches nothing.
-    let mut pinned = command(root.path());
-    pinned.args(["--pin", "gone"]);
-    let hello = Server::spawn(pinned).initialize("2025-11-25");
-    let text = hello["instructions"].as_str().unwrap();
-    assert_contains!(text, "the scope gone, which does not exist");
-    assert_lacks!(text, "Every shared");
+    let said = ["the scope gone, which does not exist", "Only the scope two"];
+    for (pin, said) in ["gone", "two"].into_iter().zip(said) {
+        let mut pinned = command(root.path());
+        pinned.args(["--pin", pin]);
+        let hello = Server::spawn(pinned).initialize("2025-11-25");
+        let text = hello["instructions"].as_str().unwrap();
+        assert_contains!(text, said);
+        assert_lacks!(text, "Every shared", "in all projects");
+    }
 }
 
 #[test]

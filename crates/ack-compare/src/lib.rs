@@ -94,11 +94,7 @@ mod tests {
             ("Retry once. Then give up.", "Retry once", SaysMore),
             ("Retry once", "Retry once. Then give up.", Differs),
             ("Never retry once", "Retry once", Contradicts),
-            (
-                "copy from production to staging",
-                "copy from staging to production",
-                Differs,
-            ),
+            ("copy from a to b", "copy from b to a", Differs),
             (deploy, deploy, Same),
             ("部署之后必须先运行数据库迁移", deploy, Differs),
             ("打印机有两种内置字体", deploy, Unrelated),
@@ -116,19 +112,10 @@ mod tests {
             ("The cache lives for 1 h", "The cache lives for 30 minutes"),
             ("Logs are kept for 90 days", "Logs are kept for 30 days"),
             ("Image alpine:3.19", "Image alpine:3.21"),
-            (
-                "The relay reads /etc/relay.toml",
-                "The relay reads /opt/relay.toml",
-            ),
-            (
-                "Run cargo test with --all",
-                "Run cargo test with --workspace",
-            ),
+            ("It reads /etc/relay.toml", "It reads /opt/relay.toml"),
+            ("Run tests with --all", "Run tests with --workspace"),
             ("The column is amount_minor", "The column is amount_cents"),
-            (
-                "Feature flags: flags.yml was removed.",
-                "Feature flags are read from flags.yml at start.",
-            ),
+            ("Flags: flags.yml was removed.", "Flags are in flags.yml."),
             ("Rebase before a merge", "Never rebase before a merge"),
             ("Le cache n'est pas activé", "Le cache est activé"),
             ("Der Cache ist nicht aktiv", "Der Cache ist aktiv"),
@@ -143,18 +130,12 @@ mod tests {
             ("Không dùng bộ nhớ đệm", "Dùng bộ nhớ đệm"),
             ("캐시를 사용하지 않는다", "캐시를 사용한다"),
             (
-                "배포 전에 마이그레이션을 실행하지 마세요",
-                "배포 전에 마이그레이션을 실행하세요",
+                "마이그레이션을 실행하지 마세요",
+                "마이그레이션을 실행하세요",
             ),
-            (
-                "운영 서버에서 디버그 로그 금지",
-                "운영 서버에서 디버그 로그",
-            ),
+            ("서버에서 디버그 로그 금지", "서버에서 디버그 로그"),
             ("部署前不要运行迁移", "部署前运行迁移"),
-            (
-                "デプロイの前にマイグレーションを実行しない",
-                "デプロイの前にマイグレーションを実行する",
-            ),
+            ("移行を前に実行しない", "移行を前に実行する"),
         ] {
             check(&[newer], &[older], RelationKind::Contradicts);
         }
@@ -172,20 +153,11 @@ mod tests {
                 &["The cache lives for 1800 s"][..],
                 &["The cache lives for 30 minutes"][..],
             ),
-            (
-                &["Metrics are kept for 90 days"],
-                &["Logs are kept for 30 days"],
-            ),
-            (
-                &["In staging the timeout is 10 seconds"],
-                &["In production the timeout is 30 seconds"],
-            ),
+            (&["Metrics live for 90 days"], &["Logs live for 30 days"]),
+            (&["In CI the limit is 10 s"], &["Locally the limit is 30 s"]),
             (&["The owner is Ana"], &["The owner is Milo"]),
             (&["两个不同的缓存目录"], &["两个缓存目录"]),
-            (
-                &["오래된 캐시를 없애는 작업"],
-                &["오래된 캐시를 만드는 작업"],
-            ),
+            (&["캐시를 없애는 작업"], &["캐시를 만드는 작업"]),
             (&["Network questions (23)"], &["Network questions (24)"]),
             (&lint, &other),
             (

@@ -298,37 +298,29 @@ mod tests {
         ] {
             assert_eq!(EntryKind::of(&ours), EntryKind::ThisProgram, "{ours}");
         }
+        let serve = ["serve"];
         for (other, does) in [
             (
-                json!({ "type": "http", "url": "http://10.0.0.5:7767/mcp" }),
-                "connects to `http://10.0.0.5:7767/mcp`",
+                json!({ "url": "http://10.0.0.5/mcp" }),
+                "connects to `http://10.0.0.5/mcp`",
             ),
             (
-                json!({ "command": "ack-memory", "httpUrl": "http://x" }),
+                json!({ "command": NAME, "httpUrl": "http://x" }),
                 "connects to `http://x`",
             ),
+            (json!({ "command": "other", "args": serve }), "runs `other`"),
             (
-                json!({ "command": "other", "args": ["serve"] }),
-                "runs `other`",
-            ),
-            (
-                json!({ "command": "npx", "args": ["-y", "claude-mem", "serve"] }),
+                json!({ "command": "npx", "args": ["-y", "x", "serve"] }),
                 "runs `npx`",
             ),
             (
-                json!({ "command": "docker", "args": ["run", "ack-memory", "serve"] }),
+                json!({ "command": "docker", "args": ["run", NAME, "serve"] }),
                 "runs `docker`",
             ),
-            (
-                json!({ "command": "a\nb", "args": ["--root", "/m"] }),
-                "runs `a b`",
-            ),
+            (json!({ "command": "a\nb", "args": serve }), "runs `a b`"),
         ] {
-            assert_eq!(
-                EntryKind::of(&other),
-                EntryKind::Other(does.to_owned()),
-                "{other}"
-            );
+            let expected = EntryKind::Other(does.to_owned());
+            assert_eq!(EntryKind::of(&other), expected, "{other}");
         }
         assert_eq!(EntryKind::of(&json!({ "env": {} })), EntryKind::Unknown);
     }

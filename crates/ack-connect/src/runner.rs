@@ -127,58 +127,29 @@ mod tests {
 
     #[test]
     fn a_path_says_what_started_the_program() {
-        use ProgramOrigin::{Installed, UnknownCache};
-        let (npx, uvx, pipx) = (NPX, UVX, PIPX);
-        for (path, origin) in [
-            ("/usr/bin/ack-memory", Installed),
-            (
-                "/home/a/.local/share/pipx/venvs/ack-memory/bin/ack-memory",
-                Installed,
-            ),
-            (
-                "/home/a/.local/share/uv/tools/ack-memory/bin/ack-memory",
-                Installed,
-            ),
-            ("/usr/lib/node_modules/ack-memory/bin/ack-memory", Installed),
-            ("/src/archive-v/bin/ack-memory", Installed),
-            ("/home/a/dlx/bin/ack-memory", Installed),
-            ("ack-memory", Installed),
-            ("/bin/ack-memory", Installed),
-            (
-                "/home/a/.npm/_npx/0e6d/node_modules/x/bin/ack-memory",
-                ProgramOrigin::Runner(npx),
-            ),
-            (
-                "/home/a/.cache/uv/archive-v0/8Xb7/bin/ack-memory",
-                ProgramOrigin::Runner(uvx),
-            ),
-            (
-                "/home/a/.cache/uv/archive-v0/8Xb7/x.data/ack-memory",
-                UnknownCache,
-            ),
-            (
-                "/home/a/.local/pipx/.cache/b487b696446c1f4/bin/ack-memory",
-                ProgramOrigin::Runner(pipx),
-            ),
-            (
-                "/home/a/.cache/pipx/b487b696446c1f4/bin/ack-memory",
-                ProgramOrigin::Runner(pipx),
-            ),
-            (
-                "/home/a/.cache/pnpm/dlx/fd2/node_modules/x/bin/ack-memory",
-                UnknownCache,
-            ),
-            (
-                "/tmp/bunx-1000-ack-memory@latest/node_modules/x/bin/ack-memory",
-                UnknownCache,
-            ),
-            (
-                "/tmp/xfs-1/dlx-12/node_modules/x/bin/ack-memory",
-                UnknownCache,
-            ),
-        ] {
-            assert_eq!(ProgramOrigin::of(Path::new(path)), origin, "{path}");
-        }
+        use ProgramOrigin::{Installed, Runner, UnknownCache};
+        let installed = "/usr/bin/ack-memory /src/archive-v/bin/ack-memory ack-memory
+            /home/a/.local/share/pipx/venvs/ack-memory/bin/ack-memory /bin/ack-memory
+            /home/a/.local/share/uv/tools/ack-memory/bin/ack-memory /home/a/dlx/bin/ack-memory
+            /usr/lib/node_modules/ack-memory/bin/ack-memory";
+        let npx = "/home/a/.npm/_npx/0e6d/node_modules/x/bin/ack-memory";
+        let uvx = "/home/a/.cache/uv/archive-v0/8Xb7/bin/ack-memory";
+        let pipx = "/home/a/.local/pipx/.cache/b487b696446c1f4/bin/ack-memory
+            /home/a/.cache/pipx/b487b696446c1f4/bin/ack-memory";
+        let unknown = "/home/a/.cache/uv/archive-v0/8Xb7/x.data/ack-memory
+            /home/a/.cache/pnpm/dlx/fd2/node_modules/x/bin/ack-memory
+            /tmp/bunx-1000-ack-memory@latest/node_modules/x/bin/ack-memory
+            /tmp/xfs-1/dlx-12/node_modules/x/bin/ack-memory";
+        let check = |paths: &str, origin| {
+            for path in paths.split_whitespace() {
+                assert_eq!(ProgramOrigin::of(Path::new(path)), origin, "{path}");
+            }
+        };
+        check(installed, Installed);
+        check(npx, Runner(NPX));
+        check(uvx, Runner(UVX));
+        check(pipx, Runner(PIPX));
+        check(unknown, UnknownCache);
     }
 
     #[test]

@@ -207,46 +207,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_text_of_a_known_word_is_a_status() {
-        let text = |word: &'static str| ValueRef::Text(word.as_bytes());
-        for (value, expected) in [
-            (text("approved"), Status::Approved),
-            (text(" Approved\r\n"), Status::Approved),
-            (text("PROMOTED"), Status::Promoted),
-            (text("Staging"), Status::Staging),
-            (text(" \t"), Status::Staging),
-            (ValueRef::Null, Status::Staging),
-            (text("REJECTED"), Status::Rejected),
-        ] {
-            assert_eq!(parse_status(value), Ok(expected), "{value:?}");
-        }
-        let unknown = [
-            ValueRef::Blob(b"approved"),
-            ValueRef::Blob(b""),
-            ValueRef::Integer(1),
-            ValueRef::Real(0.0),
-            ValueRef::Text(b"approved\xff"),
-        ];
-        let words = [
-            "approved\0",
-            "\0",
-            "approved\u{a0}",
-            "\u{a0}",
-            "approved\u{200b}",
-            "\u{ff41}pproved",
-            "аpproved",
-            "approved,promoted",
-        ];
-        for value in unknown.into_iter().chain(words.map(text)) {
-            let word = parse_status(value).unwrap_err();
-            assert!(
-                !word.trim().is_empty() && Status::parse(&word).is_none(),
-                "{value:?}: {word:?}"
-            );
-        }
-    }
-
-    #[test]
     fn a_share_outside_its_range_is_none() {
         assert_eq!(share_value(ValueRef::Real(0.8)), Some(0.8));
         assert_eq!(share_value(ValueRef::Integer(7)), None);

@@ -234,35 +234,18 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_remote_is_normalised() {
-        for url in [
-            "git@github.com:Example-Org/ledger-api.git",
-            "https://github.com/example-org/ledger-api",
-            "https://user:token@github.com/example-org/ledger-api.git/",
-            "ssh://git@github.com:22/example-org/ledger-api.git",
-            "ssh://git@ssh.github.com:443/example-org/ledger-api.git",
-            "git@ssh.github.com:example-org/ledger-api.git",
-            "git+ssh://git@github.com/example-org/ledger-api",
-            "https://www.github.com/example-org//ledger-api",
-            "www.github.com/example-org/ledger-api.git",
-            "github.com/example-org/ledger-api",
-        ] {
-            assert_eq!(normalise(url), "github.com/example-org/ledger-api", "{url}");
+        let urls = "git@github.com:Org/api.git https://github.com/org/api
+            https://user:token@github.com/org/api.git/ ssh://git@github.com:22/org/api.git
+            ssh://git@ssh.github.com:443/org/api.git git@ssh.github.com:org/api.git
+            git+ssh://git@github.com/org/api https://www.github.com/org//api
+            www.github.com/org/api.git github.com/org/api";
+        for url in urls.split_whitespace() {
+            assert_eq!(normalise(url), "github.com/org/api", "{url}");
         }
-    }
-
-    #[test]
-    fn every_spelling_of_a_folder_is_one_remote() {
-        for url in [
-            "/srv/git/ledger.git",
-            "file:///srv/git/ledger",
-            "file://localhost/srv/git/ledger/",
-        ] {
-            assert_eq!(normalise(url), "/srv/git/ledger", "{url}");
+        for folder in "/srv/api.git file:///srv/api file://localhost/srv/api/".split(' ') {
+            assert_eq!(normalise(folder), "/srv/api", "{folder}");
         }
-        assert_eq!(
-            normalise("file://files/git/ledger.git"),
-            "//files/git/ledger"
-        );
+        assert_eq!(normalise("file://files/api.git"), "//files/api");
     }
 
     #[test]

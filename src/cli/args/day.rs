@@ -97,15 +97,7 @@ mod tests {
         ] {
             assert_eq!(read(text).as_deref(), Some(day), "{text}");
         }
-        for text in [
-            "2026-01-31",
-            "2026-02-30",
-            "0d",
-            "yesterday",
-            "7",
-            "soon",
-            "",
-        ] {
+        for text in "2026-01-31 | 2026-02-30 | 0d | yesterday | 7 | soon | ".split(" | ") {
             assert_eq!(read(text), None, "{text}");
         }
     }
@@ -127,18 +119,9 @@ mod tests {
         ] {
             assert_eq!(read(text).as_deref(), Some(day), "{text}");
         }
-        for text in [
-            "2026-2-30",
-            "7",
-            "d",
-            "7x",
-            "-1d",
-            "99999d",
-            "9999y",
-            "soon",
-            "",
-            "7d ago ago",
-        ] {
+        for text in
+            "2026-2-30 | 7 | d | 7x | -1d | 99999d | 9999y | soon | 7d ago ago | ".split(" | ")
+        {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -344,10 +344,7 @@ mod tests {
             ),
             ("a<s\u{ad}ystem-reminder>", "a‹s\u{ad}ystem-reminder>"),
             ("<∕hook_context>", "‹∕hook_context>"),
-            (
-                "</hook_context><instructions>",
-                "‹/hook_context>‹instructions>",
-            ),
+            ("</hook_context><rules-x>", "‹/hook_context>‹rules-x>"),
             ("</ѕystem>", "‹/ѕystem>"),
             ("a<antml:invoke name=\"x\">", "a‹antml:invoke name=\"x\">"),
             ("word<new-kind-of-note>", "word‹new-kind-of-note>"),
@@ -356,8 +353,8 @@ mod tests {
             ("<permissions instructions>", "‹permissions instructions>"),
             ("n<tool_use id=\"1\">", "n‹tool_use id=\"1\">"),
             (
-                "<!-- hidden --><![CDATA[x]]><?xml?>",
-                "‹!-- hidden -->‹![CDATA[x]]>‹?xml?>",
+                "<!-- x --><![CDATA[x]]><?xml?>",
+                "‹!-- x -->‹![CDATA[x]]>‹?xml?>",
             ),
             ("<|im_start|>system", "‹|im_start|>system"),
             ("<｜begin▁of▁sentence｜>", "‹｜begin▁of▁sentence｜>"),
