@@ -63,6 +63,12 @@ impl Home {
         run(self.prepared(binary()).args(arguments))
     }
 
+    /// Runs it without questions.
+    #[track_caller]
+    pub fn yes(&self, arguments: &[&str]) -> String {
+        self.run(&[arguments, &["--yes"]].concat()).ok()
+    }
+
     /// A program that finds this home and no other clients of the machine.
     pub fn prepared(&self, mut command: Command) -> Command {
         let variables = "XDG_CONFIG_HOME CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME";
@@ -132,9 +138,9 @@ impl Home {
 
 /// The names and bytes of every file.
 pub fn contents(folder: &Path) -> Vec<(PathBuf, u64)> {
-    let files = fingerprint(folder)
-        .into_iter()
-        .filter(|(path, _)| path.is_file());
+    let mut all = fingerprint(folder);
+    all.retain(|path, _| path.is_file());
+    let files = all.into_iter();
     files
         .map(|(path, (_, _, content))| (path, content))
         .collect()
@@ -146,66 +152,46 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         let home = Home::new();
         let shown = home.run(&["connect", client]).ok();
         assert_contains!(shown, "nothing was written", "ack-memory");
-        assert_contains!(
-            home.run(&["connect", client, "--dry-run", "--yes"]).ok(),
-            "nothing was written"
-        );
+        let shown = home.yes(&["connect", client, "--dry-run"]);
+        assert_contains!(shown, "nothing was written");
         assert!(contents(home.0.path()).is_empty(), "{client}");
 
-        home.run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
-            .ok();
+        let all = ["connect", client, "--prompt-hook", "--edit-hook"];
+        home.yes(&all);
         let text = home.read(home.settings(client));
         for part in ["ack-memory", "--root", ".ack-mem", "serve"] {
             assert_contains!(text, part; "{client}");
         }
         let connected = contents(home.0.path());
-        let again = home
-            .run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
-            .ok();
-        assert_contains!(again, "already connected");
+        assert_contains!(home.yes(&all), "already connected");
         assert_eq!(contents(home.0.path()), connected, "{client}");
 
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         let left: Vec<_> = fingerprint(home.0.path()).into_keys().collect();
         // Other programs use `~/.config`, too.
         let config = home.path(".config");
-        assert!(
-            left.iter()
-                .all(|path| path == home.0.path() || *path == config),
-            "{client}: {left:?}"
-        );
-        assert!(
-            contents(home.0.path()).is_empty(),
-            "{client}: {:?}",
-            contents(home.0.path())
-        );
-        assert_contains!(
-            home.run(&["disconnect", client, "--yes"]).ok(),
-            "not connected"
-        );
+        let is_other = |path: &PathBuf| path == home.0.path() || *path == config;
+        assert!(left.iter().all(is_other), "{client}: {left:?}");
+        assert!(contents(home.0.path()).is_empty(), "{client}");
+        assert_contains!(home.yes(&["disconnect", client]), "not connected");
     }
 }
 
 #[test]
 fn a_hook_is_omitted_on_request() {
     let home = Home::new();
-    home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"])
-        .ok();
+    home.yes(&["connect", "claude-code", "--no-hook", "--no-allow"]);
     let rule = json!({ "deny": ["Edit(~/.ack-mem/**)"] });
     let found = home.json(".claude/settings.json");
     assert_eq!(found, json!({ "permissions": rule }));
     let events = |flags: &[&str]| {
-        let connect = ["connect", "claude-code", "--yes"];
-        home.run(&[&connect[..], flags].concat()).ok();
+        home.yes(&[&["connect", "claude-code"], flags].concat());
         let hooks = home.json(".claude/settings.json")["hooks"].clone();
         hooks.as_object().unwrap().len()
     };
-    assert_eq!(
-        events(&["--no-failure-hook"]),
-        2,
-        "a session's start, and a subagent's"
-    );
-    assert_eq!(events(&[]), 3, "and a command that failed");
+    // A session's start, and a subagent's; and a command that failed.
+    assert_eq!(events(&["--no-failure-hook"]), 2);
+    assert_eq!(events(&[]), 3);
 }
 
 #[test]
@@ -247,34 +233,29 @@ fn tools_are_allowed_by_default_and_the_permission_is_removed_on_disconnect() {
         "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [\"WebFetch\"] }\n}\n";
     let home = Home::new();
     home.write(name, before);
-    home.run(&["connect", "claude-code", "--yes", "--no-allow"])
-        .ok();
+    home.yes(&["connect", "claude-code", "--no-allow"]);
     assert_eq!(home.json(name)["permissions"]["allow"], json!(["Bash(ls)"]));
     let shown = home.run(&["connect", "claude-code"]);
     assert_contains!(shown.err, "permissions.allow", "--no-allow");
     assert_contains!(shown.out, "mcp__ack-memory");
-    home.run(&["connect", "claude-code", "--yes", "--surface", "siftcoder"])
-        .ok();
+    home.yes(&["connect", "claude-code", "--surface", "siftcoder"]);
     let found = &home.json(name)["permissions"]["allow"];
     assert_eq!(*found, json!(["Bash(ls)", "mcp__ack-memory"]));
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     assert_eq!(home.read(name), before);
 
     // A rule that was there before stays there afterwards.
     let own = "{\"permissions\":{\"allow\":[\"mcp__ack-memory\"]}}";
     home.write(name, own);
-    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.yes(&["connect", "claude-code"]);
     let found = &home.json(name)["permissions"]["allow"];
     assert_eq!(*found, json!(["mcp__ack-memory"]));
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     assert_eq!(home.read(name), own);
 
-    home.run(&["connect", "gemini", "--yes", "--no-allow"]).ok();
-    assert!(
-        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]
-            .get("trust")
-            .is_none()
-    );
+    home.yes(&["connect", "gemini", "--no-allow"]);
+    let entry = &home.json(".gemini/settings.json")["mcpServers"]["ack-memory"];
+    assert_eq!(entry.get("trust"), None);
 }
 
 #[test]
@@ -282,12 +263,9 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
     let home = Home::new();
     let root = home.path("memories");
     let root = root.to_str().unwrap();
-    home.run(&["--root", root, "connect", "claude-code", "--yes"])
-        .ok();
-    home.write(
-        "memories/config.toml",
-        "[upstream.files]\ncommand = [\"files\"]\ntools = { write_file = \"write_file\" }\n",
-    );
+    home.yes(&["--root", root, "connect", "claude-code"]);
+    let upstream = "[upstream.files]\ncommand = ['files']\ntools = { write_file = 'write_file' }\n";
+    home.write("memories/config.toml", upstream);
     let shown = home.run(&["--root", root, "connect", "claude-code", "--yes"]);
     assert_contains!(shown.err, "[upstream]");
     let rules = ["get_context", "get_memory", "list_scopes", "query_memories"]
@@ -296,13 +274,9 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
     assert_eq!(*found, json!(rules));
     let shown = home.run(&["--root", root, "connect", "gemini", "--yes"]);
     assert_contains!(shown.err, "`trust`");
-    assert!(
-        home.json(".gemini/settings.json")["mcpServers"]["ack-memory"]
-            .get("trust")
-            .is_none()
-    );
-    home.run(&["--root", root, "disconnect", "claude-code", "--yes"])
-        .ok();
+    let entry = &home.json(".gemini/settings.json")["mcpServers"]["ack-memory"];
+    assert_eq!(entry.get("trust"), None);
+    home.yes(&["--root", root, "disconnect", "claude-code"]);
     assert!(!home.path(".claude/settings.json").exists());
 }
 
@@ -323,31 +297,30 @@ fn the_rule_against_writing_follows_the_root_and_goes_with_the_rest() {
             let connect = ["--root", root, "connect", "claude-code"];
             let shown = home.run(&[&connect[..], more, &["--dry-run"]].concat());
             assert!(shown.out.contains(rule), "{shown:?}");
-            home.run(&[&connect[..], more, &["--yes"]].concat()).ok();
+            home.yes(&[&connect[..], more].concat());
             let expected = json!(["mcp__ack-memory__get_memory", "Edit(~/notes/**)", rule]);
             assert_eq!(denied(&home), expected);
             // Nothing to do again.
-            let again = home.run(&[&connect[..], more, &["--yes"]].concat()).ok();
+            let again = home.yes(&[&connect[..], more].concat());
             assert_contains!(again, "already connected");
         }
         // Without the flag: the entry says which root it was.
-        home.run(&["disconnect", "claude-code", "--yes"]).ok();
+        home.yes(&["disconnect", "claude-code"]);
         assert_eq!(home.read(name), own);
     }
     // A rule that the user wrote stays.
     let home = Home::new();
     let own = r#"{"permissions":{"deny":["Edit(~/.ack-mem/**)"]}}"#;
     home.write(name, own);
-    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.yes(&["connect", "claude-code"]);
     assert_eq!(denied(&home).as_array().unwrap().len(), 1);
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     assert_eq!(home.read(name), own);
     // The home folder contains everything else, too, and a database has no root.
     for place in ["--root", "--db"] {
         let home = Home::new();
         let there = home.0.path().to_str().unwrap().to_owned();
-        home.run(&[place, &there, "connect", "claude-code", "--yes"])
-            .ok();
+        home.yes(&[place, &there, "connect", "claude-code"]);
         assert_eq!(denied(&home), Value::Null, "{place}");
     }
 }
@@ -384,15 +357,9 @@ fn a_hook_that_does_nothing_in_a_client_is_named() {
 #[test]
 fn the_hooks_of_codex_have_a_name_and_an_existing_one_is_not_changed() {
     let home = Home::new();
-    home.run(&["connect", "codex", "--yes", "--prompt-hook", "--edit-hook"])
-        .ok();
+    home.yes(&["connect", "codex", "--prompt-hook", "--edit-hook"]);
     let hooks = home.json(".codex/hooks.json");
-    for event in [
-        "SessionStart",
-        "SubagentStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-    ] {
+    for event in "SessionStart SubagentStart UserPromptSubmit PreToolUse".split(' ') {
         let message = hooks["hooks"][event][0]["hooks"][0]["statusMessage"].as_str();
         assert!(message.unwrap().starts_with("ack-memory: "), "{hooks}");
     }
@@ -401,7 +368,7 @@ fn the_hooks_of_codex_have_a_name_and_an_existing_one_is_not_changed() {
     let old = json!([{ "hooks": [{ "type": "command", "command": command }] }]);
     let old = json!({ "hooks": { "SessionStart": old, "SubagentStart": old } });
     home.write(".codex/hooks.json", &old.to_string());
-    let again = home.run(&["connect", "codex", "--yes"]).ok();
+    let again = home.yes(&["connect", "codex"]);
     assert_contains!(again, "already connected");
     assert_eq!(home.json(".codex/hooks.json"), old);
 }
@@ -413,14 +380,10 @@ fn a_program_on_the_path_is_configured_by_its_name() {
     std::fs::create_dir(home.path("bin")).unwrap();
     let link = home.path("bin/ack-memory");
     std::os::unix::fs::symlink(std::env!("CARGO_BIN_EXE_ack-memory"), &link).unwrap();
-    let connect = |arguments: &[&str]| {
-        run(home
-            .prepared(binary())
-            .env("PATH", home.path("bin"))
-            .args(arguments))
-    };
     let command = |client: &str| {
-        connect(&["connect", client, "--yes"]).ok();
+        let mut connect = home.prepared(binary());
+        connect.args(["connect", client, "--yes"]);
+        run(connect.env("PATH", home.path("bin"))).ok();
         home.json(home.settings(client))["mcpServers"]["ack-memory"]["command"].clone()
     };
     // A client in a terminal has the shell's PATH, so the name stays valid when the program moves.
@@ -444,7 +407,7 @@ fn a_plugin_that_brings_the_same_is_reported() {
     // already.
     assert_contains!(connect(&["--no-hook", "--yes"]), "plugin disable");
     assert_contains!(connect(&["--no-hook", "--yes"]), "plugin disable");
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     let text = "{\"enabledPlugins\":{\"ack-memory@team\":false}}";
     home.write(".claude/settings.json", text);
     assert_lacks!(connect(&["--yes"]), "plugin");

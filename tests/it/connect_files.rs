@@ -14,22 +14,14 @@ fn keys_that_a_user_added_to_our_entry_are_kept() {
     for client in ["claude-code", "cursor", "gemini", "copilot", "vscode"] {
         let home = Home::new();
         let name = home.settings(client);
-        let key = if client == "vscode" {
-            "servers"
-        } else {
-            "mcpServers"
-        };
-        home.run(&["--root", "/first", "connect", client, "--yes"])
-            .ok();
+        let key = ["mcpServers", "servers"][usize::from(client == "vscode")];
+        home.yes(&["--root", "/first", "connect", client]);
         let mut settings = home.json(name);
         let own = json!({ "env": { "ACK_MEM_LOG": "debug" }, "trust": false, "alwaysLoad": true, "timeout": 5, "tools": ["get_memory"] });
-        settings[key]["ack-memory"]
-            .as_object_mut()
-            .unwrap()
-            .extend(own.as_object().unwrap().clone());
+        let entry = settings[key]["ack-memory"].as_object_mut().unwrap();
+        entry.extend(own.as_object().unwrap().clone());
         home.write(name, &settings.to_string());
-        home.run(&["--root", "/second", "connect", client, "--yes"])
-            .ok();
+        home.yes(&["--root", "/second", "connect", client]);
         let entry = home.json(name)[key]["ack-memory"].clone();
         for (key, value) in own.as_object().unwrap() {
             assert_eq!(entry[key], *value, "{client}: {key}");
@@ -37,13 +29,11 @@ fn keys_that_a_user_added_to_our_entry_are_kept() {
         assert_eq!(entry["args"][1], "/second", "{client}");
     }
     let home = Home::new();
-    home.run(&["--root", "/first", "connect", "codex", "--yes"])
-        .ok();
+    home.yes(&["--root", "/first", "connect", "codex"]);
     let own = "enabled = false # for now\nstartup_timeout_sec = 3\ntool_timeout_sec = 9\n\n[mcp_servers.ack-memory.env]\nA = \"b\"\n";
     let text = home.read(".codex/config.toml").replace("\n\n", "\n") + own;
     home.write(".codex/config.toml", &text);
-    home.run(&["--root", "/second", "connect", "codex", "--yes"])
-        .ok();
+    home.yes(&["--root", "/second", "connect", "codex"]);
     assert_eq!(
         home.read(".codex/config.toml"),
         text.replace("/first", "/second")
@@ -63,18 +53,11 @@ fn an_entry_keeps_its_formatting_when_changed() {
         let after = home.read(".codex/config.toml");
         let entry = toml::from_str::<Value>(&after).unwrap()["mcp_servers"]["ack-memory"].clone();
         assert_eq!(entry["env"], json!({ "A": "b" }), "{after}");
-        assert_eq!(
-            entry["command"],
-            env!("CARGO_BIN_EXE_ack-memory"),
-            "{after}"
-        );
+        let this = env!("CARGO_BIN_EXE_ack-memory");
+        assert_eq!(entry["command"], this, "{after}");
         assert_eq!(after.contains("# mine"), text.contains("# mine"), "{after}");
-        assert_eq!(
-            after.lines().next(),
-            text.replace("/first/ack-memory", env!("CARGO_BIN_EXE_ack-memory"))
-                .lines()
-                .next()
-        );
+        let changed = text.replace("/first/ack-memory", this);
+        assert_eq!(after.lines().next(), changed.lines().next());
     }
 }
 
@@ -87,13 +70,8 @@ fn a_replaced_http_entry_starts_a_local_server() {
         home.write(home.settings(client), http);
         home.run(&["connect", client, "--yes", "--replace"]).ok();
         let entry = home.json(home.settings(client))["mcpServers"]["ack-memory"].clone();
-        let mut keys: Vec<&str> = entry
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .filter(|key| *key != "type")
-            .collect();
+        let keys = entry.as_object().unwrap().keys();
+        let mut keys: Vec<&String> = keys.filter(|key| *key != "type").collect();
         keys.sort_unstable();
         assert_eq!(keys, ["args", "command", "timeout"], "{client}: {entry}");
         assert_ne!(entry["type"], "http", "{client}");
@@ -105,14 +83,9 @@ fn a_replaced_http_entry_starts_a_local_server() {
     home.run(&["connect", "codex", "--yes", "--replace"]).ok();
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
     let entry = codex["mcp_servers"]["ack-memory"].as_object().unwrap();
-    assert!(
-        entry.contains_key("command") && entry.contains_key("enabled"),
-        "{entry:?}"
-    );
-    assert!(
-        !entry.contains_key("url") && !entry.contains_key("bearer_token_env_var"),
-        "{entry:?}"
-    );
+    let keys = ["command", "enabled", "url", "bearer_token_env_var"];
+    let has = keys.map(|key| entry.contains_key(key));
+    assert_eq!(has, [true, true, false, false], "{entry:?}");
 }
 
 /// Entries with our name that belong to somebody else, as whole files.
@@ -182,10 +155,9 @@ fn a_replaced_entry_is_restored_on_disconnect() {
         assert_eq!(home.read(name), before, "{client}: not without a yes");
         home.run(&["connect", client, "--yes", "--replace"]).ok();
         assert_eq!(home.read(&kept(name)), before, "{client}");
-        home.run(&["--root", "/second", "connect", client, "--yes"])
-            .ok();
+        home.yes(&["--root", "/second", "connect", client]);
         assert_eq!(home.read(&kept(name)), before, "{client}");
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         assert_eq!(home.read(name), before, "{client}");
         assert_eq!(contents(home.0.path()).len(), 1, "{client}");
     }
@@ -198,7 +170,7 @@ fn a_replaced_entry_is_restored_on_disconnect() {
     let mut settings = home.json(name);
     settings["numStartups"] = json!(2);
     home.write(name, &serde_json::to_string_pretty(&settings).unwrap());
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     let mut expected: Value = serde_json::from_str(OTHERS[0].1).unwrap();
     expected["numStartups"] = json!(2);
     assert_eq!(home.json(name), expected);
@@ -207,9 +179,7 @@ fn a_replaced_entry_is_restored_on_disconnect() {
 #[test]
 fn a_file_that_connect_did_not_make_is_never_removed() {
     let ours = |key: &str| {
-        format!(
-            "{{\"{key}\":{{\"ack-memory\":{{\"command\":\"ack-memory\",\"args\":[\"serve\"]}}}}}}"
-        )
+        json!({ key: { "ack-memory": { "command": "ack-memory", "args": ["serve"] } } }).to_string()
     };
     for (client, before, left) in [
         ("cursor", ours("mcpServers"), "{\"mcpServers\":{}}"),
@@ -228,22 +198,22 @@ fn a_file_that_connect_did_not_make_is_never_removed() {
         let home = Home::new();
         let name = home.settings(client);
         home.write(name, &before);
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         let found = home.read(name).replace(['\n', ' '], "");
         assert_eq!(found, left.replace('\n', ""), "{client}");
         // Nor if connect only changed an existing entry, of which there is a backup.
         home.write(name, &before);
-        home.run(&["connect", client, "--yes"]).ok();
+        home.yes(&["connect", client]);
         assert_eq!(home.read(&kept(name)), before, "{client}");
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         assert!(home.path(name).exists(), "{client}");
     }
     // Existing folders stay, too, and one that was created is removed.
     let home = Home::new();
     std::fs::create_dir_all(home.path(".cursor")).unwrap();
     for client in ["cursor", "kiro"] {
-        home.run(&["connect", client, "--yes"]).ok();
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["connect", client]);
+        home.yes(&["disconnect", client]);
     }
     assert!(home.path(".cursor").is_dir() && !home.path(".kiro").exists());
 }
@@ -272,9 +242,9 @@ fn settings_added_after_connect_are_kept_unchanged() {
         let home = Home::new();
         let name = home.settings(client);
         home.write(name, before);
-        home.run(&["connect", client, "--yes"]).ok();
+        home.yes(&["connect", client]);
         home.write(name, &after(&home.read(name), more));
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         let line = if before.ends_with('\n') { "" } else { "\n" };
         assert_eq!(home.read(name), format!("{before}{line}{more}"), "{client}");
     }
@@ -295,9 +265,9 @@ fn settings_added_after_connect_are_kept_unchanged() {
         let home = Home::new();
         let name = home.settings(client);
         home.write(name, before);
-        home.run(&["connect", client, "--yes"]).ok();
+        home.yes(&["connect", client]);
         home.write(name, &first(&home.read(name)));
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         // Blanks where our entry was may be others.
         let [left, expected] = [home.read(name), first(before)]
             .map(|text| text.split_whitespace().collect::<String>());
@@ -308,30 +278,25 @@ fn settings_added_after_connect_are_kept_unchanged() {
 #[test]
 fn a_hook_is_replaced_in_place_and_its_neighbours_are_kept() {
     let home = Home::new();
-    home.run(&["--root", "/first", "connect", "codex", "--yes"])
-        .ok();
+    home.yes(&["--root", "/first", "connect", "codex"]);
     let name = ".codex/hooks.json";
     let mut hooks = home.json(name);
     let list = hooks["hooks"]["SessionStart"].as_array_mut().unwrap();
     let other = |command: &str| json!({ "type": "command", "command": command });
-    list[0]["hooks"]
-        .as_array_mut()
-        .unwrap()
-        .insert(0, other("first"));
+    let own = list[0]["hooks"].as_array_mut().unwrap();
+    own.insert(0, other("first"));
     list[0]["matcher"] = json!("startup");
     list.push(json!({ "hooks": [other("last")] }));
     home.write(name, &serde_json::to_string_pretty(&hooks).unwrap());
 
-    home.run(&["--root", "/second", "connect", "codex", "--yes"])
-        .ok();
+    home.yes(&["--root", "/second", "connect", "codex"]);
     let changed = hooks.to_string().replace("/first", "/second");
     assert_eq!(home.json(name), changed.parse::<Value>().unwrap());
     let before = contents(home.0.path());
-    home.run(&["--root", "/second", "connect", "codex", "--yes"])
-        .ok();
+    home.yes(&["--root", "/second", "connect", "codex"]);
     assert_eq!(contents(home.0.path()), before);
 
-    home.run(&["disconnect", "codex", "--yes"]).ok();
+    home.yes(&["disconnect", "codex"]);
     let expected = json!({ "hooks": { "SessionStart": [
         { "hooks": [other("first")], "matcher": "startup" },
         { "hooks": [other("last")] },
@@ -346,7 +311,7 @@ fn duplicate_hooks_of_ours_are_merged() {
     let split = json!({ "type": "command", "command": "/old/ack-memory", "args": ["hook", "session-start"] });
     let hooks = json!({ "hooks": { "SessionStart": [{ "hooks": [split, ours("/b")] }, { "hooks": [ours("/c")] }] } });
     home.write(".claude/settings.json", &hooks.to_string());
-    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.yes(&["connect", "claude-code"]);
     let list = home.json(".claude/settings.json")["hooks"]["SessionStart"].clone();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list[0]["hooks"].as_array().unwrap().len(), 1, "{list}");
@@ -424,7 +389,7 @@ fn every_byte_is_restored_for_every_line_ending() {
             home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"])
                 .ok();
             assert_eq!(home.read(&kept(name)), before, "{client}");
-            home.run(&["disconnect", client, "--yes"]).ok();
+            home.yes(&["disconnect", client]);
             assert_eq!(home.read(name), before, "{client}");
             assert_eq!(contents(home.0.path()).len(), 1, "{client}");
         }
@@ -436,9 +401,9 @@ fn without_a_backup_only_our_lines_are_removed() {
     let before = "# mine\r\nmodel = \"m\"\r\n\r\n[mcp_servers.other]\r\ncommand = 'x'\r\n";
     let home = Home::new();
     home.write(".codex/config.toml", before);
-    home.run(&["connect", "codex", "--yes"]).ok();
+    home.yes(&["connect", "codex"]);
     std::fs::remove_file(home.path(&kept(".codex/config.toml"))).unwrap();
-    home.run(&["disconnect", "codex", "--yes"]).ok();
+    home.yes(&["disconnect", "codex"]);
     assert_eq!(home.read(".codex/config.toml"), before);
 }
 
@@ -459,14 +424,14 @@ fn links_and_file_modes_survive_connect_and_disconnect() {
         std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(&real, home.path(name)).unwrap();
         let mode = || std::fs::metadata(&real).unwrap().permissions().mode() & 0o777;
-        home.run(&["connect", client, "--yes"]).ok();
+        home.yes(&["connect", client]);
         assert!(home.path(name).is_symlink(), "{client}");
         assert_eq!(mode(), 0o640, "{client}");
         assert!(
             home.read("dotfiles/settings").contains("ack-memory"),
             "{client}"
         );
-        home.run(&["disconnect", client, "--yes"]).ok();
+        home.yes(&["disconnect", client]);
         assert!(home.path(name).is_symlink(), "{client}");
         assert_eq!(mode(), 0o640, "{client}");
         assert_eq!(home.read("dotfiles/settings").as_str(), before, "{client}");

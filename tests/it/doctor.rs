@@ -204,19 +204,15 @@ fn a_client_connected_to_other_memories_is_reported() {
     over(&one, &["connect", "claude-code", "opencode", "--yes"]).ok();
     assert_contains!(over(&one, &["doctor"]).out, "✓ Claude Code");
     let wrong = over(&two, &["doctor"]).out;
-    let served = format!(
-        "it serves {}, not {}",
-        one.path().display(),
-        two.path().display()
-    );
+    let [first, second] = [&one, &two].map(|root| root.path().display());
+    let served = format!("it serves {first}, not {second}");
     // One starts it by a command and arguments, the other by a list.
     assert_contains!(wrong, "! Claude Code", "! Opencode");
     assert_eq!(wrong.matches(&served).count(), 2, "{wrong}");
-    let again = format!(
-        "ack-memory --root {} connect claude-code",
-        two.path().display()
+    assert_contains!(
+        wrong,
+        format!("ack-memory --root {second} connect claude-code")
     );
-    assert_contains!(wrong, &again);
     // Without a command, this is what is shown.
     assert_eq!(over(&two, &[]).out, wrong);
     // A pin, and a single database.
@@ -272,8 +268,7 @@ fn a_hook_that_its_client_does_not_run_is_reported() {
     let (home, root) = (Home::new(), Root::new());
     root.store("music", &[titled("m", "Tune it")]);
     let there = root.path().to_str().unwrap();
-    home.run(&["--root", there, "connect", "codex", "claude-code", "--yes"])
-        .ok();
+    home.yes(&["--root", there, "connect", "codex", "claude-code"]);
     let waits = "the session hook waits for your trust";
     let untrusted = report(&home, &root);
     assert_contains!(untrusted, waits, "open `/hooks` in Codex");
@@ -318,8 +313,7 @@ fn a_hook_that_its_client_does_not_run_is_reported() {
     assert!(!state("session_start", 1, 0, hash).contains(waits));
 
     let ignored = "so the session hook in them is ignored";
-    home.run(&["--root", there, "connect", "droid", "--yes"])
-        .ok();
+    home.yes(&["--root", there, "connect", "droid"]);
     assert!(!report(&home, &root).contains(ignored));
     home.write(".factory/hooks.json", "{\"hooks\":{}}");
     assert!(report(&home, &root).contains(ignored));
@@ -345,38 +339,32 @@ fn what_enters_sessions_without_review_is_reported() {
     // What records and what only answers is not the same as what adds text.
     let worker = "bun /h/.claude/plugins/cache/thedotmack/claude-mem/13.1/scripts/worker.cjs";
     let hook = |event: &str, command: &str| json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command }] }] } });
-    home.write(
-        ".claude/settings.json",
-        &hook("PostToolUse", worker).to_string(),
-    );
+    let name = ".claude/settings.json";
+    home.write(name, &hook("PostToolUse", worker).to_string());
     assert_lacks!(report(&home, &root), "nobody reviewed");
-    for (name, settings, said) in [
+    let plugins = json!({ "claude-mem@thedotmack": true, "ack-memory@x": true });
+    for (settings, said) in [
         (
-            ".claude/settings.json",
             hook("SessionStart", worker),
             "a hook of claude-mem in ~/.claude/settings.json adds memories that nobody reviewed",
         ),
         (
-            ".claude/settings.json",
             hook("UserPromptSubmit", "/opt/bin/icm hook prompt"),
             "a hook of icm in ~/.claude/settings.json adds memories that nobody reviewed",
         ),
         (
-            ".claude/settings.json",
-            json!({ "enabledPlugins": { "claude-mem@thedotmack": true, "ack-memory@x": true } }),
+            json!({ "enabledPlugins": plugins }),
             "the plugin claude-mem@thedotmack, enabled in ~/.claude/settings.json, adds",
         ),
     ] {
-        let before = fs::read_to_string(home.path(name)).unwrap_or_default();
         home.write(name, &settings.to_string());
         let report = report(&home, &root);
         let flat = report.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(flat.matches(said).count(), 1, "{said}: {report}");
         assert_eq!(flat.matches("nobody reviewed").count(), 1, "{report}");
-        home.write(name, if before.is_empty() { "{}" } else { &before });
     }
     // Claude Code's own notes.
-    home.write(".claude/settings.json", "{}");
+    home.write(name, "{}");
     let auto_memory = "its auto-memory is on: what it noted about 2 projects";
     home.write(".claude/projects/-a/session.jsonl", "{}");
     assert_lacks!(report(&home, &root), "its auto-memory is on");
@@ -388,10 +376,7 @@ fn what_enters_sessions_without_review_is_reported() {
         json!({ "env": { "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1" } }),
     ] {
         home.write(".claude/settings.json", &settings.to_string());
-        assert!(
-            !report(&home, &root).contains("its auto-memory is on"),
-            "{settings}"
-        );
+        assert_lacks!(report(&home, &root), "its auto-memory is on"; "{settings}");
     }
 }
 
@@ -403,8 +388,7 @@ fn a_missing_rule_against_writing_is_reported() {
     let missing = "no rule keeps its file tools from writing below";
     home.write(".claude.json", "{}");
     assert_lacks!(report(&home, &root), missing; "it is not connected");
-    home.run(&["--root", there, "connect", "claude-code", "--yes"])
-        .ok();
+    home.yes(&["--root", there, "connect", "claude-code"]);
     assert!(!report(&home, &root).contains(missing));
     let mut settings = home.json(".claude/settings.json");
     settings["permissions"]["deny"] = json!(["Edit(~/other/**)"]);
@@ -438,22 +422,20 @@ fn what_the_owner_chose_is_no_warning() {
     home.write(".claude.json", "{}");
     let store = home.path("claude-mem.db");
     drop(claude_mem(&store));
-    let manifest = format!(
-        "store = \"{}\"\nunreviewed = \"approved\"\n",
-        store.display()
+    let store = store.display();
+    root.manifest(
+        "trusted",
+        &format!("store = '{store}'\nunreviewed = 'approved'\n"),
     );
-    root.manifest("trusted", &manifest);
     let there = root.path().to_str().unwrap();
-    let connect = [
+    home.yes(&[
         "--root",
         there,
         "--pin",
         "trusted",
         "connect",
         "claude-code",
-        "--yes",
-    ];
-    home.run(&connect).ok();
+    ]);
     let mut settings = home.json(".claude/settings.json");
     settings["disableAllHooks"] = json!(true);
     settings["autoMemoryEnabled"] = json!(false);
@@ -477,36 +459,20 @@ fn a_terminal_shows_the_first_of_many_scopes_and_everything_that_is_wrong() {
     write_file(root.scope_folder("zither").join("memory.db"), [7; 5_000]);
     let mut terminal = Terminal::new();
     let shown = terminal.plain(root.path(), &["doctor"]);
-    assert_contains!(
-        shown,
-        "scope-19",
-        "and 10 more: `ack-memory doctor | less` shows all"
-    );
-    assert_contains!(shown, "✗ zither");
+    let more = "and 10 more: `ack-memory doctor | less` shows all";
+    assert_contains!(shown, "scope-19", more, "✗ zither");
     assert_lacks!(shown, "scope-20");
     let listed = terminal.plain(root.path(), &["scopes"]);
-    assert_contains!(
-        listed,
-        "scope-19",
-        "and 11 more: `ack-memory scopes | less` shows all"
-    );
+    let more = "and 11 more: `ack-memory scopes | less` shows all";
+    assert_contains!(listed, "scope-19", more);
     // The current one is always there.
     let mut command = terminal.command(root.path(), &["scopes"]);
-    command
-        .env("ACK_MEM_PAGER", "cat")
-        .env("ACK_MEM_SCOPE", "scope-28");
-    assert_contains!(
-        terminal.run(&mut command, "").out,
-        "scope-28 *",
-        "and 10 more"
-    );
+    command.envs([("ACK_MEM_PAGER", "cat"), ("ACK_MEM_SCOPE", "scope-28")]);
+    let listed = terminal.run(&mut command, "").out;
+    assert_contains!(listed, "scope-28 *", "and 10 more");
     // A pipe gets all of them.
     for command in ["doctor", "scopes"] {
-        assert_contains!(
-            ack(root.path(), &[command]).out,
-            "scope-20",
-            "scope-29",
-            "zither"
-        );
+        let listed = ack(root.path(), &[command]).out;
+        assert_contains!(listed, "scope-20", "scope-29", "zither");
     }
 }

@@ -283,10 +283,10 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
     ];
     let alone = session_start(&plugin);
     assert_contains!(alone, "ledger-api");
-    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.yes(&["connect", "claude-code"]);
     assert_eq!(session_start(&plugin), "");
     assert_eq!(session_start(&plugin[..4]), alone);
-    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    home.yes(&["disconnect", "claude-code"]);
     assert_eq!(session_start(&plugin), alone);
     // The settings of the project count, too.
     let hook = json!({ "type": "command", "command": "ack-memory hook session-start" });
@@ -476,9 +476,9 @@ fn cursor_gets_a_text_once_if_it_also_runs_the_hook_of_claude_code() {
         run_with_input(&mut command, sent.to_string().as_bytes()).out
     };
     let claude = event(&folder, "startup");
-    home.run(&["connect", "claude-code", "--yes"]).ok();
+    home.yes(&["connect", "claude-code"]);
     assert_contains!(call("claude-code", &sent, false), "ledger-api");
-    home.run(&["connect", "cursor", "--yes"]).ok();
+    home.yes(&["connect", "cursor"]);
     // Cursor's input, or its variables with an input of Claude Code's form.
     assert_eq!(call("claude-code", &sent, false), "");
     assert_eq!(call("claude-code", &claude, true), "");
