@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::cli::{ack, binary, claude_mem, run, run_with_input};
 use crate::connect::contents;
 use crate::curate::{approved, decide, log, with_token};
-use crate::support::{Root, fingerprint, read_text, result_ids, titled, write_file};
+use crate::support::{Root, fingerprint, read_text, result_ids, titled, unreviewed, write_file};
 use crate::terminal::Session;
 
 /// The folder of a project, and an empty root.
@@ -39,13 +39,13 @@ impl Scene {
         let mut command = binary();
         command
             .env("GIT_AUTHOR_NAME", "ana")
-            .env("HOME", self.folder.path())
-            .env_remove("VISUAL")
-            .env_remove("EDITOR")
+            .env("HOME", self.folder.path());
+        command.env_remove("VISUAL").env_remove("EDITOR");
+        command
             .current_dir(self.project())
             .arg("--root")
-            .arg(self.root.path())
-            .args(arguments);
+            .arg(self.root.path());
+        command.args(arguments);
         command
     }
 
@@ -71,11 +71,7 @@ impl Scene {
     }
 
     fn store(&self, scope: &str) -> PathBuf {
-        self.root
-            .path()
-            .join("scopes")
-            .join(scope)
-            .join("memory.db")
+        self.root.path().join(format!("scopes/{scope}/memory.db"))
     }
 }
 
@@ -84,33 +80,17 @@ const TITLE: &str = "Exit code 137 is SIGKILL";
 #[test]
 fn what_a_person_types_is_approved_and_goes_to_the_scope_of_the_project() {
     let scene = Scene::new();
-    let words = [
-        "add",
-        TITLE,
-        "--fact",
-        "--128 + 9",
-        "--tag",
-        "docker",
-        "--type",
-        "gotcha",
-    ];
-    let (code, shown) = scene.typed(&words);
+    let details = ["--fact", "--128 + 9", "--tag", "docker", "--type", "gotcha"];
+    let (code, shown) = scene.typed(&[&["add", TITLE], &details[..]].concat());
     assert_eq!(code, Some(0), "{shown}");
-    assert_contains!(
-        shown,
-        "added to scope `my-project`, ",
-        "memory.db",
-        "approved  ",
-        TITLE
-    );
+    let said = "added to scope `my-project`, ";
+    assert_contains!(shown, said, "memory.db", "approved  ", TITLE);
     let got = &scene.json(&["query", "137"])["results"][0];
     assert_eq!(got["title"], TITLE);
     assert_eq!(got["facts"], json!(["--128 + 9"]));
     assert_eq!(got["concepts"], json!(["docker"]));
-    assert_eq!(
-        (&got["type"], &got["project"]),
-        (&json!("gotcha"), &json!("my-project"))
-    );
+    assert_eq!(got["type"], "gotcha");
+    assert_eq!(got["project"], "my-project");
     // It is a decision of hers, and she can undo it with the command that was printed.
     let decided = log(&scene.root, "my-project");
     assert_eq!((decided.len(), decided[0].actor.as_str()), (1, "human:ana"));
@@ -125,12 +105,8 @@ fn what_a_person_types_is_approved_and_goes_to_the_scope_of_the_project() {
     // A second one goes to the same scope, whose name decides which project it is.
     scene.typed(&["add", "Retries need jitter"]);
     assert_eq!(scene.found("jitter").len(), 1);
-    assert_eq!(
-        fs::read_dir(scene.root.path().join("scopes"))
-            .unwrap()
-            .count(),
-        2
-    );
+    let scopes = fs::read_dir(scene.root.path().join("scopes")).unwrap();
+    assert_eq!(scopes.count(), 2);
 }
 
 #[test]
@@ -138,21 +114,15 @@ fn what_a_process_adds_waits_for_review_unless_it_has_the_token() {
     let scene = Scene::new();
     let mut command = scene.command(&["add", TITLE]);
     let shown = run(&mut command).ok();
-    assert_contains!(
-        shown,
-        "it waits for review: `ack-memory --root ",
-        " approve ack_",
-        "undo: "
-    );
+    let said = "it waits for review: `ack-memory --root ";
+    assert_contains!(shown, said, " approve ack_", "undo: ");
     assert_eq!(approved(scene.root.path()), Vec::<String>::new());
     // A wrong token adds nothing.
     let before = contents(scene.root.path());
     let mut wrong = with_token(scene.root.path(), &["add", "Retries need jitter"]);
     fs::remove_file(scene.root.path().join("curator-token")).unwrap();
-    assert_contains!(
-        run(wrong.current_dir(scene.project())).fails(1),
-        "`curator-token`"
-    );
+    let error = run(wrong.current_dir(scene.project())).fails(1);
+    assert_contains!(error, "`curator-token`");
     assert_eq!(contents(scene.root.path()), before);
     let added = scene.by_script(&["add", "Retries need jitter"]);
     assert_eq!(added["approved"], true, "{added}");
@@ -168,26 +138,20 @@ fn the_text_comes_from_standard_input_or_from_the_editor() {
         let added = outcome.json();
         scene.json(&["get", added["id"].as_str().unwrap(), "--all"])
     };
-    let got = read(
-        &["add", "-"],
-        "# The lock is held by two\n\nSee WAL.\nTwice.\n",
-    );
+    let text = "# The lock is held by two\n\nSee WAL.\nTwice.\n";
+    let got = read(&["add", "-"], text);
     assert_eq!(got["title"], "The lock is held by two");
     assert_eq!(got["narrative"], "See WAL.\nTwice.");
-    let got = read(
-        &["add", "Retries", "need", "jitter", "-"],
-        "Else they meet again.\n",
-    );
+    let words = ["add", "Retries", "need", "jitter", "-"];
+    let got = read(&words, "Else they meet again.\n");
     assert_eq!(got["title"], "Retries need jitter");
     assert_eq!(got["narrative"], "Else they meet again.");
     let long = "word ".repeat(220_000);
     let refused = run_with_input(&mut scene.command(&["add", "Long", "-"]), long.as_bytes());
     assert_contains!(refused.fails(2), "longer than 1 MiB: nothing was added");
     assert_eq!(scene.json(&["query", "long", "--all"])["total"], 0);
-    assert_contains!(
-        run(&mut scene.command(&["add"])).fails(2),
-        "the title is missing"
-    );
+    let error = run(&mut scene.command(&["add"])).fails(2);
+    assert_contains!(error, "the title is missing");
     // The editor, at a terminal alone.
     let edited = |script: &str| {
         let mut command = scene.command(&["add", "--tag", "ci"]);
@@ -249,22 +213,16 @@ fn nothing_is_written_into_the_store_of_another_program() {
     drop(claude_mem(&others.join("claude-mem.db")));
     write_file(others.join("vault/note.md"), "# A note\n\nText.\n");
     let claim = |scope: &str, store: &str| {
-        let project = scene.project();
-        let manifest = format!(
-            "store = \"{}\"\npaths = [\"{}\"]\n",
-            others.join(store).display(),
-            project.display()
-        );
+        let (store, project) = (others.join(store), scene.project());
+        let manifest = format!("store = {store:?}\npaths = [{project:?}]\n");
         scene.root.manifest(scope, &manifest);
     };
     let before = fingerprint(&others);
     claim("claude-mem", "claude-mem.db");
     let added = scene.json(&["add", TITLE]);
     assert_eq!(added["scope"], "my-project");
-    assert_eq!(
-        scene.json(&["add", TITLE, "-s", "claude-mem"])["scope"],
-        "claude-mem-added"
-    );
+    let added = scene.json(&["add", TITLE, "-s", "claude-mem"]);
+    assert_eq!(added["scope"], "claude-mem-added");
     fs::remove_dir_all(scene.root.path().join("scopes")).unwrap();
     // A scope with the project's name that is not ours.
     claim("my-project", "vault");
@@ -278,17 +236,12 @@ fn notes(scene: &Scene, rest: &str) -> PathBuf {
     let folder = scene.project().join("docs");
     fs::create_dir_all(&folder).unwrap();
     write_file(folder.join("index.md"), "---\nokf_version: \"0.2\"\n---\n");
-    let (store, top) = (folder.display(), scene.project());
     let manifest = format!(
-        "store = \"{store}\"\npaths = [\"{}\"]\n{rest}",
-        top.display()
+        "store = {folder:?}\npaths = [{:?}]\n{rest}",
+        scene.project()
     );
     scene.root.manifest("team", &manifest);
     folder
-}
-
-fn note_of(added: &Value) -> String {
-    read_text(Path::new(added["path"].as_str().unwrap()))
 }
 
 #[test]
@@ -301,18 +254,13 @@ fn in_a_folder_of_shared_notes_it_becomes_a_note() {
     assert_eq!(added["scope"], "my-project");
     fs::remove_dir_all(scene.root.path().join("scopes")).unwrap();
     notes(&scene, "");
-    let draft = scene.json(&[
-        "add",
-        "Retries need jitter",
-        "--fact",
-        "Else they meet again",
-    ]);
-    assert!(
-        Path::new(draft["path"].as_str().unwrap()).starts_with(&folder),
-        "{draft}"
-    );
+    let words = ["add", "Retries need jitter", "--fact", "Else they meet"];
+    let draft = scene.json(&words);
+    let path = Path::new(draft["path"].as_str().unwrap());
+    assert!(path.starts_with(&folder), "{draft}");
+    let note = read_text(path);
     assert_contains!(
-        note_of(&draft),
+        note,
         "status: draft",
         "# Retries need jitter",
         "- [fact] Else"
@@ -321,10 +269,8 @@ fn in_a_folder_of_shared_notes_it_becomes_a_note() {
     let (_, shown) = scene.typed(&["add", TITLE, "--fact", "128 + 9"]);
     assert_contains!(shown, "added to scope `team`", "approved  ");
     let got = &scene.json(&["query", "137"])["results"][0];
-    assert_eq!(
-        (&got["title"], &got["facts"]),
-        (&json!(TITLE), &json!(["128 + 9"]))
-    );
+    assert_eq!(got["title"], TITLE);
+    assert_eq!(got["facts"], json!(["128 + 9"]));
 }
 
 #[test]
@@ -346,10 +292,7 @@ fn where_git_approves_the_note_is_to_be_committed() {
 
 #[test]
 fn an_edit_is_a_decision_and_the_store_stays_as_it_is() {
-    let root = Root::with(
-        "alpha",
-        &[crate::support::unreviewed("w-1", "Retries need jiter")],
-    );
+    let root = Root::with("alpha", &[unreviewed("w-1", "Retries need jiter")]);
     let store = root.scope_folder("alpha").join("memory.db");
     let before = fs::read(&store).unwrap();
     let edit = |script: &str| {
@@ -376,10 +319,8 @@ fn an_edit_is_a_decision_and_the_store_stays_as_it_is() {
         .expect("nothing was changed");
     session.end();
     // Nobody edits without a terminal or the token.
-    assert_contains!(
-        ack(root.path(), &["edit", "w-1"]).fails(1),
-        "there is no terminal"
-    );
+    let error = ack(root.path(), &["edit", "w-1"]).fails(1);
+    assert_contains!(error, "there is no terminal");
 }
 
 #[test]

@@ -26,35 +26,19 @@ fn structure(result: &Value) -> String {
 
 /// Stores that answers are measured over, each with questions.
 fn stores() -> Vec<(&'static str, Root, Vec<String>)> {
-    let own = |questions: &[&str]| {
-        questions
-            .iter()
-            .map(|&question| question.to_owned())
-            .collect()
-    };
-    let mut stores = vec![(
-        "the samples",
-        Root::samples(),
-        own(&[
-            "lock timeout in the payout job",
-            "container killed exit code 137",
-            "flaky test in CI",
-            "kubernetes config not updated",
-            "deadlock",
-        ]),
-    )];
+    let own =
+        |questions: &str| -> Vec<String> { questions.split(" | ").map(str::to_owned).collect() };
+    let questions = "lock timeout in the payout job | container killed exit code 137 | \
+        flaky test in CI | kubernetes config not updated | deadlock";
+    let mut stores = vec![("the samples", Root::samples(), own(questions))];
     if let Some(sets) = outside("ACK_TEST_EVALS") {
         for set in ["til-jb", "clippy", "solutions-open"] {
             let folder = sets.join("dev").join(set);
             let questions = eval::lines(&folder.join("queries.jsonl"));
             let questions = questions.iter().step_by(questions.len() / 12);
-            stores.push((
-                set,
-                eval::build(eval::lines(&folder.join("docs.jsonl")).iter()),
-                questions
-                    .map(|question| question["text"].as_str().unwrap().to_owned())
-                    .collect(),
-            ));
+            let questions = questions.map(|question| question["text"].as_str().unwrap().to_owned());
+            let root = eval::build(eval::lines(&folder.join("docs.jsonl")).iter());
+            stores.push((set, root, questions.collect()));
         }
     }
     if let Some(real) = outside("ACK_TEST_REAL_STORES") {
@@ -63,13 +47,9 @@ fn stores() -> Vec<(&'static str, Root, Vec<String>)> {
         let store = real.join("claude-mem/claude-mem.db");
         let copy = root.scope_folder("notes").join("claude-mem.db");
         std::fs::copy(store, &copy).unwrap();
-        let questions = [
-            "database is locked",
-            "flaky test timeout",
-            "how do we deploy",
-            "migration failed",
-        ];
-        let all = [own(&questions), titles(&copy)].concat();
+        let questions =
+            "database is locked | flaky test timeout | how do we deploy | migration failed";
+        let all = [own(questions), titles(&copy)].concat();
         stores.push(("a claude-mem database", root, all));
     }
     stores
@@ -90,10 +70,7 @@ fn measured(server: &mut Server, tool: &str, arguments: Value) -> [usize; 2] {
     let result = server.call(tool, arguments.clone());
     let structure = structure(&result);
     let (counted, estimated) = (cost(&structure), text::tokens(&structure));
-    assert!(
-        counted <= estimated,
-        "{tool} {arguments}: {counted}, {estimated} by the estimate"
-    );
+    assert!(counted <= estimated, "{tool} {arguments}: {counted}");
     [cost(text_of(&result)), counted]
 }
 
@@ -103,26 +80,19 @@ fn answers_are_as_short_for_real_memories_as_for_samples() {
     for (store, root, questions) in stores() {
         let mut server = Server::initialized(root.path());
         for question in questions {
-            for (limit, most_text, most_json) in [
-                (10, TEN_AS_TEXT, TEN_AS_JSON),
-                (5, FIVE_AS_TEXT, TEN_AS_JSON / 2),
-            ] {
+            let five = (5, FIVE_AS_TEXT, TEN_AS_JSON / 2);
+            for (limit, most_text, most_json) in [(10, TEN_AS_TEXT, TEN_AS_JSON), five] {
                 let arguments = json!({ "query": question, "limit": limit });
                 let [text, json] = measured(&mut server, "query_memories", arguments.clone());
-                assert!(
-                    text <= most_text && json <= most_json,
-                    "{store} {arguments}: {text} as text, {json} as structure"
-                );
+                let is_short = text <= most_text && json <= most_json;
+                assert!(is_short, "{store} {arguments}: {text} as text, {json}");
                 let result = server.call("query_memories", arguments);
                 counted += json;
                 estimated += text::tokens(&structure(&result));
             }
         }
     }
-    assert!(
-        estimated * 100 <= counted * 115,
-        "{counted} tokens, {estimated} by the estimate"
-    );
+    assert!(estimated * 100 <= counted * 115, "{counted}: {estimated}");
 }
 
 /// Prints what the answers cost. The table of the samples in `docs/benchmarks.md` must be correct.
@@ -134,14 +104,13 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
         let mut server = Server::initialized(root.path());
         println!("\n{store}\n| answer | text | structure |\n|---|---|---|");
         let query = |limit: u32| {
-            let asked = questions
-                .iter()
-                .map(|question| json!({ "query": question, "limit": limit }));
-            asked.collect::<Vec<_>>()
+            let asked = |question| json!({ "query": question, "limit": limit });
+            questions.iter().map(asked).collect::<Vec<_>>()
         };
         let arguments = json!({ "query": questions[0], "limit": 1 });
         let first = server.call("query_memories", arguments);
         let id = first["structuredContent"]["results"][0]["id"].clone();
+        let project = json!({ "project_path": "/nowhere/ledger-api" });
         for (name, tool, calls) in [
             ("ten results", "query_memories", query(10)),
             ("five results", "query_memories", query(5)),
@@ -151,32 +120,22 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
                 vec![json!({ "id": id })],
             ),
             ("`list_scopes`", "list_scopes", vec![json!({})]),
-            (
-                "the context of a project",
-                "get_context",
-                vec![json!({ "project_path": "/nowhere/ledger-api" })],
-            ),
+            ("the context of a project", "get_context", vec![project]),
         ] {
             let count = calls.len();
-            let costs = calls
-                .into_iter()
-                .map(|call| measured(&mut server, tool, call));
+            let calls = calls.into_iter();
+            let costs = calls.map(|call| measured(&mut server, tool, call));
             let sum = costs.fold([0, 0], |sum, cost| [sum[0] + cost[0], sum[1] + cost[1]]);
             let [text, json] = sum.map(|sum| sum / count);
             println!("| {name} | {text} | {json} |");
-            assert!(
-                text <= json,
-                "{store}: {name} cost {text} as text, {json} as structure"
-            );
+            assert!(text <= json, "{store}: {name} cost {text} as text, {json}");
             if store == "the samples"
                 && let Some(row) = row(documented, name)
             {
                 compared += 1;
                 for (measured, in_docs) in [text, json].into_iter().zip(row) {
-                    assert!(
-                        measured.abs_diff(in_docs) * 100 <= in_docs * 3,
-                        "{name}: {measured} tokens, docs/benchmarks.md says {in_docs}"
-                    );
+                    let is_near = measured.abs_diff(in_docs) * 100 <= in_docs * 3;
+                    assert!(is_near, "{name}: {measured}, documented is {in_docs}");
                 }
             }
         }
@@ -188,9 +147,8 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
 /// for the samples.
 fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
     let (_, table) = documented.split_once("| the samples | as text |")?;
-    let line = table
-        .lines()
-        .find(|line| line.starts_with(&format!("| {name} |")))?;
+    let start = format!("| {name} |");
+    let line = table.lines().find(|line| line.starts_with(&start))?;
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     let number = |cell: &str| cell.replace(',', "").parse().unwrap();
     Some([number(cells[2]), number(cells[3])])

@@ -28,31 +28,35 @@ pub fn call_as(
     let mut answer = match tool {
         "query_memories" => {
             let request: QueryRequest = arguments(tool, values)?;
-            json!(service.query_memories(&QueryRequest {
+            let request = QueryRequest {
                 by_agent,
                 ..request
-            })?)
+            };
+            json!(service.query_memories(&request)?)
         }
         "get_memory" => {
             let request: GetRequest = arguments(tool, values)?;
-            json!(service.get_memory(&GetRequest {
+            let request = GetRequest {
                 by_agent,
                 ..request
-            })?)
+            };
+            json!(service.get_memory(&request)?)
         }
         "list_scopes" => {
             let request: ListScopesRequest = arguments(tool, values)?;
-            json!(service.list_scopes(&ListScopesRequest {
+            let request = ListScopesRequest {
                 by_agent,
                 ..request
-            })?)
+            };
+            json!(service.list_scopes(&request)?)
         }
         "get_context" => {
             let request: ContextRequest = arguments(tool, values)?;
-            json!(service.get_context(&ContextRequest {
+            let request = ContextRequest {
                 by_agent,
                 ..request
-            })?)
+            };
+            json!(service.get_context(&request)?)
         }
         other => panic!("no tool `{other}`"),
     };
@@ -66,14 +70,9 @@ pub fn call_as(
 
 fn root() -> Root {
     let root = Root::new();
-    root.store(
-        "ledger-api",
-        &[memory(
-            "ack_1",
-            "Lock accounts in id order",
-            json!({ "concepts": ["postgres"], "project": "ledger-api" }),
-        )],
-    );
+    let rest = json!({ "concepts": ["postgres"], "project": "ledger-api" });
+    let lock = memory("ack_1", "Lock accounts in id order", rest);
+    root.store("ledger-api", &[lock]);
     root.store("platform", &[titled("ack_2", "Pin the base image")]);
     root
 }
@@ -202,36 +201,24 @@ fn is_valid(service: &Service, tool: &'static str, arguments: &Value, example: &
 fn a_hostile_argument_is_refused_in_few_words_with_its_name_and_a_valid_example() {
     let root = root();
     let service = root.service();
-    let codes = [
-        "invalid_argument",
-        "unknown_argument",
-        "scope_not_found",
-        "invalid_cursor",
-        "not_available",
-    ];
+    let codes = "invalid_argument unknown_argument scope_not_found invalid_cursor not_available";
     for (tool, arguments) in refused() {
         let case = format!("{tool} {}", example_text(&arguments));
         let error = match call(&service, tool, arguments.clone()) {
             Ok(answer) => panic!("{case} is accepted: {answer}"),
             Err(error) => error.body(),
         };
-        let code = codes.iter().position(|code| *code == error.code);
-        assert!(
-            code.is_some() && !error.message.is_empty(),
-            "{case}: {error:?}"
-        );
+        let code = codes.split(' ').position(|code| code == error.code);
+        let is_said = code.is_some() && !error.message.is_empty();
+        assert!(is_said, "{case}: {error:?}");
         if let Some(argument) = &error.argument {
             let mut given = arguments.as_object().unwrap().keys();
-            assert!(
-                given.any(|key| key.starts_with(argument.trim_end_matches('…')))
-                    || ["id", "until"].contains(&argument.as_str()),
-                "{case}: {error:?}"
-            );
+            let is_given = given.any(|key| key.starts_with(argument.trim_end_matches('…')));
+            let is_known = is_given || ["id", "until"].contains(&argument.as_str());
+            assert!(is_known, "{case}: {error:?}");
         }
-        assert!(
-            !error.allowed.is_empty() || error.hint.is_some(),
-            "{case}: {error:?}"
-        );
+        let helps = !error.allowed.is_empty() || error.hint.is_some();
+        assert!(helps, "{case}: {error:?}");
         let size = json!(error).to_string().len();
         assert!(size <= 4_000, "{case}: {size} bytes");
         match &error.example {
@@ -299,12 +286,8 @@ fn harmless_variations_are_accepted() {
     let all = service.find(json!({ "scope": "", "cursor": "" }));
     assert_eq!(all["total"], 2, "{all}");
     service.scopes(json!({ "scope": "" }));
-    for id in [
-        "../../../etc/passwd",
-        "\0",
-        "' OR 1=1 --",
-        "ack_1\"; DROP TABLE memories",
-    ] {
+    let injected = "ack_1\"; DROP TABLE memories";
+    for id in ["../../../etc/passwd", "\0", "' OR 1=1 --", injected] {
         let error = service.refused("get_memory", json!({ "id": id }));
         assert_eq!(error.code, "memory_not_found", "{id}");
     }

@@ -39,17 +39,16 @@ pub fn decide(root: &Path, arguments: &[&str]) -> Outcome {
 }
 
 pub fn staged(root: &Root, scope: &str, count: usize) {
-    let memories: Vec<Value> = (0..count)
-        .map(|n| {
-            let kind = ["gotcha", "decision"][n % 2];
-            memory(
-                &format!("{scope}-{n:04}"),
-                &format!("Lesson {n} of {scope}"),
-                json!({ "status": "staging", "type": kind, "project": "shop" }),
-            )
-        })
-        .collect();
-    root.store(scope, &memories);
+    let row = |n: usize| {
+        let kind = ["gotcha", "decision"][n % 2];
+        let rest = json!({ "status": "staging", "type": kind, "project": "shop" });
+        memory(
+            &format!("{scope}-{n:04}"),
+            &format!("Lesson {n} of {scope}"),
+            rest,
+        )
+    };
+    root.store(scope, &(0..count).map(row).collect::<Vec<_>>());
 }
 
 #[test]
@@ -68,21 +67,14 @@ fn what_is_wrong_with_the_owners_token_is_said() {
     let problem = "the token in the root's `curator-token` is shorter than 16 characters";
     assert_contains!(short, problem);
     let open = with(TOKEN, 0o644);
-    let warning = format!(
-        "warning: others may read the token in {0} (mode 644), and decide with it; \
-         `chmod 600 {0}` changes that",
-        file.display()
-    );
-    assert_contains!(open.err, &warning);
+    let file = file.display();
+    let warning = format!("warning: others may read the token in {file} (mode 644), and decide");
+    assert_contains!(open.err, &warning, format!("`chmod 600 {file}`"));
     open.ok();
     assert_lacks!(with(TOKEN, 0o600).err, "chmod");
-    fs::remove_file(&file).unwrap();
-    let mut command = binary();
-    command
-        .env("ACK_MEM_CURATOR_TOKEN", TOKEN)
-        .arg("--root")
-        .arg(root.path());
-    let missing = run(command.args(["stage", "alpha-0000"])).fails(1);
+    let mut command = with_token(root.path(), &["stage", "alpha-0000"]);
+    fs::remove_file(root.path().join("curator-token")).unwrap();
+    let missing = run(command.env("ACK_MEM_CURATOR_TOKEN", TOKEN)).fails(1);
     assert_contains!(missing, "the root has no `curator-token`");
 }
 
@@ -109,12 +101,8 @@ fn decisions_need_a_terminal_or_the_owners_token() {
     let refused = |command: &mut Command| {
         let outcome = run(command);
         assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-        assert_contains!(
-            outcome.err,
-            "nothing was decided",
-            "run it in a terminal",
-            "ACK_MEM_CURATOR_TOKEN"
-        );
+        let said = ["nothing was decided", "run it in a terminal"];
+        assert_contains!(outcome.err, said[0], said[1], "ACK_MEM_CURATOR_TOKEN");
     };
     for arguments in [
         &["approve", "alpha-0001"][..],
@@ -133,13 +121,8 @@ fn decisions_need_a_terminal_or_the_owners_token() {
         write_file(root.path().join("curator-token"), "short");
         refused(short.env("ACK_MEM_CURATOR_TOKEN", "short"));
         fs::remove_file(root.path().join("curator-token")).unwrap();
-        refused(
-            binary()
-                .arg("--root")
-                .arg(root.path())
-                .args(arguments)
-                .env("ACK_MEM_CURATOR_TOKEN", ""),
-        );
+        let mut empty = person(root.path(), arguments);
+        refused(empty.env("ACK_MEM_CURATOR_TOKEN", ""));
     }
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
     // Anybody may see what would be decided.
@@ -202,21 +185,16 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
         "status": "staging", "facts": ["Once is too few.", "The proxy drops the first"],
         "concepts": ["proxy"], "files": ["src/a.rs"],
     });
-    let first = json!({
-        "facts": ["once is  too few"], "concepts": ["retry"],
-    });
+    let first = json!({ "facts": ["once is  too few"], "concepts": ["retry"] });
     let memories = [
         memory("old", "Retry twice", old),
         memory("new", "Retry thrice", first),
     ];
     root.store("alpha", &memories);
     decide(root.path(), &["replace", "old", "--by", "new", "--merge"]).ok();
-    let got = ack(root.path(), &["get", "new", "--json"]).ok();
-    let got: Value = serde_json::from_str(&got).unwrap();
-    assert_eq!(
-        got["facts"],
-        json!(["once is too few", "The proxy drops the first"])
-    );
+    let got = ack(root.path(), &["get", "new", "--json"]).json();
+    let facts = json!(["once is too few", "The proxy drops the first"]);
+    assert_eq!(got["facts"], facts);
     assert_eq!(got["concepts"], json!(["retry", "proxy"]));
     assert_eq!(approved(root.path()), ["new"]);
     let refused = ack(root.path(), &["get", "old"]).fails(1);
@@ -226,10 +204,8 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
     let circle = decide(root.path(), &["replace", "new", "--by", "old"]);
     assert_eq!(circle.code, Some(1), "{}", circle.out);
     for (id, into) in [("new", "new"), ("new", "nobody")] {
-        assert_eq!(
-            decide(root.path(), &["replace", id, "--by", into, "--merge"]).code,
-            Some(1)
-        );
+        let refused = decide(root.path(), &["replace", id, "--by", into, "--merge"]);
+        assert_eq!(refused.code, Some(1));
     }
 }
 
@@ -261,18 +237,12 @@ fn a_memory_named_twice_is_decided_once() {
 fn two_concurrent_writers_lose_nothing() {
     let root = Root::new();
     staged(&root, "alpha", 120);
-    let children: Vec<_> = (0..12)
-        .map(|writer| {
-            let ids: Vec<String> = (0..10)
-                .map(|n| format!("alpha-{:04}", writer * 10 + n))
-                .collect();
-            let mut arguments = vec!["approve"];
-            arguments.extend(ids.iter().map(String::as_str));
-            let mut command = with_token(root.path(), &arguments);
-            command.stdout(Stdio::null()).spawn().unwrap()
-        })
-        .collect();
-    for mut child in children {
+    let writer = |number: usize| {
+        let mut command = with_token(root.path(), &["approve"]);
+        command.args((0..10).map(|n| format!("alpha-{:04}", number * 10 + n)));
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    for mut child in (0..12).map(writer).collect::<Vec<_>>() {
         assert!(child.wait().unwrap().success());
     }
     assert_eq!(log(&root, "alpha").len(), 120);
@@ -281,11 +251,8 @@ fn two_concurrent_writers_lose_nothing() {
 /// The binary over a root, as a person runs it.
 pub fn person(root: &Path, arguments: &[&str]) -> Command {
     let mut command = binary();
-    command
-        .env("GIT_AUTHOR_NAME", "ana")
-        .arg("--root")
-        .arg(root)
-        .args(arguments);
+    command.env("GIT_AUTHOR_NAME", "ana");
+    command.arg("--root").arg(root).args(arguments);
     command
 }
 
@@ -320,10 +287,8 @@ fn without_a_variable_the_user_database_knows_who_decides() {
     let name = user.map_or_else(|| "unknown".to_owned(), |user| user.name);
     let mut script = with_token(root.path(), &["approve", "alpha-0000"]);
     let nobody = |command: &mut Command| {
-        command
-            .env_remove("GIT_AUTHOR_NAME")
-            .env("HOME", root.path())
-            .current_dir(root.path());
+        command.env_remove("GIT_AUTHOR_NAME");
+        command.env("HOME", root.path()).current_dir(root.path());
     };
     nobody(&mut script);
     run(script.env_remove("USER").env_remove("LOGNAME")).ok();
@@ -332,10 +297,8 @@ fn without_a_variable_the_user_database_knows_who_decides() {
     at_terminal.env("USER", " ").env("LOGNAME", "");
     let (code, shown) = Session::start(at_terminal).end();
     assert_eq!(code, Some(0), "{shown}");
-    let actors: Vec<String> = log(&root, "alpha")
-        .into_iter()
-        .map(|made| made.actor)
-        .collect();
+    let decided = log(&root, "alpha").into_iter();
+    let actors: Vec<String> = decided.map(|made| made.actor).collect();
     assert_eq!(actors, [format!("process:{name}"), format!("human:{name}")]);
 }
 
@@ -347,19 +310,13 @@ fn a_queue_is_reviewed_by_keys_alone() {
         rest["created_at"] = json!(format!("2026-01-0{day}T00:00:00Z"));
         memory(&format!("w{day}"), title, rest)
     };
-    let narrative = (0..40)
-        .map(|n| format!("Line {n} of the text"))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let narrative: String = (0..40).map(|n| format!("Line {n} of the text\n")).collect();
+    let more = json!({ "facts": ["Once more"] });
     let keep = json!({ "facts": ["Jitter spreads the load"] });
     let memories = [
         memory("keep", "Retry with jitter", keep),
-        staged_on(
-            1,
-            "Retry with jitter too",
-            json!({ "facts": ["Once more"] }),
-        ),
-        staged_on(2, "Wrong", json!({ "narrative": narrative })),
+        staged_on(1, "Retry with jitter too", more),
+        staged_on(2, "Wrong", json!({ "narrative": narrative.trim() })),
         staged_on(3, "Use password = hunter2hunter2", json!({})),
         staged_on(4, "Edit \u{1b}[31mme", json!({})),
         staged_on(5, "Leave me", json!({})),
@@ -369,9 +326,8 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let content = "sed -i 's/^title = .*/title = \"Edited by hand\"/' \"$1\"\n";
     write_file(&editor, content);
     let mut command = person(root.path(), &["review", "--plain"]);
-    command
-        .env("EDITOR", format!("/bin/sh {}", editor.display()))
-        .env_remove("VISUAL");
+    command.env("EDITOR", format!("/bin/sh {}", editor.display()));
+    command.env_remove("VISUAL");
     // Help; two lines that are not clear; a wrong target; merge; the whole text; approved, taken
     // back, rejected; skipped; edited; left.
     let typed = "?\ny 7\nyes\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
@@ -398,19 +354,10 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let helped = shown.matches("Esc, q    one step back, leave").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
-    let listed: Vec<(&str, &str)> = log
-        .iter()
-        .map(|line| (line.id.as_str(), line.verdict.as_str()))
-        .collect();
-    assert_eq!(
-        listed,
-        [
-            ("w1", "merge"),
-            ("keep", "edit"),
-            ("w2", "reject"),
-            ("w4", "edit")
-        ]
-    );
+    let lines = log.iter();
+    let listed = lines.map(|line| format!("{} {}", line.id, line.verdict.as_str()));
+    let listed: Vec<String> = listed.collect();
+    assert_eq!(listed, ["w1 merge", "keep edit", "w2 reject", "w4 edit"]);
     assert_eq!(log[2].reason.as_deref(), Some("not true"));
     assert_eq!(approved(root.path()), ["keep", "w4"]);
     assert_contains!(ack(root.path(), &["get", "w4"]).ok(), "Edited by hand");
@@ -421,22 +368,17 @@ fn a_selection_without_matches_is_reported() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
-    assert_eq!(
-        error,
-        format!(
-            "error: no waiting memory matches, nor does any other\n\
-             hint: `ack-memory --root {} review --list` shows what waits for review\n",
-            root.path().display()
-        )
-    );
+    let place = root.path().display();
+    let said = "error: no waiting memory matches, nor does any other";
+    let hint = format!("`ack-memory --root {place} review --list` shows what waits for review");
+    assert_eq!(error, format!("{said}\nhint: {hint}\n"));
 }
 
 #[test]
 fn decisions_are_applied_from_a_list() {
     let root = Root::new();
     staged(&root, "alpha", 4);
-    let listed = ack(root.path(), &["review", "--list", "--json"]).ok();
-    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
     assert_eq!(listed["total"], 4);
     let line = |position: usize, verdict: &str| {
         let mut entry = listed["waiting"][position].clone();
@@ -452,11 +394,7 @@ fn decisions_are_applied_from_a_list() {
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
     assert_contains!(wrong.err, "line 2", "unknown verdict `bless`");
     assert_eq!(wrong.err.matches("line ").count(), 1, "{}", wrong.err);
-    assert_eq!(
-        log(&root, "alpha").len(),
-        0,
-        "nothing is written if one line is wrong"
-    );
+    assert_eq!(log(&root, "alpha").len(), 0, "nothing if one line is wrong");
     apply(line(0, "approve") + "\n" + &line(1, "reject")).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     // No decision is made about a memory that changed since it was listed.
@@ -473,8 +411,7 @@ fn decisions_are_applied_from_a_list() {
 fn an_outdated_list_does_not_overturn_newer_decisions() {
     let root = Root::new();
     staged(&root, "alpha", 2);
-    let listed = ack(root.path(), &["review", "--list", "--json"]).ok();
-    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
     let text = listed["waiting"].as_array().unwrap().iter().map(|entry| {
         let mut entry = entry.clone();
         entry["verdict"] = json!("approve");
@@ -498,14 +435,10 @@ fn an_outdated_list_does_not_overturn_newer_decisions() {
 #[test]
 fn short_ids_printed_by_query_can_be_used_in_decisions() {
     let root = Root::new();
-    let staged = |id: &str| unreviewed(id, "Retry with jitter");
-    let memories = [
-        staged("ack_7be29d_2026-02-09_001"),
-        staged("ack_7be29d_2026-02-09_002"),
-    ];
-    root.store("alpha", &memories);
+    let ids = ["ack_7be29d_2026-02-09_001", "ack_7be29d_2026-02-09_002"];
+    root.store("alpha", &ids.map(|id| unreviewed(id, "Retry with jitter")));
     decide(root.path(), &["approve", "7be2-2"]).ok();
-    assert_eq!(approved(root.path()), ["ack_7be29d_2026-02-09_002"]);
+    assert_eq!(approved(root.path()), ids[1..]);
     let several = decide(root.path(), &["approve", "7be2"]).fails(1);
-    assert_contains!(several, "ack_7be29d_2026-02-09_001");
+    assert_contains!(several, ids[0]);
 }

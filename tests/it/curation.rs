@@ -352,13 +352,7 @@ pub fn fill(root: &Root, plan: &Plan) {
         if is_new {
             connection.sql(ack_memory::internal::import::SCHEMA);
         }
-        for table in [
-            "memories",
-            "sessions",
-            "overviews",
-            "curation_log",
-            "memory_links",
-        ] {
+        for table in "memories sessions overviews curation_log memory_links".split(' ') {
             connection.sql(&format!("DELETE FROM {table}"));
         }
         let planned = plan.memories.iter().enumerate();

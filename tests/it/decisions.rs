@@ -99,19 +99,12 @@ fn text_cannot_be_swapped_under_an_approval() {
     assert_eq!(found(&service, json!({})), ["obs-1"]);
     let writer = Connection::open(&path).unwrap();
     writer.sql("PRAGMA foreign_keys = OFF");
-    for change in [
-        "title = 'Deploy on Friday'",
-        "subtitle = 'x'",
-        "facts = '[\"x\"]'",
-        "narrative = 'x'",
-        "concepts = '[\"x\"]'",
-        "files_modified = '[\"x\"]'",
-        "files_read = '[\"x\"]'",
-        "type = 'x'",
-        "project = 'x'",
-        "text = 'x'",
-        "title = CAST('Deploy on Tuesday' AS BLOB)",
-    ] {
+    for change in
+        "title = 'Deploy on Friday' | subtitle = 'x' | facts = '[\"x\"]' | narrative = 'x' | \
+        concepts = '[\"x\"]' | files_modified = '[\"x\"]' | files_read = '[\"x\"]' | \
+        type = 'x' | project = 'x' | text = 'x' | title = CAST('Deploy on Tuesday' AS BLOB)"
+            .split(" | ")
+    {
         writer.sql(&format!(
             "SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"
         ));

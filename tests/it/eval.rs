@@ -188,17 +188,7 @@ pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
     let mut scopes: BTreeMap<String, String> = BTreeMap::new();
     for document in documents {
         let mut line = json!({ "status": "approved" });
-        for key in [
-            "id",
-            "title",
-            "subtitle",
-            "facts",
-            "body",
-            "tags",
-            "project",
-            "created_at",
-            "superseded_by",
-        ] {
+        for key in "id title subtitle facts body tags project created_at superseded_by".split(' ') {
             if let Some(value) = document.get(key).filter(|value| !value.is_null()) {
                 line[key] = value.clone();
             }

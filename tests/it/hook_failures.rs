@@ -23,28 +23,19 @@ impl Shell {
             "facts": ["exit code 137 is 128 + 9: the kernel killed cargo build", "give the container 4 GB"],
             "project": "billing", "status": status,
         });
-        let mut memories = vec![memory(
-            "oom",
-            "Killed with exit code 137: make release needs more memory",
-            killed,
-        )];
-        for (number, subject) in [
-            "the invoice page",
+        let title = "Killed with exit code 137: make release needs more memory";
+        let mut memories = vec![memory("oom", title, killed)];
+        let subjects = [
+            "the invoices",
             "retries of the mailer",
             "a slow report",
-            "the color of buttons",
-        ]
-        .into_iter()
-        .cycle()
-        .take(60)
-        .enumerate()
-        {
-            let facts = json!({ "facts": [format!("decided in week {number}, after make and cargo were compared")] });
-            memories.push(memory(
-                &format!("other-{number}"),
-                &format!("About {subject}, part {number}"),
-                facts,
-            ));
+            "buttons",
+        ];
+        for (number, subject) in subjects.iter().cycle().take(60).enumerate() {
+            let fact = format!("decided in week {number}, after make and cargo were compared");
+            let title = format!("About {subject}, part {number}");
+            let id = format!("other-{number}");
+            memories.push(memory(&id, &title, json!({ "facts": [fact] })));
         }
         bulk(&root, "ledger", &memories);
         Self {
@@ -143,41 +134,35 @@ fn each_client_is_told_in_its_own_format() {
     let shell = Shell::new("approved");
     let arguments = json!({ "command": "make release" });
     let text = format!("{KILLED}\n<shellId: 0 completed with exit code 137>");
-    for (client, sent, path) in [
+    for (client, sent) in [
         (
             "qwen",
             json!({ "hook_event_name": "PostToolUseFailure", "session_id": "q", "tool_name": "run_shell_command",
                 "tool_input": arguments, "error": format!("Output: {KILLED}\nExit Code: 137\nSignal: (none)") }),
-            "/hookSpecificOutput/additionalContext",
         ),
         (
             "codex",
             json!({ "hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Bash",
                 "tool_input": arguments, "tool_response": KILLED }),
-            "/hookSpecificOutput/additionalContext",
         ),
         (
             "copilot",
             json!({ "sessionId": "p", "toolName": "bash", "toolArgs": arguments,
                 "toolResult": { "resultType": "success", "textResultForLlm": text } }),
-            "/additionalContext",
         ),
         (
             "gemini",
             json!({ "hook_event_name": "AfterTool", "session_id": "g", "tool_name": "run_shell_command",
                 "tool_input": arguments, "tool_response": { "llmContent": format!("{KILLED}\nExit Code: 137") } }),
-            "/hookSpecificOutput/additionalContext",
         ),
     ] {
         let answer = shell.call(client, &sent).json();
-        let told = answer.pointer(path).and_then(Value::as_str);
-        assert!(
-            told.is_some_and(|told| told.contains("id oom")),
-            "{client}: {answer}"
-        );
-        if let Some(inner) = answer.get("hookSpecificOutput") {
-            assert_eq!(inner["hookEventName"], sent["hook_event_name"], "{client}");
-        }
+        let inner = match client {
+            "copilot" => &answer,
+            _ => &answer["hookSpecificOutput"],
+        };
+        assert_contains!(inner["additionalContext"], "id oom"; "{client}");
+        assert_eq!(inner["hookEventName"], sent["hook_event_name"], "{client}");
     }
 }
 

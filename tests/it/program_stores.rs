@@ -85,13 +85,7 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
         .iter()
         .map(|store| store["command"].as_str().unwrap())
         .collect();
-    for name in [
-        "memory-bank-shop",
-        "goose",
-        "goose-shop",
-        "gemini-cli",
-        "qwen-code-shop",
-    ] {
+    for name in "memory-bank-shop goose goose-shop gemini-cli qwen-code-shop".split(' ') {
         let add = format!("ack-memory scopes add {name} ");
         assert!(
             commands.iter().any(|it| it.starts_with(&add)),

@@ -111,11 +111,8 @@ fn root_of(memories: &[(&'static str, Value)]) -> Root {
     let root = Root::new();
     for scope in ["alpha", "beta"] {
         let own = memories.iter().filter(|(name, _)| *name == scope);
-        bulk(
-            &root,
-            scope,
-            &own.map(|(_, memory)| memory.clone()).collect::<Vec<_>>(),
-        );
+        let own: Vec<Value> = own.map(|(_, memory)| memory.clone()).collect();
+        bulk(&root, scope, &own);
     }
     root
 }
@@ -123,13 +120,11 @@ fn root_of(memories: &[(&'static str, Value)]) -> Root {
 #[test]
 fn without_a_query_the_newest_come_first() {
     let root = root_of(&varied(60));
-    let answer = root
-        .service()
-        .find(json!({ "limit": 50, "max_tokens": 20_000 }));
+    let arguments = json!({ "limit": 50, "max_tokens": 20_000 });
+    let answer = root.service().find(arguments);
     let results = answer["results"].as_array().unwrap();
-    assert!(
-        results.is_sorted_by(|one, next| one["created_at"].as_str() >= next["created_at"].as_str())
-    );
+    let day = |hit: &Value| std::cmp::Reverse(hit["created_at"].to_string());
+    assert!(results.is_sorted_by_key(day));
     assert!(results[0].get("score").is_none());
 }
 
@@ -184,13 +179,9 @@ fn an_incremental_index_answers_like_a_fresh_one() {
     ] {
         writer.sql(change);
         let fresh = root.service();
-        for words in [
-            "serialisation",
-            "serializatoin",
-            "deploymant",
-            "deploymnt checklist",
-            "rollout",
-        ] {
+        for words in "serialisation | serializatoin | deploymant | deploymnt checklist | rollout"
+            .split(" | ")
+        {
             let arguments = json!({ "query": words, "explain": true });
             let expected = fresh.find(arguments.clone());
             assert_eq!(old.find(arguments), expected, "`{words}` after: {change}");
@@ -198,11 +189,8 @@ fn an_incremental_index_answers_like_a_fresh_one() {
         let suggestions =
             |service: &Service| service.find(json!({ "tags": ["sqlit"] }))["suggestions"].clone();
         assert_eq!(suggestions(&old), suggestions(&fresh), "after: {change}");
-        assert_eq!(
-            old.scopes(json!({})),
-            fresh.scopes(json!({})),
-            "after: {change}"
-        );
+        let [old, fresh] = [&old, &fresh].map(|service| service.scopes(json!({})));
+        assert_eq!(old, fresh, "after: {change}");
     }
 }
 
@@ -266,10 +254,8 @@ fn an_empty_result_has_suggestions() {
     assert_eq!(hidden["hidden"], json!({ "by_status": 1 }));
     assert_eq!(hidden["notes"][0]["kind"], "no_word_matches");
     assert_eq!(hidden["notes"][1]["kind"], "hidden_by_status");
-    assert_eq!(
-        hidden["notes"][1]["message"],
-        "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it"
-    );
+    let said = "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it";
+    assert_eq!(hidden["notes"][1]["message"], said);
     // Only waiting memories help.
     assert!(hidden.get("suggestions").is_none(), "{hidden}");
 }
@@ -289,23 +275,19 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
         assert_lacks!(answer.to_string(), "zeppelin");
         answer["suggestions"][0].as_str().unwrap().to_owned()
     };
-    for (arguments, expected) in [
-        (
-            json!({ "query": "lock", "project": "ledger-ap" }),
-            "No memory was learned in project \"ledger-ap\"; one that waits for review has a similar \
-             name",
-        ),
-        (
-            json!({ "query": "lock", "project": "ledger-api" }),
-            "Every memory that was learned in project \"ledger-api\" waits for review",
-        ),
-        (
-            json!({ "query": "lock", "tags": ["neovmi"] }),
-            "No memory has the tag \"neovmi\"; one that waits for review has a similar name",
-        ),
-    ] {
-        assert_eq!(suggestion(arguments), expected);
-    }
+    let similar = "one that waits for review has a similar name";
+    let near = suggestion(json!({ "query": "lock", "project": "ledger-ap" }));
+    assert_eq!(
+        near,
+        format!("No memory was learned in project \"ledger-ap\"; {similar}")
+    );
+    let same = suggestion(json!({ "query": "lock", "project": "ledger-api" }));
+    assert_eq!(
+        same,
+        "Every memory that was learned in project \"ledger-api\" waits for review"
+    );
+    let tag = suggestion(json!({ "query": "lock", "tags": ["neovmi"] }));
+    assert_eq!(tag, format!("No memory has the tag \"neovmi\"; {similar}"));
     // An empty list is not called a list of the newest.
     let none = service.find(json!({ "query": " ", "project": "ledger-ap" }));
     assert!(none.get("notes").is_none(), "{none}");

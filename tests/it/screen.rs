@@ -24,31 +24,23 @@ fn output_at_a_terminal_of_80_columns() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
     let mut text = String::new();
-    for arguments in [
-        &["query", "sqlx", "transaction", "-n", "3"][..],
-        &["query", "--next"],
-        &["query", "lock", "-s", "ledger-api", "-l", "-n", "1"],
-        &["query", "pnpm lockfile", "-n", "1", "--explain"],
-        &["query", "-a", "-n", "2"],
-        &["query", "pnpm", "--expect", "7be29d-3", "-n", "1"],
-        &["get", "1"],
-        &["get", "7be2"],
-        &[
-            "get",
-            "7be2-2",
-            "--include",
-            "related",
-            "--include",
-            "links",
-            "--include",
-            "timeline",
-        ],
-        &["get", "99"],
-        &["scopes"],
-        &["scopes", "-s", "platform"],
-        &["context", "-n", "2"],
+    for line in [
+        "query sqlx transaction -n 3",
+        "query --next",
+        "query lock -s ledger-api -l -n 1",
+        "query pnpm lockfile -n 1 --explain",
+        "query -a -n 2",
+        "query pnpm --expect 7be29d-3 -n 1",
+        "get 1",
+        "get 7be2",
+        "get 7be2-2 --include related --include links --include timeline",
+        "get 99",
+        "scopes",
+        "scopes -s platform",
+        "context -n 2",
     ] {
-        let mut command = terminal.command(root.path(), arguments);
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let mut command = terminal.command(root.path(), &arguments);
         command.env("ACK_MEM_PAGER", "cat");
         if arguments.contains(&"context") {
             command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
@@ -62,11 +54,8 @@ fn output_at_a_terminal_of_80_columns() {
             let width = textwrap::core::display_width(&line.replace('_', ""));
             assert!(width <= 80, "{width} columns: {line}");
         }
-        text += &format!(
-            "$ ack-memory {}\n{plain}[exit {}]\n\n",
-            arguments.join(" "),
-            outcome.code.unwrap()
-        );
+        let code = outcome.code.unwrap();
+        text += &format!("$ ack-memory {line}\n{plain}[exit {code}]\n\n");
     }
     filters(root.path()).bind(|| insta::assert_snapshot!("terminal", text));
 }
@@ -79,30 +68,20 @@ fn matched_words_are_marked_and_the_title_is_bold() {
     let said = "\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m";
     assert_contains!(output, said);
     let plain = terminal.plain(root.path(), &["query", "xylophones"]);
-    assert!(
-        !plain.contains('\u{1b}') && plain.contains("Tune the xylophone"),
-        "{plain:?}"
-    );
-    let never = terminal
-        .ack(root.path(), &["query", "xylophones", "--color", "never"])
-        .out;
-    assert!(!never.contains('\u{1b}'), "{never:?}");
+    assert_contains!(plain, "Tune the xylophone");
+    let words = ["query", "xylophones", "--color", "never"];
+    let never = terminal.ack(root.path(), &words).out;
+    assert_lacks!(plain + &never, "\u{1b}");
 }
 
 #[test]
 fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let root = Root::new();
-    let titles = [
-        "Tune the xylophone",
-        "Oil the xylophone",
-        "Sell the xylophone",
-    ];
-    let memories: Vec<_> = titles
-        .iter()
-        .enumerate()
-        .map(|(number, title)| titled(&format!("m-{number}"), title))
-        .collect();
-    root.store("music", &memories);
+    let titles = ["Tune", "Oil", "Sell"].map(|verb| format!("{verb} the xylophone"));
+    root.store(
+        "music",
+        &titles.clone().map(|title| titled(&title[..3], &title)),
+    );
     let before = fingerprint(root.path());
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
@@ -114,12 +93,10 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
 
     let page = |terminal: &mut Terminal, arguments: &[&str]| {
         let output = terminal.plain(root.path(), arguments);
-        let mut shown: Vec<&str> = titles
-            .into_iter()
-            .filter(|title| output.contains(*title))
-            .collect();
+        let mut shown: Vec<&String> = titles.iter().collect();
+        shown.retain(|title| output.contains(*title));
         assert_eq!(shown.len(), 1, "{output}");
-        (shown.remove(0), output.clone())
+        (shown.remove(0), output)
     };
     let (first, output) = page(&mut terminal, &["query", "xylophone", "-n", "1"]);
     assert_contains!(output, "1 of 3", "next: ack-memory query --next");
@@ -127,18 +104,14 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     assert_contains!(output, "result 2 of 3");
     let (third, _) = page(&mut terminal, &["query", "--next"]);
     let end = terminal.ack(root.path(), &["query", "--next"]);
-    assert!(
-        end.code == Some(1) && end.out.contains("last page"),
-        "{end:?}"
-    );
+    assert_eq!(end.code, Some(1));
+    assert_contains!(end.out, "last page");
     for (number, title) in [("1", first), ("2", second), ("3", third)] {
         assert_eq!(page(&mut terminal, &["get", number]).0, title);
     }
     let beyond = terminal.ack(root.path(), &["get", "4"]);
-    assert!(
-        beyond.code == Some(1) && beyond.out.contains("fewer results"),
-        "{beyond:?}"
-    );
+    assert_eq!(beyond.code, Some(1));
+    assert_contains!(beyond.out, "fewer results");
 
     // Another terminal knows nothing of it, and nobody else may read the files.
     let kept = recall_files(&terminal);
@@ -160,11 +133,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         write_file(&kept[0], bad);
         assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(1));
     }
-    assert_eq!(
-        fingerprint(root.path()),
-        before,
-        "nothing is written beside a store"
-    );
+    assert_eq!(fingerprint(root.path()), before);
 }
 
 #[test]
@@ -173,10 +142,8 @@ fn a_number_opens_a_shown_result_even_if_unreviewed() {
     let mut terminal = Terminal::new();
     terminal.ack(root.path(), &["query", "xylophone", "--all"]);
     let outcome = terminal.ack(root.path(), &["get", "1"]);
-    assert!(
-        outcome.code == Some(0) && outcome.out.contains("Xylophone"),
-        "{outcome:?}"
-    );
+    assert_eq!(outcome.code, Some(0));
+    assert_contains!(outcome.out, "Xylophone");
     // A new query, a new list.
     terminal.ack(root.path(), &["query", "xylophone"]);
     assert_eq!(terminal.ack(root.path(), &["get", "1"]).code, Some(1));
@@ -220,17 +187,12 @@ fn a_long_answer_goes_through_the_pager() {
     let pager = ("ACK_MEM_PAGER", "sed 's/^/P /'");
     assert!(paged(&[pager], &query).starts_with("P "));
     assert!(paged(&[("PAGER", "sed 's/^/P /'")], &query).starts_with("P "));
-    assert!(
-        !paged(&[pager, ("PAGER", "cat")], &["query", "-n", "1"]).starts_with("P "),
-        "it fits"
-    );
+    let short = paged(&[pager, ("PAGER", "cat")], &["query", "-n", "1"]);
+    assert!(!short.starts_with("P "), "it fits");
     assert!(!paged(&[pager], &["query", "-n", "20", "--no-pager"]).starts_with("P "));
     assert!(!paged(&[pager, ("ACK_MEM_PAGER", "")], &query).starts_with("P "));
     let painted = paged(&[pager], &query);
-    assert!(
-        painted.contains('\u{1b}'),
-        "colours go through: {painted:?}"
-    );
+    assert_contains!(painted, "\u{1b}"; "colours go through");
     let plain = paged(&[pager, ("NO_COLOR", "1")], &query);
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     // A pager that is missing or is quit immediately loses nothing and is no error.
@@ -244,12 +206,10 @@ fn a_long_answer_goes_through_the_pager() {
 #[test]
 fn the_doctor_reports_the_state_and_the_next_steps() {
     let root = Root::with("ledger", &[titled("m-1", "Deploy rule")]);
-    let waiting = json!({ "status": "staging" });
-    let memories = [
-        memory("m-2", "One", waiting.clone()),
-        memory("m-3", "Two", waiting),
-    ];
-    root.store("inbox", &memories);
+    root.store(
+        "inbox",
+        &[unreviewed("m-2", "One"), unreviewed("m-3", "Two")],
+    );
     write_file(
         root.scope_folder("team").join("memory.db"),
         vec![0xA5; 4096],
@@ -355,30 +315,27 @@ fn an_exit_code_says_whether_anything_was_found() {
 fn no_line_is_longer_than_a_narrow_terminal() {
     let root = Root::new();
     let long = "a_very_long_id_that_fills_a_line";
+    let title = "Tune the xylophone before the concert begins, not in the break";
+    let narrative = "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list";
     let memories = [
         memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
         memory(
             "m-3",
-            "Tune the xylophone before the concert begins, not in the break",
+            title,
             json!({ "status": "staging", "type": "gotcha" }),
         ),
-        memory(
-            "m-2",
-            "Oil it",
-            json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" }),
-        ),
+        memory("m-2", "Oil it", json!({ "narrative": narrative })),
     ];
     root.store("music", &memories);
+    let fits = |line: &str, columns: u16| {
+        // An id and a path are never broken.
+        line.len() <= columns.into() || line.contains(long) || line.contains('/')
+    };
     for columns in [20, 40] {
         let mut terminal = Terminal::sized(columns, 200);
         let output = terminal.plain(root.path(), &["query", "it"]);
         assert_contains!(output, "stale: past");
-        for line in output.lines().filter(|line| !line.contains(long)) {
-            assert!(
-                line.len() <= columns.into(),
-                "{columns}: {line:?}\n{output}"
-            );
-        }
+        assert!(output.lines().all(|line| fits(line, columns)), "{output}");
         for (arguments, part) in [
             (&["scopes"][..], "2 approved, 1 waiting"),
             (&["review", "--list"], "approved: "),
@@ -386,16 +343,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
             let output = terminal.plain(root.path(), arguments);
             let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(joined.contains(part), "{output}");
-            // A path is never broken.
-            for line in output
-                .lines()
-                .filter(|line| !line.contains(long) && !line.contains('/'))
-            {
-                assert!(
-                    line.len() <= columns.into(),
-                    "{columns}: {line:?}\n{output}"
-                );
-            }
+            assert!(output.lines().all(|line| fits(line, columns)), "{output}");
         }
     }
 }
@@ -403,11 +351,10 @@ fn no_line_is_longer_than_a_narrow_terminal() {
 #[test]
 fn quiet_prints_the_answer_alone() {
     let root = Root::new();
-    let waiting = json!({ "status": "staging" });
     let memories = [
         titled("m-1", "Tune the xylophone"),
         titled("m-2", "Oil the xylophone"),
-        memory("m-3", "Sell the xylophone", waiting),
+        unreviewed("m-3", "Sell the xylophone"),
     ];
     root.store("music", &memories);
     let mut terminal = Terminal::new();

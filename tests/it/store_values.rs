@@ -177,17 +177,7 @@ fn rows_without_an_id_are_skipped() {
 
 #[test]
 fn invalid_utf8_in_every_column_is_repaired_and_reported() {
-    for column in [
-        "title",
-        "subtitle",
-        "narrative",
-        "facts",
-        "concepts",
-        "files",
-        "project",
-        "session",
-        "type",
-    ] {
+    for column in "title subtitle narrative facts concepts files project session type".split(' ') {
         let text = "CAST(x'6d61726b657220ff206a756e6b' AS TEXT) || ' marker'";
         let (shown, repaired) = read(column, text);
         assert_contains!(shown.to_string(), "marker \u{fffd} junk"; "{column}");

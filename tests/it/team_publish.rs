@@ -59,10 +59,8 @@ fn count(plan: &Value, kind: &str) -> usize {
 /// The notes of a folder: name and text.
 fn notes(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut notes = Vec::new();
-    for entry in walkdir::WalkDir::new(folder)
-        .into_iter()
-        .map(Result::unwrap)
-    {
+    for entry in walkdir::WalkDir::new(folder) {
+        let entry = entry.unwrap();
         if entry.file_type().is_file() && entry.file_name() != "index.md" {
             let text = String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned();
             notes.push((entry.path().strip_prefix(folder).unwrap().to_owned(), text));
@@ -92,13 +90,10 @@ fn scene() -> (Root, TempDir, PathBuf) {
         "narrative": "Symptom: the link step dies.\n\n- not a fact\n\nCause: memory.",
         "reviewed_by": "human:ana", "reviewed_at": "2026-03-15T00:00:00Z",
     });
+    let title = "Exit code 137 in CI: the kernel's \"OOM\" killer";
     let led_5 = json!({ "status": "blessed" });
     let memories = [
-        memory(
-            "led-1",
-            "Exit code 137 in CI: the kernel's \"OOM\" killer",
-            full,
-        ),
+        memory("led-1", title, full),
         titled("led-2", "Ünïcode / slashes \\ and ../dots"),
         unreviewed("led-3", "Waits for review"),
         memory("led-4", "Was rejected", json!({ "status": "rejected" })),
@@ -122,17 +117,10 @@ fn only_approved_memories_become_files() {
     assert_contains!(publish(&root, &folder, &[]).out, "--yes writes it");
     assert!(!folder.exists(), "nobody was there to agree");
     counted(&root, &folder, &[], &[("added", 3)]);
-    assert_lacks!(
-        texts(&folder),
-        "Waits",
-        "rejected",
-        "unknown status",
-        "Replaced"
-    );
-    let names: Vec<String> = notes(&folder)
-        .into_iter()
-        .map(|(name, _)| name.display().to_string())
-        .collect();
+    let texts = texts(&folder);
+    assert_lacks!(texts, "Waits", "rejected", "unknown status", "Replaced");
+    let names = notes(&folder).into_iter();
+    let names: Vec<String> = names.map(|(name, _)| name.display().to_string()).collect();
     let said = "exit-code-137-in-ci-the-kernel-s-oom-killer-";
     assert!(names[0].starts_with(said), "{names:?}");
     for name in &names {
@@ -161,14 +149,9 @@ fn only_approved_memories_become_files() {
 #[test]
 fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk() {
     let root = Root::new();
-    let waiting = json!({ "status": "staging" });
     let rejected = memory("r-1", "Was rejected", json!({ "status": "rejected" }));
-    let memories = [
-        memory("w-1", "Waits", waiting.clone()),
-        memory("w-2", "Waits as well", waiting.clone()),
-        rejected.clone(),
-    ];
-    root.store("mine", &memories);
+    let [one, two] = ["w-1", "w-2"].map(|id| unreviewed(id, "Waits"));
+    root.store("mine", &[one.clone(), two, rejected.clone()]);
     let folder = tempfile::tempdir().unwrap();
     let output = publish(&root, folder.path(), &["--yes"]).ok();
     let next = "no memory of scope mine is approved, 2 wait for review; to review them, run:\n  \
@@ -177,7 +160,7 @@ fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk(
     assert!(output.ends_with("nothing to do\n"), "{output}");
     let plan = done(&root, folder.path(), &[]);
     assert_eq!(plan["waiting"], 2, "{plan:#}");
-    let one = Root::with("mine", &[memory("w-1", "Waits", waiting)]);
+    let one = Root::with("mine", &[one]);
     let output = publish(&one, folder.path(), &[]).ok();
     assert_contains!(output, "1 waits for review");
     let none = Root::with("mine", &[rejected]);
@@ -229,11 +212,8 @@ fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     // Other keys, another order, a comment.
     let said = "---\n# ours\nowner:\n  team: ledger   # not yours\n";
     let edited = text.replacen("---\n", said, 1);
-    let (head, id) = (
-        edited.replace("id: led-1\n", ""),
-        "id: led-1\npublished_from",
-    );
-    let edited = head.replace("published_from", id);
+    let head = edited.replace("id: led-1\n", "");
+    let edited = head.replace("published_from", "id: led-1\npublished_from");
     assert_ne!(edited, text);
     write_file(&path, &edited);
     counted(&root, &folder, &[], &[("unchanged", 3)]);
@@ -251,10 +231,8 @@ fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     assert_eq!(without(&merged), without(&edited), "only two lines changed");
     assert_contains!(merged, "description: another line\n");
     // The text was corrected in the pull request, and the memory changed too.
-    write_file(
-        &path,
-        merged.replace("Cause: memory.", "Cause: too little memory."),
-    );
+    let corrected = merged.replace("Cause: memory.", "Cause: too little memory.");
+    write_file(&path, corrected);
     // The memory did not change.
     counted(&root, &folder, &[], &[("unchanged", 3)]);
     let update = "UPDATE memories SET narrative = 'New text.' WHERE id = 'led-1'";
@@ -274,18 +252,11 @@ fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     sql(&root, "UPDATE memories SET status = 'staging'");
     counted(&root, &folder, &[], &[("withdrawn", 3)]);
     let entries = fs::read_dir(&folder).unwrap().map(Result::unwrap);
-    let mut left: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut left: Vec<String> = names.collect();
     left.sort();
-    assert_eq!(
-        left,
-        [
-            "broken.md",
-            "by-hand.md",
-            "copy.md",
-            "index.md",
-            "theirs.md"
-        ]
-    );
+    let expected = "broken.md by-hand.md copy.md index.md theirs.md";
+    assert_eq!(left.join(" "), expected);
 }
 
 #[test]
@@ -303,19 +274,16 @@ fn unpublishable_memories_are_refused_with_the_next_step() {
     refused("secretive", &folder, &["private"]);
     let plain = tempfile::tempdir().unwrap();
     write_file(plain.path().join("a.md"), "# Assumed\n\nText");
-    let settings = format!(
-        "store = '{}'\nunreviewed = 'approved'",
-        plain.path().display()
+    let store = plain.path().display();
+    root.manifest(
+        "assumed",
+        &format!("store = '{store}'\nunreviewed = 'approved'"),
     );
-    root.manifest("assumed", &settings);
     let command = ["nobody reviewed", " review --scope assumed`"];
     refused("assumed", &folder, &command);
     refused("assumed", plain.path(), &["are the same folder"]);
-    refused(
-        "assumed",
-        &plain.path().join("in/it"),
-        &["one contains the other"],
-    );
+    let inside = plain.path().join("in/it");
+    refused("assumed", &inside, &["one contains the other"]);
     root.manifest("broken", "visibility = 'everybody'");
     let outcome = publish_scope(&root, "broken", &folder, &["--yes"]);
     assert_contains!(outcome.fails(1), "scopes/broken/scope.toml");
@@ -326,12 +294,8 @@ fn unpublishable_memories_are_refused_with_the_next_step() {
     );
     let names = ["led-1", "led-2", "addresses an agent", "--skip-held"];
     refused("mine", &folder, &names);
-    counted(
-        &root,
-        &folder,
-        &["--skip-held"],
-        &[("added", 1), ("held", 2)],
-    );
+    let counts = [("added", 1), ("held", 2)];
+    counted(&root, &folder, &["--skip-held"], &counts);
     assert_lacks!(texts(&folder), "hunter2", "gnore previous");
     // What was published before it was found out goes away.
     sql(
@@ -358,10 +322,7 @@ fn nothing_outside_the_folder_is_touched_and_no_link_is_followed() {
     sql(&root, "UPDATE memories SET title = 'Another title'");
     counted(&root, &folder, &[], &[("added", 1), ("withdrawn", 0)]);
     assert_eq!(fingerprint(&outside), before);
-    assert!(
-        folder.join(&ours.0).is_symlink(),
-        "the link is left as it is"
-    );
+    assert!(folder.join(&ours.0).is_symlink());
 }
 
 #[test]
@@ -369,12 +330,11 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
     let root = Root::new();
     let from = tempfile::tempdir().unwrap();
     let text = "---\nowner: payments   # a person\ntype: decision\nsources:\n- id: [a, b]\n  path: x.md\ntitle: Round half to even\nx-rank: 7\n---\n# Round half to even\n\nAlways.\n";
-    write_file(from.path().join("rounding.md"), text);
+    let note = from.path().join("rounding.md");
+    write_file(&note, text);
     committed(from.path());
-    write_file(
-        from.path().join("rounding.md"),
-        text.replace("x-rank: 7", "x-rank: 8 unapproved"),
-    );
+    let later = text.replace("x-rank: 7", "x-rank: 8 unapproved");
+    write_file(&note, &later);
     root.manifest("mine", &over(from.path()));
     let to = tempfile::tempdir().unwrap();
     counted(&root, to.path(), &[], &[("added", 1)]);
@@ -385,16 +345,13 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
     assert_eq!(kept, text.lines().collect::<Vec<_>>(), "{published}");
     // A secret in a key that no memory has.
     let secret = text.replace("x-rank: 7", "api_key: a1b2c3d4e5f6");
-    write_file(from.path().join("rounding.md"), secret);
+    write_file(&note, secret);
     git(from.path(), &["commit", "-qam", "secret"]);
     let outcome = publish(&root, to.path(), &["--yes"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.out);
     assert_contains!(outcome.err, "`rounding` looks like");
     assert_eq!(notes(to.path()).remove(0).1, published);
-    write_file(
-        from.path().join("rounding.md"),
-        text.replace("x-rank: 7", "x-rank: 8 unapproved"),
-    );
+    write_file(&note, later);
     // A key that changes where it comes from changes here, at its position.
     git(from.path(), &["add", "-A"]);
     git(from.path(), &["commit", "-q", "-m", "rank"]);
@@ -411,12 +368,9 @@ fn the_git_commands_are_printed_and_never_run() {
     git(keep.path(), &words);
     let outcome = publish(&root, &folder, &["--yes"]);
     let top = keep.path().canonicalize().unwrap().display().to_string();
-    for command in [
-        "switch -c memory-mine",
-        "add -A docs/memory",
-        "commit -m 'memory: 3 added",
-        "push -u origin HEAD",
-    ] {
+    let commands = "switch -c memory-mine | add -A docs/memory | commit -m 'memory: 3 added | \
+        push -u origin HEAD";
+    for command in commands.split(" | ") {
         assert_contains!(outcome.out, &format!("git -C {top} {command}"));
     }
     let git_says = |arguments: &[&str]| {

@@ -80,19 +80,14 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
         let pieces = pieces.filter(|piece| piece.len() > 1 && holds(piece));
         vocabulary::filter(pieces, place.len())
     };
-    let made = [
-        of(is_word, vocabulary::WORDS),
-        of(is_punctuation, vocabulary::PUNCTUATION),
-    ]
-    .concat();
+    let mut made = of(is_word, vocabulary::WORDS);
+    made.extend(of(is_punctuation, vocabulary::PUNCTUATION));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ack-api/src/text/vocabulary.bin");
     if std::env::var_os("UPDATE_VOCABULARY").is_some() {
         write_file(&path, &made);
     }
-    assert!(
-        std::fs::read(&path).unwrap() == made,
-        "run with UPDATE_VOCABULARY=1"
-    );
+    let kept = std::fs::read(&path).unwrap();
+    assert!(kept == made, "run with UPDATE_VOCABULARY=1");
 }
 
 #[test]
@@ -106,40 +101,32 @@ fn the_docs_state_the_token_cost_of_a_session() {
     let query = json!({ "query": "lock timeout in the payout job" });
     let found = server.call("query_memories", query);
     let tools = json!({ "tools": tools(&Toolset::default()) });
+    let text = cost(found["content"][0]["text"].as_str().unwrap());
+    let structure = cost(&found["structuredContent"].to_string());
+    let start = cost(start.as_str().unwrap());
     let measured = [
         ("`tools/list`", cost(&tools.to_string())),
         ("the instructions", cost(&INSTRUCTIONS)),
         (
             "`query_memories`, ten results of the samples, as text",
-            cost(found["content"][0]["text"].as_str().unwrap()),
+            text,
         ),
-        (
-            "the same as structure",
-            cost(&found["structuredContent"].to_string()),
-        ),
-        (
-            "a session start in `ledger-api` of the samples",
-            cost(start.as_str().unwrap()),
-        ),
+        ("the same as structure", structure),
+        ("a session start in `ledger-api` of the samples", start),
     ];
     let every_session = measured[0].1 + measured[1].1;
     assert!(every_session < EVERY_SESSION, "{measured:?}");
     let rows = measured.map(|(what, tokens)| ("docs/benchmarks.md", what, tokens));
-    let summary = (
-        "README.md",
-        "tokens that every session pays (tools and instructions)",
-        every_session,
-    );
+    let paid = "tokens that every session pays (tools and instructions)";
+    let summary = ("README.md", paid, every_session);
     for (page, what, tokens) in rows.into_iter().chain([summary]) {
         let text = read_text(Path::new(env!("CARGO_MANIFEST_DIR")).join(page));
         let start = format!("| {what} | ");
         let row = text.lines().find_map(|line| line.strip_prefix(&start));
         let number = row.unwrap_or("0").trim_end_matches(" |").replace(',', "");
         let written: usize = number.parse().unwrap();
-        assert!(
-            tokens.abs_diff(written) * 20 <= tokens,
-            "{page} says {written} for {what}, it is {tokens}: {measured:?}"
-        );
+        let is_near = tokens.abs_diff(written) * 20 <= tokens;
+        assert!(is_near, "{page}: {written} for {what}: {measured:?}");
     }
 }
 
@@ -149,18 +136,15 @@ fn the_estimate_is_an_upper_bound_for_real_texts() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let kinds = ["jsonl", "json", "rs", "py", "md", "toml", "sql"];
     let files = |folder: &Path| {
-        let entries = walkdir::WalkDir::new(folder)
-            .into_iter()
-            .map(Result::unwrap);
-        entries.filter_map(|entry| {
+        let entries = walkdir::WalkDir::new(folder).into_iter();
+        entries.map(Result::unwrap).filter_map(|entry| {
             let kind = entry.path().extension()?.to_str()?.to_owned();
             Some((kind, entry.into_path()))
         })
     };
     for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
-        for (_, path) in
-            files(&here.join(folder)).filter(|(kind, _)| kinds.contains(&kind.as_str()))
-        {
+        let all = files(&here.join(folder));
+        for (_, path) in all.filter(|(kind, _)| kinds.contains(&kind.as_str())) {
             let text = read_text(path);
             if folder == "scopes-example" {
                 texts.extend(text.lines().map(str::to_owned));
@@ -239,32 +223,22 @@ fn check(texts: &[String], most_percent: usize) {
     let (mut estimated, mut counted) = (0, 0);
     for text in texts {
         let (estimate, real) = (text::tokens(text), cost(text));
-        assert!(
-            estimate >= real,
-            "{estimate} estimated, {real} counted: {}",
-            &text[..text.floor_char_boundary(400)]
-        );
+        let start = &text[..text.floor_char_boundary(400)];
+        assert!(estimate >= real, "{estimate} estimated, {real}: {start}");
         estimated += estimate;
         counted += real;
     }
     // An estimate that is far off would waste the reader's budget.
-    assert!(
-        estimated * 100 <= counted * most_percent,
-        "{estimated} estimated, {counted} counted"
-    );
-    println!(
-        "{} texts: {counted} tokens, {estimated} by the estimate",
-        texts.len()
-    );
+    let said = format!("{counted} tokens, {estimated} by the estimate");
+    assert!(estimated * 100 <= counted * most_percent, "{said}");
+    println!("{} texts: {said}", texts.len());
 }
 
 #[test]
 fn tokens_without_a_number_of_results_are_filled_with_results() {
     let root = Root::new();
-    let memories: Vec<Value> = (0..60)
-        .map(|n| titled(&format!("m{n}"), &format!("Payout {n}00 was late")))
-        .collect();
-    bulk(&root, "alpha", &memories);
+    let row = |n| titled(&format!("m{n}"), &format!("Payout {n}00 was late"));
+    bulk(&root, "alpha", &(0..60).map(row).collect::<Vec<_>>());
     let mut server = crate::mcp::Server::initialized(root.path());
     let mut shown = |arguments: Value| {
         let answer = server.call("query_memories", arguments)["structuredContent"].clone();
@@ -310,14 +284,8 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
             let cost = cost(&answer.to_string());
             assert!(cost <= max_tokens, "{cost} tokens for {asked}: {answer}");
         };
-        for query in [
-            "base64",
-            "code",
-            "cjk データベース",
-            "hex 9f86d081",
-            "payout",
-            "fact",
-        ] {
+        for query in "base64 | code | cjk データベース | hex 9f86d081 | payout | fact".split(" | ")
+        {
             for asked in [
                 json!({ "query": query, "max_tokens": max_tokens }),
                 json!({ "query": query, "max_tokens": max_tokens, "detail": "full", "limit": 50, "status": "all" }),

@@ -18,35 +18,28 @@ fn a_filter_costs_no_result_that_exists() {
     type Rule<'a> = (Value, &'a dyn Fn(&Value) -> bool);
     let everything = json!({ "project": "kiosk", "type": "bugfix", "tags": "build", "session": "s1", "files": "mod.rs", "since": "2026-01-02" });
     let any = json!({ "tags": ["build", "data-base"], "match_tags": "any" });
+    let of_databases = |m: &Value| tagged(m, "Data-Base");
+    let of_ledger = |m: &Value| m["project"] == "Ledger_API";
+    let first_parts = |m: &Value| in_part(m, 0) || in_part(m, 1);
+    let some_days = json!({ "since": "2026-03-05", "until": "2026-03-09" });
     let rules: [Rule<'_>; 18] = [
-        (json!({ "tags": ["data_base"] }), &|m| {
-            tagged(m, "Data-Base")
-        }),
-        (json!({ "tags": ["DATA BASE", "all"] }), &|m| {
-            tagged(m, "Data-Base")
-        }),
+        (json!({ "tags": ["data_base"] }), &of_databases),
+        (json!({ "tags": ["DATA BASE", "all"] }), &of_databases),
         (json!({ "tags": ["build", "data-base"] }), &|_| false),
         (any, &|_| true),
-        (json!({ "project": "ledger-api" }), &|m| {
-            m["project"] == "Ledger_API"
-        }),
-        (json!({ "project": " LEDGER API " }), &|m| {
-            m["project"] == "Ledger_API"
-        }),
+        (json!({ "project": "ledger-api" }), &of_ledger),
+        (json!({ "project": " LEDGER API " }), &of_ledger),
         (json!({ "type": "DECISION" }), &|m| m["type"] == "decision"),
         (json!({ "files": "part3/mod.rs" }), &|m| in_part(m, 3)),
         (json!({ "files": "SRC/PART3" }), &|m| in_part(m, 3)),
-        (json!({ "files": ["part[01]/*.rs"] }), &|m| {
-            in_part(m, 0) || in_part(m, 1)
-        }),
+        (json!({ "files": ["part[01]/*.rs"] }), &first_parts),
         (json!({ "files": ["*.py", "src/part2"] }), &|m| {
             in_part(m, 2)
         }),
         (json!({ "session": "s4" }), &|m| m["session"] == "s4"),
-        (
-            json!({ "since": "2026-03-05", "until": "2026-03-09" }),
-            &|m| ("2026-03-05".."2026-03-10").contains(&created(m).as_str()),
-        ),
+        (some_days, &|m| {
+            ("2026-03-05".."2026-03-10").contains(&created(m).as_str())
+        }),
         (json!({ "since": "2026-04-28" }), &|m| {
             *created(m) >= *"2026-04-28"
         }),
@@ -104,14 +97,8 @@ fn a_filter_costs_no_result_that_exists() {
 #[test]
 fn a_path_with_brackets_is_matched_literally() {
     let root = Root::new();
-    root.store(
-        "web",
-        &[memory(
-            "a",
-            "Route parameters",
-            json!({ "files": ["app/[id]/page.tsx", "src/routes/{slug}.ts"] }),
-        )],
-    );
+    let files = json!({ "files": ["app/[id]/page.tsx", "src/routes/{slug}.ts"] });
+    root.store("web", &[memory("a", "Route parameters", files)]);
     let service = root.service();
     for file in ["app/[id]/page.tsx", "[id]/page.tsx", "routes/{slug}.ts"] {
         assert_eq!(service.find(json!({ "files": file }))["total"], 1, "{file}");
@@ -121,14 +108,8 @@ fn a_path_with_brackets_is_matched_literally() {
 #[test]
 fn globs_and_partial_paths_treat_case_the_same() {
     let root = Root::new();
-    root.store(
-        "web",
-        &[memory(
-            "a",
-            "Read me",
-            json!({ "files": ["Docs/README.md"] }),
-        )],
-    );
+    let files = json!({ "files": ["Docs/README.md"] });
+    root.store("web", &[memory("a", "Read me", files)]);
     let service = root.service();
     for file in ["docs/readme.md", "readme", "docs/*.md", "*.MD", "README.*"] {
         assert_eq!(service.find(json!({ "files": file }))["total"], 1, "{file}");

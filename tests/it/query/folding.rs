@@ -5,32 +5,25 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::shown_keys;
-use crate::support::{Ask, Root, memory, titled, unreviewed};
+use crate::support::{Ask, Root, memory};
 
 #[test]
 fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
     let root = Root::new();
-    let after = |id: &str, newer: &str, status: &str| {
-        memory(
-            id,
-            &format!("Cache rule {id}"),
-            json!({ "superseded_by": newer, "status": status }),
-        )
+    // Each with what comes after it.
+    let pairs = "a1 a2 | a2 a3 | a3 | b1 b2 | b2 | c1 c2 | c2 | d1 d2 | d2 d1 | e1 e1 | f1 gone";
+    let rule = |pair: &str| {
+        let mut ids = pair.split(' ');
+        let id = ids.next().unwrap();
+        let status = match id {
+            "b2" => "staging",
+            "c2" => "rejected",
+            _ => "approved",
+        };
+        let rest = json!({ "superseded_by": ids.next(), "status": status });
+        memory(id, &format!("Cache rule {id}"), rest)
     };
-    let memories = [
-        after("a1", "a2", "approved"),
-        after("a2", "a3", "approved"),
-        titled("a3", "Cache rule a3"),
-        after("b1", "b2", "approved"),
-        unreviewed("b2", "Cache rule b2"),
-        after("c1", "c2", "approved"),
-        memory("c2", "Cache rule c2", json!({ "status": "rejected" })),
-        after("d1", "d2", "approved"),
-        after("d2", "d1", "approved"),
-        after("e1", "e1", "approved"),
-        after("f1", "gone", "approved"),
-    ];
-    root.store("alpha", &memories);
+    root.store("alpha", &pairs.split(" | ").map(rule).collect::<Vec<_>>());
     let service = root.service();
     let found = |status: &str| {
         let answer = service.find(json!({ "query": "cache rule", "status": status, "limit": 50 }));
