@@ -207,6 +207,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_unknown_word_is_not_shown_as_a_known_one() {
+        for odd in ["approved\0", "approved\u{200b}", "\0", "\u{a0}"] {
+            let word = parse_status(ValueRef::Text(odd.as_bytes())).unwrap_err();
+            assert!(
+                !word.trim().is_empty() && Status::parse(&word).is_none(),
+                "{odd:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_share_outside_its_range_is_none() {
         assert_eq!(share_value(ValueRef::Real(0.8)), Some(0.8));
         assert_eq!(share_value(ValueRef::Integer(7)), None);
