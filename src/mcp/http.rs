@@ -307,4 +307,18 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
         server.abort();
     }
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_client_that_reads_no_answers_is_disconnected() {
+        let mut limits = DEFAULT_LIMITS;
+        // Only the time for reading is short.
+        limits.connection_limits.unread_timeout = Duration::from_millis(300);
+        limits.connection_limits.unknown_timeout = Duration::from_secs(600);
+        let (address, server) = server(limits);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let requests = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+        let never_read = async { while stream.write_all(&requests).await.is_ok() {} };
+        timeout(Duration::from_secs(60), never_read).await.unwrap();
+        server.abort();
+    }
 }
