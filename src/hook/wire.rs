@@ -352,4 +352,24 @@ mod tests {
         let event = Event::read(marked, None, HookEvent::SessionStart).unwrap();
         assert_eq!(event.folder.as_deref(), Some("/p"));
     }
+    #[test]
+    fn hook_text_is_removed_from_a_prompt() {
+        let twice = "<hook_context>a</hook_context> <hook_context>b</hook_context>\nwhy";
+        assert_eq!(without_context(twice), "why");
+        assert_eq!(without_context("<hook_context>never closed, why"), "");
+        let inside = "what does <hook_context>x</hook_context> mean";
+        assert_eq!(without_context(inside), inside);
+    }
+
+    #[test]
+    fn only_a_resumed_conversation_gets_less_text() {
+        for source in ["startup", "clear", "compact", "something new"] {
+            let event = read(&json!({ "source": source }));
+            assert_eq!(event.origin, SessionOrigin::Fresh, "{source}");
+        }
+        for source in ["resume", "fork"] {
+            let event = read(&json!({ "source": source }));
+            assert_eq!(event.origin, SessionOrigin::Continued, "{source}");
+        }
+    }
 }
