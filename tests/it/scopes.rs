@@ -192,7 +192,10 @@ fn a_folder_that_is_not_read_is_named_by_every_request() {
     }
     root.store("good", &[titled("b", "Deploy rule")]);
     let found = service.find(json!({ "query": "deploy" }));
-    assert_eq!(found["searched"]["skipped"][0]["scope"], "linked", "{found}");
+    assert_eq!(
+        found["searched"]["skipped"][0]["scope"], "linked",
+        "{found}"
+    );
 }
 
 #[test]
