@@ -23,7 +23,6 @@ mod import;
 mod index;
 mod last_query;
 mod output;
-mod pager;
 pub mod panics;
 mod program;
 mod progress;
@@ -46,7 +45,7 @@ mod user;
 use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
@@ -234,14 +233,10 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
 }
 
 /// Writes the manual pages, for packages.
-fn write_manual(folder: PathBuf) -> Result<(), CliError> {
-    let written = std::fs::create_dir_all(&folder)
-        .and_then(|()| clap_mangen::generate_to(args::command(), &folder));
-    written.map_err(|source| CliError::Io {
-        action: "write the manual pages to",
-        path: folder,
-        source,
-    })
+fn write_manual(folder: &Path) -> Result<(), CliError> {
+    let written = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(args::command(), folder));
+    written.map_err(CliError::io("write the manual pages to", folder))
 }
 
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
@@ -274,7 +269,7 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
             write_out(&String::from_utf8_lossy(&script))
         }
-        Command::Man { folder } => write_manual(folder),
+        Command::Man { folder } => write_manual(&folder),
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => {
             let config = config(&cli.global)?;

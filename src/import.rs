@@ -34,8 +34,8 @@ pub enum ImportError {
         refused: usize,
         /// The total number of lines.
         lines: usize,
-        /// The form of a file that is JSON, but not JSON lines.
-        form: Option<Form>,
+        /// The bracket with which a file begins that is JSON, but not JSON lines, or a space.
+        begins: char,
     },
     #[error("`{name}` cannot be the name of a scope")]
     BadName { name: String },
@@ -75,18 +75,14 @@ impl Diagnostic for ImportError {
 
     fn hints(&self) -> Vec<Hint> {
         let advice = match self {
-            Self::Refused {
-                form: Some(form), ..
-            } => match form {
-                Form::Array => {
-                    "`import` reads one JSON object per line; for an array, run \
-                     `jq -c '.[]' FILE > memories.jsonl` and import that"
-                }
-                Form::Object => {
-                    "`import` reads one JSON object per line; for objects over several lines, run \
-                     `jq -c . FILE > memories.jsonl` and import that"
-                }
-            },
+            Self::Refused { begins: '[', .. } => {
+                "`import` reads one JSON object per line; for an array, run \
+                 `jq -c '.[]' FILE > memories.jsonl` and import that"
+            }
+            Self::Refused { begins: '{', .. } => {
+                "`import` reads one JSON object per line; for objects over several lines, run \
+                 `jq -c . FILE > memories.jsonl` and import that"
+            }
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
@@ -119,14 +115,6 @@ impl Diagnostic for ImportError {
             Self::Refused { .. } | Self::BadName { .. } | Self::NoLines => None,
         }
     }
-}
-
-/// The form of a file that is JSON, but not JSON lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    Array,
-    /// Objects that take several lines each.
-    Object,
 }
 
 /// The name of a scope that is similar to a text; `None` if it has no letter for one.
@@ -170,19 +158,6 @@ pub struct RefusedLine {
     /// Its number, from 1.
     pub line: usize,
     pub reason: String,
-    /// The bracket with which a JSON value of several lines begins.
-    #[serde(skip)]
-    begins: Option<char>,
-}
-
-impl RefusedLine {
-    pub fn new(line: usize, reason: String) -> Self {
-        Self {
-            line,
-            reason,
-            begins: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -200,16 +175,25 @@ pub struct ImportReport {
 /// A valid line with its number, from 1.
 pub type NumberedRow = (usize, Row);
 
+/// The lines of an import.
+pub struct ReadLines {
+    pub rows: Vec<NumberedRow>,
+    pub refused: Vec<RefusedLine>,
+    /// See [`ImportError::Refused`].
+    begins: char,
+}
+
 /// Reads every line. `progress` gets the number of bytes read so far.
 ///
 /// # Errors
-/// The input itself cannot be read. Invalid lines are in the second value.
+/// The input itself cannot be read.
 pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
-) -> std::io::Result<(Vec<NumberedRow>, Vec<RefusedLine>)> {
+) -> std::io::Result<ReadLines> {
     let (mut rows, mut refused): (Vec<NumberedRow>, Vec<RefusedLine>) = (Vec::new(), Vec::new());
+    let mut begins = ' ';
     let mut positions: HashMap<String, usize> = HashMap::new();
     let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
     loop {
@@ -234,13 +218,16 @@ pub fn read(
             import_line::parse(text, now)
         };
         match parsed {
-            Err(reason) => refused.push(RefusedLine {
-                begins: match text {
-                    "{" => Some('{'),
-                    text => text.strip_prefix('[').map(|_| '['),
-                },
-                ..RefusedLine::new(number, reason)
-            }),
+            Err(reason) => {
+                let bracket = text.chars().next().filter(|c| *c == '[' || text == "{");
+                if rows.is_empty() && refused.is_empty() {
+                    begins = bracket.unwrap_or(begins);
+                }
+                refused.push(RefusedLine {
+                    line: number,
+                    reason,
+                });
+            }
             Ok(row) => match positions
                 .get(&row.id)
                 .and_then(|position| rows.get(*position))
@@ -251,7 +238,10 @@ pub fn read(
                         "`id` is `{}`, which line {first} has with other content",
                         row.id
                     );
-                    refused.push(RefusedLine::new(number, reason));
+                    refused.push(RefusedLine {
+                        line: number,
+                        reason,
+                    });
                 }
                 None => {
                     positions.insert(row.id.clone(), rows.len());
@@ -260,18 +250,11 @@ pub fn read(
             },
         }
     }
-    Ok((rows, refused))
-}
-
-/// The form of a file that does not begin like JSON lines.
-fn form(rows: &[NumberedRow], refused: &[RefusedLine]) -> Option<Form> {
-    let before = rows.first().map_or(usize::MAX, |(line, _)| *line);
-    let first = refused.first().filter(|refusal| refusal.line < before)?;
-    match first.begins {
-        Some('[') => Some(Form::Array),
-        Some('{') => Some(Form::Object),
-        _ => None,
-    }
+    Ok(ReadLines {
+        rows,
+        refused,
+        begins,
+    })
 }
 
 /// Imports into the store at `path`, and creates the store if it is missing.
@@ -287,14 +270,18 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
     account: &mut dyn FnMut(&[RefusedLine]),
 ) -> Result<ImportReport, ImportError> {
-    let (rows, mut refused) = read(input, now, progress).map_err(|source| ImportError::Io {
+    let read = read(input, now, progress).map_err(|source| ImportError::Io {
         action: "read",
         path: PathBuf::from("the import"),
         source,
     })?;
+    let ReadLines {
+        rows,
+        mut refused,
+        begins,
+    } = read;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
-    let form = form(&rows, &refused);
     // A repeated import may have nothing new, but a new scope needs at least one line.
     if lines == 0 && target.is_new() {
         return Err(ImportError::NoLines);
@@ -307,7 +294,7 @@ pub fn run(
             return Err(ImportError::Refused {
                 refused: refused.len(),
                 lines,
-                form,
+                begins,
             });
         }
     }

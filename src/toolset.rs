@@ -22,6 +22,7 @@ mod sets;
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use self::argument::Argument;
 use ack_api::{
@@ -103,7 +104,8 @@ const RESULT_FIELDS: [&str; 8] = [
     "id", "title", "facts", "concepts", "project", "scope", "status", "type",
 ];
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, VariantArray, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum ToolsetPreset {
     /// The built-in four.
     #[default]
@@ -115,27 +117,13 @@ pub enum ToolsetPreset {
 }
 
 impl ToolsetPreset {
-    pub const ALL: [Self; 5] = [
-        Self::Ack,
-        Self::ClaudeMem,
-        Self::EpisodicMemory,
-        Self::Siftcoder,
-        Self::Sifs,
-    ];
-
-    /// Its name on the command line and in `config.toml`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ack => "ack",
-            Self::ClaudeMem => "claude-mem",
-            Self::EpisodicMemory => "episodic-memory",
-            Self::Siftcoder => "siftcoder",
-            Self::Sifs => "sifs",
-        }
+    /// The names on the command line and in `config.toml`.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS.iter().map(|set| set.into_str())
     }
 
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|set| set.name() == name)
+    pub const fn name(self) -> &'static str {
+        self.into_str()
     }
 }
 

@@ -238,11 +238,7 @@ fn standard_input() -> Result<String, CliError> {
         .lock()
         .take(MAX_TEXT_BYTES + 1)
         .read_to_end(&mut bytes);
-    let length = read.map_err(|source| CliError::Io {
-        action: "read",
-        path: "standard input".into(),
-        source,
-    })?;
+    let length = read.map_err(CliError::io("read", "standard input"))?;
     if length as u64 > MAX_TEXT_BYTES {
         let message = "the text is longer than 1 MiB: nothing was added; shorten it";
         return Err(CliError::Typed(message.to_owned()));

@@ -7,8 +7,7 @@ use serde_json::json;
 
 use super::args::Global;
 use super::error::CliError;
-use super::output::write_json;
-use super::pager;
+use super::output::{write_json, write_out};
 use super::screen::Screen;
 use ack_service::Error;
 
@@ -22,11 +21,7 @@ pub(super) fn print<A: Serialize + DeserializeOwned>(
         return write_json(answer);
     }
     let screen = Screen::of_output();
-    pager::show_paged(
-        &render(&make_printable(answer, global)?, &screen),
-        &screen,
-        global,
-    )
+    write_out(&render(&make_printable(answer, global)?, &screen))
 }
 
 /// An answer with texts that are safe to print. With `--quiet`, most notes are left out.

@@ -209,9 +209,6 @@ pub struct Global {
         hide_default_value = true
     )]
     pub color: ColorArg,
-    /// Do not use a pager for long answers
-    #[arg(long, global = true)]
-    pub no_pager: bool,
     /// The environment variables that provided a setting.
     #[arg(skip)]
     pub variables: Vec<&'static str>,
@@ -253,7 +250,6 @@ impl Default for Command {
     }
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Find stores and clients on this machine; asks what to do with each, and tries a query
@@ -327,7 +323,6 @@ pub enum Command {
     },
 }
 
-/// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
     /// What to do
@@ -341,7 +336,7 @@ pub enum ConfigAction {
     /// Show the effective settings, each with its source
     #[default]
     Show,
-    /// Open config.toml in $VISUAL or $EDITOR; invalid changes are not saved without asking
+    /// Open config.toml in $VISUAL or $EDITOR, then say what is wrong with it
     Edit,
     /// Print the path of config.toml
     Path,
@@ -349,7 +344,6 @@ pub enum ConfigAction {
     Schema,
 }
 
-/// Arguments of `doctor`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DoctorArgs {
     /// Also connect to the upstream servers in config.toml and list their tools

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::args::{CheckArgs, CheckFormat};
 use super::output::{write_json, write_out, write_plain};
+use super::render::count;
 use super::scopes::add;
 use super::screen::Screen;
 use crate::cli::error::CliError;
@@ -20,11 +21,7 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
         None => config.project.value.clone(),
     };
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
-    let report = check(&path, today).map_err(|source| CliError::Io {
-        action: "check",
-        path,
-        source,
-    })?;
+    let report = check(&path, today).map_err(CliError::io("check", &path))?;
     match args.format {
         _ if json => write_json(&report)?,
         CheckFormat::Text => write_plain(&report_text(&report))?,
@@ -49,15 +46,12 @@ fn report_text(report: &CheckReport) -> String {
 }
 
 fn summary(report: &CheckReport) -> String {
-    let count = |number: usize, singular: &str, plural: &str| {
-        format!("{number} {}", if number == 1 { singular } else { plural })
-    };
     format!(
         "{} in {}: {}, {}\n",
-        count(report.memories, "memory", "memories"),
-        count(report.files, "file", "files"),
-        count(report.errors, "error", "errors"),
-        count(report.warnings, "warning", "warnings")
+        count(report.memories as u64, "memory"),
+        count(report.files as u64, "file"),
+        count(report.errors as u64, "error"),
+        count(report.warnings as u64, "warning")
     )
 }
 

@@ -1,4 +1,5 @@
-//! `config`: shows the path of `config.toml` and the effective settings, and edits the file safely.
+//! `config`: shows the path of `config.toml` and the effective settings, and opens the file in an
+//! editor.
 
 use ack_api::Hint;
 use std::fs;
@@ -7,17 +8,15 @@ use std::path::Path;
 use std::process::Command;
 
 use schemars::schema_for;
-use serde_json::json;
 
 use super::args::{ConfigAction, Global};
-use super::doctor::settings;
+use super::doctor::{ShownSetting, settings};
 use super::error::CliError;
-use super::output::{write_err, write_out, write_plain};
+use super::output::{write_json, write_out, write_plain};
 use super::settings::inputs;
-use super::{prompt, signals};
+use super::signals;
 use crate::offer::Offer;
-use ack_api::Diagnostic;
-use ack_service::config::{Config, ConfigFile, SettingsError};
+use ack_service::config::{Config, ConfigFile};
 use ack_sys::text_file;
 
 const CONFIG_FILE: &str = "config.toml";
@@ -41,76 +40,40 @@ pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
 fn show(config: &Config, json: bool) -> Result<(), CliError> {
     let settings = settings(config);
     if json {
-        let settings = settings.iter();
-        let settings = settings
-            .map(|(name, value, source)| json!({ "name": name, "value": value, "source": source }));
-        let settings: Vec<_> = settings.collect();
-        return super::output::write_json(&settings);
+        return write_json(&settings);
     }
-    let width = settings
-        .iter()
-        .map(|(_, value, _)| value.len())
-        .max()
-        .unwrap_or_default()
-        .min(40);
-    let lines = settings
-        .iter()
-        .map(|(name, value, source)| format!("{name:<16} {value:<width$}  {source}\n"));
+    let width = settings.iter().map(|setting| setting.value.len()).max();
+    let width = width.unwrap_or_default().min(40);
+    let lines = settings.iter().map(
+        |ShownSetting {
+             name,
+             value,
+             source,
+         }| { format!("{name:<16} {value:<width$}  {source}\n") },
+    );
     write_plain(&lines.collect::<String>())
 }
 
-/// Lets the user edit a copy, and replaces the file if the copy is valid.
+/// Lets the user edit the file, and says what is wrong with it afterwards.
 fn edit(path: &Path) -> Result<(), CliError> {
-    let io = |action| {
-        let path = path.to_owned();
-        move |source| CliError::Io {
-            action,
-            path,
-            source,
-        }
-    };
     let editor = editor()
         .map_err(|error| error.with_hint(Hint::command("config path", "prints the file")))?;
-    writable(path).map_err(io("write"))?;
-    let before = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        read => Some(read.map_err(io("read"))?),
-    };
-    let folder = tempfile::tempdir().map_err(io("edit a copy of"))?;
-    let copy = folder.path().join(CONFIG_FILE);
-    let text = before.clone().unwrap_or_else(|| NEW_FILE_TEXT.to_owned());
-    fs::write(&copy, &text).map_err(io("edit a copy of"))?;
-    loop {
-        open_editor(&copy, &editor)?;
-        let after = fs::read_to_string(&copy).map_err(io("read the copy of"))?;
-        if Some(&after) == before.as_ref() || (before.is_none() && after == NEW_FILE_TEXT) {
-            return write_plain("nothing was changed\n");
-        }
-        if let Err(error) = check(folder.path()) {
-            let message = error.body().message;
-            let shown_message = message.replace(&*copy.to_string_lossy(), &path.to_string_lossy());
-            write_err(&format!("error: {shown_message}\n"));
-            let keys = [('e', "edit again"), ('d', "discard"), ('k', "keep")];
-            let is_terminal = std::io::stdin().is_terminal();
-            match is_terminal
-                .then(|| {
-                    prompt::choose(
-                        "Edit again, discard the changes, or keep them as they are?",
-                        &keys,
-                    )
-                })
-                .flatten()
-            {
-                Some('e') => continue,
-                Some('k') => {}
-                _ => return Err(CliError::ConfigNotChanged),
-            }
-        }
-        fs::create_dir_all(path.parent().unwrap_or(path))
-            .and_then(|()| text_file::replace(path, &after))
-            .map_err(io("write"))?;
-        return write_plain(&format!("{} was changed\n", path.display()));
+    let folder = path.parent().unwrap_or(path);
+    if !path.exists() {
+        fs::create_dir_all(folder)
+            .and_then(|()| text_file::replace(path, NEW_FILE_TEXT))
+            .map_err(CliError::io("create", path))?;
     }
+    let read = || fs::read_to_string(path).map_err(CliError::io("read", path));
+    let before = read()?;
+    open_editor(path, &editor)?;
+    let is_changed = read()? != before;
+    // What `serve` offers depends on it, too.
+    Offer::load(&Config::at(folder)?, None, &|_| Some("-".into()))?;
+    write_plain(&match is_changed {
+        true => format!("{} was changed\n", path.display()),
+        false => "nothing was changed\n".to_owned(),
+    })
 }
 
 /// The user's editor. Without one that the user chose, `vi`, which needs a terminal.
@@ -126,22 +89,6 @@ pub(super) fn editor() -> Result<String, CliError> {
     let message = "there is no terminal for the editor";
     Err(CliError::usage("config edit", message)
         .with_hint("set VISUAL or EDITOR to an editor that needs none"))
-}
-
-/// Fails if the file could not be replaced, before anything is edited.
-fn writable(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    match folder.is_dir() {
-        true => tempfile::NamedTempFile::new_in(folder).map(drop),
-        // It is created when the file is written.
-        false => Ok(()),
-    }
-}
-
-/// Checks the settings in a folder, including what `serve` offers.
-fn check(folder: &Path) -> Result<(), SettingsError> {
-    let config = Config::at(folder)?;
-    Offer::load(&config, None, &|_| Some("-".into())).map(drop)
 }
 
 /// Runs `$VISUAL` or `$EDITOR`, which may have arguments.

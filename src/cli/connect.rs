@@ -24,9 +24,10 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     let clients = if args.clients.is_empty() {
         found = installed(&config)?;
         if found.is_empty() {
+            let names: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
+            let names = names.join(", ");
             return write_out(&format!(
-                "no known client is installed; supported: {}\n",
-                Client::ALL.map(Client::name).join(", ")
+                "no known client is installed; supported: {names}\n"
             ));
         }
         let names: Vec<&str> = found.iter().map(|client| client.name()).collect();
@@ -37,12 +38,12 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     };
     // A failure does not stop the other clients.
     let mut failed = None;
+    let action = if args.replace {
+        FileAction::Replace
+    } else {
+        FileAction::Put
+    };
     for client in clients {
-        let action = if args.replace {
-            FileAction::Replace
-        } else {
-            FileAction::Put
-        };
         let result = ConnectPlan::new(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
         match result {

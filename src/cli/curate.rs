@@ -197,7 +197,6 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
     waiting
 }
 
-/// Runs `replace`.
 pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     let choice = match args.merge || args.into.is_some() {
         true => |into| Choice::Merge { into },
@@ -232,7 +231,6 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Runs `edit`.
 pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     let only = args.decide.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;

@@ -38,7 +38,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
             let folder = tempfile::Builder::new()
                 .prefix("ack-memory-demo-")
                 .tempdir()
-                .map_err(io(Path::new("a temporary folder")))?;
+                .map_err(CliError::io("create", "a temporary folder"))?;
             (folder.path().to_owned(), Some(folder))
         }
     };
@@ -60,15 +60,6 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     })
 }
 
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
-    let path = path.to_owned();
-    move |source| CliError::Io {
-        action: "create",
-        path,
-        source,
-    }
-}
-
 fn empty_folder(folder: &Path) -> Result<PathBuf, CliError> {
     let is_in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_in_use || folder.is_file() {
@@ -76,14 +67,14 @@ fn empty_folder(folder: &Path) -> Result<PathBuf, CliError> {
         let hint = "name an empty folder, or one that does not exist yet";
         return Err(CliError::usage("FOLDER", message).with_hint(hint));
     }
-    std::path::absolute(folder).map_err(io(folder))
+    std::path::absolute(folder).map_err(CliError::io("create", folder))
 }
 
 /// Runs a command over the sample scopes. The sample project's folder need not exist, because it is
 /// recognised by its name.
 fn run(root: &Path, line: &str) -> Result<(), CliError> {
     let project = root.join("ledger-api");
-    let flags = ["ack-memory", "-q", "--no-pager", "--root"].map(OsStr::new);
+    let flags = ["ack-memory", "-q", "--root"].map(OsStr::new);
     let flags = flags.into_iter().chain([root.as_os_str(), "-C".as_ref()]);
     let words = line.split(' ').map(OsStr::new);
     let words = flags.chain([project.as_os_str()]).chain(words);

@@ -7,7 +7,7 @@ mod offer;
 mod settings;
 
 use self::checks::{DoctorFinding, Level};
-pub use settings::settings;
+pub use settings::{ShownSetting, settings};
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use serde_json::json;
 
 use self::offer::OfferReport;
 use super::args::{DoctorArgs, Global};
-use super::output::write_out;
+use super::output::{json_with, write_out};
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{command, pager, progress, user};
+use super::{command, progress, user};
 use crate::cli::error::CliError;
 use ack_api::{Diagnostic, Hint, Resolve as _, ScopeInfo, text};
 use ack_service::Service;
@@ -32,7 +32,6 @@ pub struct DoctorReport<'a> {
     config: &'a Config,
     /// Why `config.toml` is invalid.
     broken_settings: Option<String>,
-    settings: Vec<(&'static str, String, String)>,
     scopes: Vec<ScopeReport<'a>>,
     current_scope: Option<String>,
     current_rule: Option<String>,
@@ -74,7 +73,6 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
             .collect()
     });
     let report = DoctorReport {
-        settings: settings(config),
         offer: broken_settings
             .is_none()
             .then(|| OfferReport::new(config, args.upstreams, global.offline)),
@@ -101,7 +99,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     if global.json {
         write_json(&report, &findings)?;
     } else {
-        write_text(config, &findings, global)?;
+        write_text(config, &findings)?;
     }
     Ok(match wrong {
         true => ExitCode::FAILURE,
@@ -131,11 +129,7 @@ impl<'a> ScopeReport<'a> {
     }
 }
 
-fn write_text(
-    config: &Config,
-    findings: &[DoctorFinding],
-    global: &Global,
-) -> Result<(), CliError> {
+fn write_text(config: &Config, findings: &[DoctorFinding]) -> Result<(), CliError> {
     let screen = Screen::of_output();
     let has_table = cfg!(feature = "table");
     let mut head = if has_table { " · table" } else { "" }.to_owned();
@@ -152,35 +146,25 @@ fn write_text(
     );
     out += &checks::findings_text(findings, &screen);
     out += &format!("\n{}\n", paint(BOLD, checks::summary(findings)));
-    pager::show_paged(&out, &screen, global)
+    write_out(&out)
 }
 
 fn write_json(report: &DoctorReport<'_>, findings: &[DoctorFinding]) -> Result<(), CliError> {
-    let scopes = report.scopes.iter().map(|scope| {
-        let mut info = json!(scope.info);
-        if let Some(info) = info.as_object_mut() {
-            info.insert("layout".to_owned(), json!(scope.columns));
-        }
-        info
-    });
-    let pairs = |(name, value, source): &(&str, String, String)| {
-        json!({
-            "name": name, "value": value, "source": source,
-        })
-    };
+    let scopes = report
+        .scopes
+        .iter()
+        .map(|scope| json_with(&scope.info, json!({ "layout": scope.columns })));
     let passed = report.passed_over.iter();
     let passed = passed.map(|(name, reason)| json!({ "name": name, "reason": reason }));
-    let mut report = json!({
+    super::output::write_json(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "sqlite": rusqlite::version(),
-        "settings": report.settings.iter().map(pairs).collect::<Vec<_>>(),
+        "settings": settings(report.config),
         "current_scope": report.current_scope,
         "detected_by": report.current_rule,
         "scopes": scopes.collect::<Vec<_>>(),
         "offer": report.offer.as_ref().map(OfferReport::json),
         "passed_over": passed.collect::<Vec<_>>(),
         "findings": findings,
-    });
-    text::clean_json(&mut report);
-    write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"))
+    }))
 }

@@ -81,8 +81,6 @@ pub enum CliError {
     #[cfg(not(feature = "table"))]
     #[error("this build of ack-memory has no vector tables")]
     NotBuilt,
-    #[error("config.toml was not changed")]
-    ConfigNotChanged,
     #[error("the editor `{editor}` failed")]
     Editor { editor: String },
     #[error("there was no query at this terminal in the last day")]
@@ -102,6 +100,16 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// What a failure of the system becomes: what could not be done, and to which file.
+    pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl Fn(io::Error) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Self::Io {
+            action,
+            path: path.clone(),
+            source,
+        }
+    }
+
     /// An invalid argument, described in a sentence.
     pub fn usage(argument: &str, message: impl Into<String>) -> Self {
         Self::Usage {
@@ -243,7 +251,6 @@ impl Diagnostic for CliError {
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
             Self::NoScope { .. } => return vec![Hint::command("scopes", "shows the scopes")],
             Self::NoLastQuery => return vec![Hint::command("query WORDS", "searches")],
-            Self::ConfigNotChanged => return vec![Hint::command("config edit", "starts over")],
             Self::LastPage => return vec![Hint::command("query WORDS", "searches again")],
             Self::Offline { hint, .. } => hint,
             #[cfg(not(feature = "table"))]

@@ -19,11 +19,7 @@ use ack_service::Service;
 use ack_service::config::Config;
 
 pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliError> {
-    let file = File::open(&args.queries).map_err(|source| CliError::Io {
-        action: "read",
-        path: args.queries.clone(),
-        source,
-    })?;
+    let file = File::open(&args.queries).map_err(CliError::io("read", &args.queries))?;
     let mut queries = parse(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
     let service = CloseOnDrop(Service::new(config).leak());

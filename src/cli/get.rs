@@ -12,12 +12,12 @@ use super::args::{GetArgs, Global};
 use super::caller::Caller;
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json, write_plain};
+use super::output::{write_err, write_json, write_out, write_plain};
 use super::query::unreviewed_text;
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
-use super::{pager, progress, render};
+use super::{progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
 use ack_api::{GetRequest, Include};
@@ -74,7 +74,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         let mut text = render::get(&make_printable(&answer, global)?, &screen);
         let unreviewed = unreviewed.map(|it| render::block(&screen, &it, ("", ""), render::DIM));
         text.extend(unreviewed.map(|line| format!("\n{line}")));
-        pager::show_paged(&text, &screen, global)?;
+        write_out(&text)?;
     }
     Ok(match found {
         true => ExitCode::SUCCESS,

@@ -195,7 +195,7 @@ fn surface(config: &Config) -> Option<Toolset> {
 /// Whether the same session calls another hook of ours: the plugin's and one in Claude Code's
 /// settings, or one for Claude Code, which Cursor runs too, and one of Cursor's own.
 fn another_answers(config: &Config, event: &Event, plugin: bool) -> bool {
-    let hook = event.moment.name();
+    let hook = event.moment.into();
     let by_cursor = event.host == Host::ClaudeCode
         && (event.sender == Host::Cursor || std::env::var_os("CURSOR_VERSION").is_some());
     (plugin && settings_call_hook(config, Client::ClaudeCode, hook))

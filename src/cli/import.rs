@@ -108,13 +108,9 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
             ProgressBar::new_spinner(),
         )
     } else {
-        let io = |source| CliError::Io {
-            action: "read",
-            path: args.file.clone(),
-            source,
-        };
-        let file = File::open(&args.file).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
+        let io = CliError::io("read", &args.file);
+        let file = File::open(&args.file).map_err(&io)?;
+        let metadata = file.metadata().map_err(&io)?;
         let known = recogniser::at(&args.file).filter(|found| found.kind != StoreKind::ImportLines);
         if metadata.is_dir() || known.is_some() {
             let what = known

@@ -4,17 +4,16 @@ use std::io::Write;
 
 use ack_api::text;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::error::CliError;
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub(super) fn write_out(text: &str) -> Result<(), CliError> {
     match anstream::stdout().lock().write_all(text.as_bytes()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Io {
-            action: "write to",
-            path: "standard output".into(),
-            source,
-        }),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(CliError::io("write to", "standard output")(error))
+        }
         _ => Ok(()),
     }
 }
@@ -30,6 +29,15 @@ pub(super) fn write_err(text: &str) {
 /// Writes text without colours to standard output, safe to print.
 pub(super) fn write_plain(text: &str) -> Result<(), CliError> {
     write_out(&text::safe(text))
+}
+
+/// An answer as JSON, with further members.
+pub(super) fn json_with<A: Serialize>(answer: &A, more: Value) -> Value {
+    let mut value = serde_json::to_value(answer).unwrap_or_default();
+    if let (Some(members), Value::Object(more)) = (value.as_object_mut(), more) {
+        members.extend(more);
+    }
+    value
 }
 
 /// Writes an answer as JSON, safe to print.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::args::PublishArgs;
 use super::command::command;
-use super::output::{write_json, write_plain};
+use super::output::{json_with, write_json, write_plain};
 use super::scopes::{add, set};
 use super::{prompt, render};
 use crate::cli::error::CliError;
@@ -44,11 +44,11 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         only_promoted: args.only_promoted,
     };
     let plan = publish::plan(scope, &folder, options)?;
-    let text = (!json).then(|| plan_text(&plan));
-    if let Some(text) = &text {
-        write_plain(text)?;
+    if !json {
+        write_plain(&plan_text(&plan))?;
     }
-    let writes = !plan.is_empty() && !args.dry_run && confirms_writing(args, json);
+    let question = "Write these files?";
+    let writes = !plan.is_empty() && !args.dry_run && confirms(args, json, question);
     if writes {
         plan.write()?;
     }
@@ -58,12 +58,8 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         git_commands(&plan)
     };
     if json {
-        let mut json_plan = serde_json::to_value(&plan).unwrap_or_default();
-        if let Some(json_plan) = json_plan.as_object_mut() {
-            json_plan.insert("written".to_owned(), json!(writes));
-            json_plan.insert("commands".to_owned(), json!(commands));
-        }
-        return write_json(&json_plan);
+        let done = json!({ "written": writes, "commands": commands });
+        return write_json(&json_with(&plan, done));
     }
     if !writes {
         let why = if plan.is_empty() {
@@ -88,11 +84,6 @@ fn light_build(address: &str) -> CliError {
     let message = format!("this is the light build, which cannot publish to a bucket ({address})");
     let hint = format!("{FULL_BUILD}; this one publishes to a folder: `--to-folder DIR`");
     CliError::usage("--to", message).with_hint(hint)
-}
-
-/// Whether to write: the flag or the user says so.
-fn confirms_writing(args: &PublishArgs, json: bool) -> bool {
-    confirms(args, json, "Write these files?")
 }
 
 /// Whether to continue: the flag or the user says so.
@@ -148,13 +139,13 @@ fn changes_text(
 
 /// That other memories wait for review, and the next step.
 fn also_waiting_text(scope: &str, waiting: usize) -> String {
-    let verb = if waiting == 1 { "waits" } else { "wait" };
+    let review = command(&format!("review --scope {}", quoted(scope)));
     match waiting {
         0 => String::new(),
-        waiting => format!(
-            "{} {verb} for review: `{}`\n",
-            render::count(waiting as u64, "memory"),
-            command(&format!("review --scope {}", quoted(scope)))
+        1 => format!("1 memory waits for review: `{review}`\n"),
+        _ => format!(
+            "{} wait for review: `{review}`\n",
+            render::count(waiting as u64, "memory")
         ),
     }
 }
@@ -190,12 +181,9 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
         return vec![format!("git init {}", word(&plan.folder))];
     };
     let top = &repository.work_tree;
-    let inside = plan.folder.strip_prefix(top).unwrap_or(Path::new("."));
-    let inside = if inside.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        inside
-    };
+    let inside = plan.folder.strip_prefix(top).ok();
+    let inside = inside.filter(|path| !path.as_os_str().is_empty());
+    let inside = inside.unwrap_or(Path::new("."));
     let message = format!(
         "memory: {} added, {} changed, {} withdrawn",
         plan.added.len(),
@@ -203,12 +191,9 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
         plan.withdrawn.len()
     );
     let git = format!("git -C {}", word(top));
-    let is_shared = repository
-        .branch
-        .as_deref()
-        .is_none_or(|branch| SHARED_BRANCHES.contains(&branch));
+    let branch = repository.branch.as_deref();
     let mut commands = Vec::new();
-    if is_shared {
+    if branch.is_none_or(|branch| SHARED_BRANCHES.contains(&branch)) {
         commands.push(format!("{git} switch -c memory-{}", quoted(&plan.scope)));
     }
     commands.extend([

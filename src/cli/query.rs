@@ -11,12 +11,12 @@ use super::answer::make_printable;
 use super::args::{Global, QueryArgs};
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json};
+use super::output::{write_err, write_json, write_out};
 use super::render::{Listing, QueryWords, grouped};
 use super::screen::Screen;
 use super::service::CloseOnDrop;
 use super::settings::config;
-use super::{pager, progress, render};
+use super::{progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
 use ack_connect::quoted;
@@ -96,7 +96,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         quiet: global.quiet,
     };
     let text = render::query(&make_printable(&answer, global)?, &listing);
-    pager::show_paged(&text, &screen, global)?;
+    write_out(&text)?;
     if is_terminal && !remembered && !answer.results.is_empty() && !global.quiet {
         write_err(
             "note: your cache folder cannot be written, so `get 1` and `query --next` do not know \

@@ -79,18 +79,10 @@ fn serve_in_trouble(
     };
     let service = Service::new(config).leak();
     let ended = crate::mcp::serve_stdio(service, offer, report(), Some(Box::new(start)));
-    match ended.map_err(standard_streams)? {
+    match ended.map_err(CliError::io("serve on", "standard input and output"))? {
         Some(signal) => signals::end(signal),
         None if is_fixed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
         None => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
-    }
-}
-
-fn standard_streams(source: std::io::Error) -> CliError {
-    CliError::Io {
-        action: "serve on",
-        path: "standard input and output".into(),
-        source,
     }
 }
 
@@ -131,7 +123,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         std::thread::spawn(move || service.ask_buckets());
         let result = crate::mcp::serve_stdio(service, offer, report(), None);
         service.close();
-        let ended = result.map_err(standard_streams)?;
+        let ended = result.map_err(CliError::io("serve on", "standard input and output"))?;
         return ended.map_or(Ok(()), |signal| signals::end(signal));
     };
     if args.no_token && !address.ip().is_loopback() {
@@ -162,11 +154,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     std::thread::spawn(move || service.ask_buckets());
     let result = listener.serve(service, offer, report());
     service.close();
-    result.map_err(|source| CliError::Io {
-        action: "serve on",
-        path: address.to_string().into(),
-        source,
-    })
+    result.map_err(CliError::io("serve on", address.to_string()))
 }
 
 fn server_extras(args: &ServeArgs, report: Report) -> Result<ServerExtras, CliError> {
@@ -251,13 +239,9 @@ fn token(args: &ServeArgs) -> Result<(Option<Token>, TokenSource), CliError> {
 
 /// Reads a token from a file, and warns if others may read it too.
 fn read(path: &Path) -> Result<Token, CliError> {
-    let io = |source| CliError::Io {
-        action: "read the token in",
-        path: path.to_owned(),
-        source,
-    };
-    let file = files::open(path).map_err(io)?;
-    let mode = file.metadata().map_err(io)?.permissions().mode();
+    let io = CliError::io("read the token in", path);
+    let file = files::open(path).map_err(&io)?;
+    let mode = file.metadata().map_err(&io)?.permissions().mode();
     if mode & 0o077 != 0 {
         write_err(&format!(
             "others may read the token in `{0}` (mode {1:o}); `chmod 600 '{0}'` changes that\n",
@@ -268,7 +252,7 @@ fn read(path: &Path) -> Result<Token, CliError> {
     let mut text = String::new();
     file.take(MAX_TOKEN_FILE_BYTES)
         .read_to_string(&mut text)
-        .map_err(io)?;
+        .map_err(&io)?;
     let token = Token::new(&text).map_err(|reason| ServeError::Token {
         place: format!("`{}`", path.display()),
         reason,
@@ -282,24 +266,20 @@ fn create_token_file(path: &Path) -> Result<bool, CliError> {
     if path.exists() {
         return Ok(false);
     }
-    let io = |source| CliError::Io {
-        action: "keep a token in",
-        path: path.to_owned(),
-        source,
-    };
+    let io = CliError::io("keep a token in", path);
     let folder = path.parent().unwrap_or(path);
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(io)?;
-    let token = new_token().map_err(io)?;
+        .map_err(&io)?;
+    let token = new_token().map_err(&io)?;
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))
         .tempfile_in(folder)
-        .map_err(io)?;
-    writeln!(file, "{token}").map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
+        .map_err(&io)?;
+    writeln!(file, "{token}").map_err(&io)?;
+    file.as_file().sync_all().map_err(&io)?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),

@@ -39,11 +39,7 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
         }),
         // A removed working directory is no project. Only a relative path needs one.
         Err(_) if !inputs.needs_working_directory() => Ok(inputs),
-        Err(source) => Err(CliError::Io {
-            action: "find",
-            path: "the working directory".into(),
-            source,
-        }),
+        Err(error) => Err(CliError::io("find", "the working directory")(error)),
     }
 }
 
@@ -94,8 +90,11 @@ pub(super) fn config(global: &Global) -> Result<Config, CliError> {
 /// Prints the settings that decide which scopes are searched. Standard output is for answers.
 pub(super) fn explain(config: &Config) {
     let line = |line: &str| write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
-    for (name, value, source) in doctor::settings(config) {
-        line(&format!("{name} {value} ({source})"));
+    for setting in doctor::settings(config) {
+        line(&format!(
+            "{} {} ({})",
+            setting.name, setting.value, setting.source
+        ));
     }
     if config.pinned.is_none() {
         line("not pinned to a scope");

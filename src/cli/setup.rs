@@ -39,7 +39,6 @@ const MAX_WORDS: usize = 8;
 /// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerMode {
-    /// Ask the user.
     Ask,
     Defaults,
     Show,
@@ -60,7 +59,6 @@ struct Setup<'a> {
     team: Option<Team>,
 }
 
-/// How questions are answered.
 pub fn mode(args: &SetupArgs, json: bool) -> Result<AnswerMode, CliError> {
     if args.dry_run {
         Ok(AnswerMode::Show)

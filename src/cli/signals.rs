@@ -1,9 +1,9 @@
 //! Signals that end a command early. Files that the command created temporarily are removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal, raise};
+use parking_lot::Mutex;
 
 use super::prompt;
 use crate::mcp::signals::is_ignored;
@@ -18,7 +18,7 @@ static ON_INTERRUPT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 /// Makes the next Ctrl-C call `act` instead of ending the process. The one after that ends it
 /// again.
 pub fn on_interrupt(act: impl Fn() + Send + 'static) {
-    *ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+    *ON_INTERRUPT.lock() = Some(Box::new(act));
 }
 
 /// What is done before a signal ends the process.
@@ -27,7 +27,7 @@ static AT_EXIT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 /// Makes the signals that end the process call `act` first: a closed terminal, a request to end,
 /// and Ctrl-\. Ctrl-C is for [`on_interrupt`].
 pub fn at_exit(act: impl Fn() + Send + 'static) {
-    *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+    *AT_EXIT.lock() = Some(Box::new(act));
 }
 
 /// Ends the process as Ctrl-C does.
@@ -39,14 +39,14 @@ pub fn end_by_interrupt() -> ! {
 
 fn exiting() {
     prompt::end_line();
-    let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
+    let act = AT_EXIT.lock();
     if let Some(act) = act.as_ref() {
         act();
     }
 }
 
 fn interrupted() -> bool {
-    let mut act = ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut act = ON_INTERRUPT.lock();
     act.take().map(|act| act()).is_some()
 }
 

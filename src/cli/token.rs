@@ -30,11 +30,7 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
             format!("{day} is over, so nobody could use the token; today is {today} in UTC");
         return Err(CliError::usage("last-day", message));
     }
-    let token = new_token().map_err(|source| CliError::Io {
-        action: "make",
-        path: "a token".into(),
-        source,
-    })?;
+    let token = new_token().map_err(CliError::io("make", "a token"))?;
     let entry = ClientEntry {
         hash: tokens::hash(&token),
         scopes: (!args.scopes.is_empty()).then(|| args.scopes.iter().cloned().collect()),
@@ -95,14 +91,10 @@ fn add(
     table: toml_edit::Table,
     may_replace: bool,
 ) -> Result<(), CliError> {
-    let io = |source| CliError::Io {
-        action: "write the tokens to",
-        path: path.to_owned(),
-        source,
-    };
+    let io = CliError::io("write the tokens to", path);
     let text = match files::read_text(path, MAX_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        read => read.map_err(io)?,
+        read => read.map_err(&io)?,
     };
     if !text.trim().is_empty() {
         // The existing content must be valid, or the server would not accept the new client either.
@@ -120,5 +112,5 @@ fn add(
         return Err(CliError::usage("name", message).with_hint(hint));
     }
     document.insert(name, toml_edit::Item::Table(table));
-    text_file::replace(path, &document.to_string()).map_err(io)
+    text_file::replace(path, &document.to_string()).map_err(&io)
 }

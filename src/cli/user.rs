@@ -10,7 +10,6 @@ use nix::unistd::{User, geteuid};
 use ack_connect::recogniser::{FoundStore, StorePlaces, survey};
 use ack_service::config::Config;
 
-/// The longest name.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The stores on this machine and in the current project, most useful first. Includes those that

@@ -8,6 +8,7 @@
 //! `additionalContext`.
 
 use serde_json::{Map, Value, json};
+use strum::IntoStaticStr;
 
 use super::edited_files;
 use super::failed_command::FailedCommand;
@@ -39,7 +40,8 @@ impl Host {
 }
 
 /// When a hook runs, with what it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum HookEvent {
     /// Print the memories for a new session
     SessionStart,
@@ -49,17 +51,6 @@ pub enum HookEvent {
     PreToolUse,
     /// Print the memory that explains why a command failed, once per session
     ToolFailure,
-}
-
-impl HookEvent {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "session-start",
-            Self::UserPrompt => "user-prompt",
-            Self::PreToolUse => "pre-tool-use",
-            Self::ToolFailure => "tool-failure",
-        }
-    }
 }
 
 /// What the conversation contains already.

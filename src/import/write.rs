@@ -175,23 +175,14 @@ fn make_private_file(file: &Path) -> std::io::Result<()> {
 /// Removes what a killed import left behind more than a day ago.
 fn sweep(above: &Path) {
     let old = |entry: &std::fs::DirEntry| {
-        let age = entry
-            .metadata()
-            .and_then(|metadata| metadata.modified())
-            .ok()
-            .and_then(|modified| modified.elapsed().ok());
-        entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(BUILD_FOLDER_PREFIX)
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with(BUILD_FOLDER_PREFIX)
             && age.is_some_and(|age| age > Duration::from_secs(86_400))
     };
-    for entry in std::fs::read_dir(above)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(old)
-    {
+    let entries = std::fs::read_dir(above).into_iter().flatten().flatten();
+    for entry in entries.filter(old) {
         let _ = std::fs::remove_dir_all(entry.path());
     }
 }
@@ -264,7 +255,10 @@ fn compare(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
             );
-            refused.push(RefusedLine::new(*number, reason));
+            refused.push(RefusedLine {
+                line: *number,
+                reason,
+            });
         } else {
             plan.unchanged += 1;
         }

@@ -46,7 +46,6 @@ impl Answer {
         }
     }
 
-    /// As structure.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Query(answer) => to_json(answer),

@@ -3,8 +3,9 @@
 //! blocks on its own writes and does not fill our memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -31,29 +32,22 @@ struct Requests {
 }
 
 impl OpenRequests {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether another message may be read.
     pub fn has_room(&self) -> bool {
-        let requests = self.requests();
+        let requests = self.0.requests.lock();
         requests.request_bytes.len() + requests.invalid_count < MAX_OPEN
             && requests.bytes < MAX_OPEN_BYTES
     }
 
     /// Whether an answer is still open.
     pub fn are_open(&self) -> bool {
-        let requests = self.requests();
+        let requests = self.0.requests.lock();
         !requests.request_bytes.is_empty() || requests.invalid_count > 0
     }
 
     /// Adds a request of this many bytes; false if another request with the same id is still open.
     pub fn add(&self, id: &RequestId, bytes: usize) -> bool {
-        let mut requests = self.requests();
+        let mut requests = self.0.requests.lock();
         if requests.request_bytes.contains_key(id) {
             return false;
         }
@@ -64,7 +58,7 @@ impl OpenRequests {
 
     /// Removes a request that was answered or cancelled.
     pub fn remove(&self, id: &RequestId) {
-        let mut requests = self.requests();
+        let mut requests = self.0.requests.lock();
         if let Some(bytes) = requests.request_bytes.remove(id) {
             requests.bytes -= bytes;
             self.0.answer_sent.notify_one();
@@ -73,7 +67,7 @@ impl OpenRequests {
 
     /// Adds an answer to an invalid request. It stays open until this is dropped.
     pub fn add_invalid(&self) -> InvalidRequestAnswer {
-        self.requests().invalid_count += 1;
+        self.0.requests.lock().invalid_count += 1;
         InvalidRequestAnswer(self.clone())
     }
 
@@ -87,7 +81,7 @@ pub struct InvalidRequestAnswer(OpenRequests);
 
 impl Drop for InvalidRequestAnswer {
     fn drop(&mut self) {
-        self.0.requests().invalid_count -= 1;
+        self.0.0.requests.lock().invalid_count -= 1;
         self.0.0.answer_sent.notify_one();
     }
 }

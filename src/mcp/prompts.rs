@@ -21,7 +21,6 @@ use ack_service::scope::ScopeError;
 use ack_service::validate::check_length;
 
 const RECALL: &str = "recall";
-/// The names of its arguments.
 const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];
 /// The argument name for further words of a question, without the number.
 const WORD_ARGUMENT: &str = "word";
@@ -61,7 +60,6 @@ pub fn list_prompts(quirks: Quirks) -> ListPromptsResult {
 }
 
 impl Server {
-    /// A prompt, filled.
     pub(super) async fn prompt(
         &self,
         name: &str,

@@ -5,9 +5,10 @@
 //! call that may need it, and that only for a moment.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -56,8 +57,7 @@ impl Roots {
     }
 
     fn there(&self) -> Option<Server> {
-        let there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        there.as_ref().map(|(_, server)| server.clone())
+        self.there.lock().as_ref().map(|(_, server)| server.clone())
     }
 }
 
@@ -118,8 +118,7 @@ impl Server {
     }
 
     fn follow(&self, folders: Vec<String>) {
-        let there = self.roots.there.lock();
-        let mut there = there.unwrap_or_else(PoisonError::into_inner);
+        let mut there = self.roots.there.lock();
         let known = there.as_ref().map(|(known, _)| known.as_slice());
         if known.unwrap_or_default() == folders {
             return;

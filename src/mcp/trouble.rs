@@ -2,8 +2,9 @@
 //! one starts: it lists its tools, and each call returns the error until the settings are fixed.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::service::{Peer, RoleServer};
 
@@ -34,7 +35,7 @@ impl Trouble {
 
     /// The server with the settings of now.
     fn server(&self) -> Result<Server, Box<ErrorBody>> {
-        let mut fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fixed = self.fixed.lock();
         if let Some(server) = &*fixed {
             return Ok(server.clone());
         }
@@ -45,8 +46,10 @@ impl Trouble {
 
     /// The upstream servers, if the settings were fixed.
     pub(super) fn upstreams(&self) -> Option<Arc<Upstreams>> {
-        let fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
-        fixed.as_ref().map(|server| Arc::clone(&server.upstreams))
+        self.fixed
+            .lock()
+            .as_ref()
+            .map(|server| Arc::clone(&server.upstreams))
     }
 }
 

@@ -10,10 +10,9 @@ impl Toolset {
     pub fn build(table: &ToolsTable) -> Result<Self, Problem> {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,
-            Some(name) => ToolsetPreset::from_name(name).ok_or_else(|| {
+            Some(name) => name.parse().map_err(|_| {
                 let message = format!("`{}` is not a built-in set of tools", text::line(name, 80));
-                Problem::at(["surface"], message)
-                    .with_candidates(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
+                Problem::at(["surface"], message).with_candidates(name, ToolsetPreset::names())
             })?,
         };
         let mut tools = set.tools();

@@ -43,7 +43,6 @@ enum Expected<'a> {
     },
     Number,
     Boolean,
-    /// One of these words.
     Word(Vec<&'a str>),
     Day,
     /// The name of something: a scope, a project, an id.
@@ -56,7 +55,6 @@ enum Expected<'a> {
     /// Words to search for.
     Text,
     List(ListOf<'a>),
-    /// Anything.
     Any,
 }
 
@@ -72,7 +70,6 @@ struct ListOf<'a> {
 enum Reading {
     /// As it is. The strict check refuses it if it does not fit.
     Same,
-    /// As this.
     As(Value),
     /// As if the argument were not given.
     NotGiven,

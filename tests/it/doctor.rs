@@ -467,7 +467,7 @@ fn a_terminal_shows_the_first_of_many_scopes_and_everything_that_is_wrong() {
     assert_contains!(listed, "scope-19", more);
     // The current one is always there.
     let mut command = terminal.command(root.path(), &["scopes"]);
-    command.envs([("ACK_MEM_PAGER", "cat"), ("ACK_MEM_SCOPE", "scope-28")]);
+    command.env("ACK_MEM_SCOPE", "scope-28");
     let listed = terminal.run(&mut command, "").out;
     assert_contains!(listed, "scope-28 *", "and 10 more");
     // A pipe gets all of them.

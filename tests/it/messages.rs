@@ -177,9 +177,7 @@ fn a_query_that_cannot_be_stored_is_reported() {
     write_file(&cache, "");
     let mut run = |arguments: &[&str]| {
         let mut command = terminal.command(root.path(), arguments);
-        command
-            .env("XDG_CACHE_HOME", &cache)
-            .env("ACK_MEM_PAGER", "cat");
+        command.env("XDG_CACHE_HOME", &cache);
         if cfg!(target_os = "macos") {
             command.env("HOME", &cache);
         }

@@ -41,7 +41,6 @@ fn output_at_a_terminal_of_80_columns() {
     ] {
         let arguments: Vec<&str> = line.split(' ').collect();
         let mut command = terminal.command(root.path(), &arguments);
-        command.env("ACK_MEM_PAGER", "cat");
         if arguments.contains(&"context") {
             command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
         }
@@ -175,35 +174,6 @@ fn without_a_terminal_nothing_is_kept_or_wrapped() {
 }
 
 #[test]
-fn a_long_answer_goes_through_the_pager() {
-    let root = Root::samples();
-    let mut terminal = Terminal::new();
-    let query = ["query", "-n", "20"];
-    let mut paged = |variables: &[(&str, &str)], arguments: &[&str]| {
-        let mut command = terminal.command(root.path(), arguments);
-        command.envs(variables.iter().copied());
-        terminal.run(&mut command, "").out
-    };
-    let pager = ("ACK_MEM_PAGER", "sed 's/^/P /'");
-    assert!(paged(&[pager], &query).starts_with("P "));
-    assert!(paged(&[("PAGER", "sed 's/^/P /'")], &query).starts_with("P "));
-    let short = paged(&[pager, ("PAGER", "cat")], &["query", "-n", "1"]);
-    assert!(!short.starts_with("P "), "it fits");
-    assert!(!paged(&[pager], &["query", "-n", "20", "--no-pager"]).starts_with("P "));
-    assert!(!paged(&[pager, ("ACK_MEM_PAGER", "")], &query).starts_with("P "));
-    let painted = paged(&[pager], &query);
-    assert_contains!(painted, "\u{1b}"; "colours go through");
-    let plain = paged(&[pager, ("NO_COLOR", "1")], &query);
-    assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    // A pager that is missing or is quit immediately loses nothing and is no error.
-    let without = paged(&[("ACK_MEM_PAGER", "no-such-pager")], &query);
-    assert_contains!(without, "20 of ");
-    let mut command = terminal.command(root.path(), &query);
-    command.env("ACK_MEM_PAGER", "true");
-    assert_eq!(terminal.run(&mut command, "").code, Some(0));
-}
-
-#[test]
 fn the_doctor_reports_the_state_and_the_next_steps() {
     let root = Root::with("ledger", &[titled("m-1", "Deploy rule")]);
     root.store(
@@ -237,7 +207,7 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     let before = fingerprint(&home);
     let mut command = terminal.command(root.path(), &["doctor", "-C", "/"]);
     // No programs of the test machine.
-    command.env("PATH", &home).env("ACK_MEM_PAGER", "cat");
+    command.env("PATH", &home);
     let outcome = terminal.run(&mut command, "");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let plain = anstream::adapter::strip_str(&outcome.out).to_string();

@@ -79,8 +79,6 @@ impl Terminal {
             .env("HOME", self.home.path())
             .env_remove("XDG_CACHE_HOME")
             .env_remove("XDG_CONFIG_HOME")
-            .env_remove("PAGER")
-            .env_remove("LESS")
             .env("TERM", "xterm-256color")
             .env("TZ", "UTC")
             // A flag would appear in every command that is printed.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use super::{
     Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, NAME, Part, ours, quoted,
@@ -12,51 +13,11 @@ use super::{
 const CALL_SECONDS: u32 = 300;
 
 impl Client {
-    pub const ALL: [Self; 19] = [
-        Self::ClaudeCode,
-        Self::ClaudeDesktop,
-        Self::Codex,
-        Self::Cursor,
-        Self::VsCode,
-        Self::Gemini,
-        Self::Copilot,
-        Self::OpenCode,
-        Self::Qwen,
-        Self::Cline,
-        Self::ClineVsCode,
-        Self::Roo,
-        Self::Windsurf,
-        Self::Zed,
-        Self::Amp,
-        Self::Kiro,
-        Self::Junie,
-        Self::Droid,
-        Self::Goose,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name. Every command line that is read lists them, so the table is not read for it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Codex => "codex",
-            Self::Cursor => "cursor",
-            Self::VsCode => "vscode",
-            Self::Gemini => "gemini",
-            Self::Copilot => "copilot",
-            Self::OpenCode => "opencode",
-            Self::Qwen => "qwen",
-            Self::Cline => "cline",
-            Self::ClineVsCode => "cline-vscode",
-            Self::Roo => "roo",
-            Self::Windsurf => "windsurf",
-            Self::Zed => "zed",
-            Self::Amp => "amp",
-            Self::Kiro => "kiro",
-            Self::Junie => "junie",
-            Self::Droid => "droid",
-            Self::Goose => "goose",
-        }
+        self.into_str()
     }
 
     /// Whether it runs in a terminal, with the PATH of a shell.

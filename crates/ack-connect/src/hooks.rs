@@ -12,7 +12,6 @@ const GEMINI_SHELL_TOOL: &str = "run_shell_command";
 /// The tools of Claude Code and Codex that edit files.
 const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
-/// One of our hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hook {
     pub name: &'static str,

@@ -35,25 +35,31 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use strum::{IntoStaticStr, VariantArray};
 
 use switch::Switch;
 
 /// The server's name in a client's configuration. Gemini CLI allows no underscore in it.
 pub const NAME: &str = "ack-memory";
+
 /// A program that can use the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Client {
     ClaudeCode,
     ClaudeDesktop,
     Codex,
     Cursor,
+    #[strum(serialize = "vscode")]
     VsCode,
     Gemini,
     Copilot,
+    #[strum(serialize = "opencode")]
     OpenCode,
     Qwen,
     Cline,
     /// Cline's extension for VS Code, before it shared files with the command line.
+    #[strum(serialize = "cline-vscode")]
     ClineVsCode,
     Roo,
     Windsurf,

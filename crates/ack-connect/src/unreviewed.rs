@@ -54,7 +54,6 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreviewed {
     pub what: String,
-    /// The program that it belongs to.
     program: String,
     /// What to know about it, or how to switch it off by hand.
     pub advice: Option<String>,
@@ -241,24 +240,20 @@ fn hooks(place: &Place) -> Option<Unreviewed> {
             program.is_none()
         });
         if left != before {
-            let off = if left.is_empty() {
-                Value::Null
-            } else {
-                json!(left)
-            };
             switches.push(Switch {
                 path: vec!["hooks".to_owned(), event.clone()],
                 on: on.clone(),
-                off,
+                off: match left.is_empty() {
+                    true => Value::Null,
+                    false => json!(left),
+                },
             });
         }
     }
     let names: Vec<String> = programs.into_iter().collect();
     let names = line(&names.join(" and "), MAX_NAME_CHARS);
-    let what = format!(
-        "a hook of {names} in {} adds memories that nobody reviewed",
-        place.shown
-    );
+    let file = &place.shown;
+    let what = format!("a hook of {names} in {file} adds memories that nobody reviewed");
     (!switches.is_empty()).then(|| place.found(&names, what, switches))
 }
 
@@ -299,17 +294,16 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
                 off: json!(false),
             };
             let plugin = line(plugin, MAX_NAME_CHARS);
+            let file = &place.shown;
             let what = format!(
-                "the plugin {plugin}, enabled in {}, adds memories that nobody reviewed",
-                place.shown
+                "the plugin {plugin}, enabled in {file}, adds memories that nobody reviewed"
             );
-            let advice = if place.is_own {
-                Some("without the plugin, it records nothing there either".to_owned())
-            } else {
-                (!is_codex).then(|| format!("`claude plugin disable {plugin}` switches it off"))
-            };
+            let own = place
+                .is_own
+                .then_some("without the plugin, it records nothing there either");
+            let other = || format!("`claude plugin disable {plugin}` switches it off");
             Unreviewed {
-                advice,
+                advice: own.map(str::to_owned).or_else(|| (!is_codex).then(other)),
                 ..place.found(&plugin, what, vec![switch])
             }
         })
@@ -329,20 +323,16 @@ fn servers(place: &Place) -> Vec<Unreviewed> {
     others
         .filter(|(_, entry)| is_on(entry))
         .map(|(name, entry)| {
+            let section = place.servers.map(str::to_owned);
             let switch = Switch {
-                path: place
-                    .servers
-                    .into_iter()
-                    .map(str::to_owned)
-                    .chain([name.clone()])
-                    .collect(),
+                path: section.into_iter().chain([name.clone()]).collect(),
                 on: entry.clone(),
                 off: Value::Null,
             };
+            let (server, file) = (line(name, MAX_NAME_CHARS), &place.shown);
             let what = format!(
-                "the server {} in {} gives agents memories that nobody reviewed, when they ask",
-                line(name, MAX_NAME_CHARS),
-                place.shown
+                "the server {server} in {file} gives agents memories that nobody reviewed, when \
+                 they ask"
             );
             Unreviewed {
                 tokens: None,
@@ -432,19 +422,14 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
         return None;
     }
     let what = "its memory is on: what it was told is in its sessions, and nobody reviewed it";
+    let path = ["extensions", "memory", "enabled"];
     let switch = Switch {
-        path: ["extensions", "memory", "enabled"]
-            .map(str::to_owned)
-            .to_vec(),
+        path: path.map(str::to_owned).to_vec(),
         on: entry.get("enabled").cloned().unwrap_or_default(),
         off: json!(false),
     };
-    let files = std::fs::read_dir(place.path.with_file_name("memory"));
-    let files = files
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|file| file.path());
+    let files = std::fs::read_dir(place.path.with_file_name("memory")).into_iter();
+    let files = files.flatten().flatten().map(|file| file.path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "txt"));
     let texts = texts.filter_map(|path| ack_sys::files::read_text(&path, MAX_FILE_BYTES).ok());
     Some(Unreviewed {
@@ -476,15 +461,15 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
         return None;
     }
     let projects = std::fs::read_dir(folder.join("projects")).into_iter();
-    let folders = projects
-        .flatten()
-        .flatten()
-        .map(|project| project.path().join("memory"));
+    let projects = projects.flatten().flatten();
+    let folders = projects.map(|project| project.path().join("memory"));
     let noted: Vec<PathBuf> = folders.filter(|folder| has_notes(folder)).collect();
     let elsewhere = settings.get("autoMemoryDirectory").and_then(Value::as_str);
     let elsewhere = elsewhere
         .map(|folder| ack_sys::files::expand_home(Path::new(folder), Some(&places.home)))
         .filter(|folder| has_notes(folder));
+    let folders = noted.iter().chain(&elsewhere);
+    let most = folders.map(|folder| index_tokens(folder)).max();
     let about = match noted.len() {
         0 => String::new(),
         noted => format!(" about {}", count(noted as u64, "project")),
@@ -504,13 +489,7 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
                 off: json!(false),
             }],
         }),
-        tokens: Some(
-            noted
-                .iter()
-                .chain(&elsewhere)
-                .map(|folder| index_tokens(folder))
-                .max()?,
-        ),
+        tokens: Some(most?),
     })
 }
 
@@ -560,9 +539,5 @@ fn program_in(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     let program = PROGRAMS.into_iter().find(|name| word.contains(name))?;
     // Its author's folder, in which it is installed.
-    Some(if program == "thedotmack" {
-        "claude-mem"
-    } else {
-        program
-    })
+    Some(program).map(|it| if it == "thedotmack" { "claude-mem" } else { it })
 }

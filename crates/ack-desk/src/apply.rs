@@ -86,7 +86,6 @@ impl ListedDecision {
         }
     }
 
-    /// Parses a line.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
             let problem = text::json_line_problem(&error)

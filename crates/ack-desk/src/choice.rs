@@ -17,6 +17,9 @@ const MAX_EFFECTS: usize = 12;
 pub const NO_LONGER_TRUE: &str = "no longer true";
 pub const ONLY_MATTERED_ONCE: &str = "only mattered once";
 
+/// The keys of the desk, each in ten columns, with what it does.
+pub const KEYS: &str = include_str!("keys.txt");
+
 /// Common reasons to reject, each selected by a digit.
 pub const REASONS: [&str; 9] = [
     "not true",
@@ -61,10 +64,7 @@ pub enum Choice {
         of: String,
     },
     /// Agents see it instead of an older one.
-    Supersede {
-        /// The id of the older one.
-        older: String,
-    },
+    Supersede { older: String },
     /// Another memory replaces it.
     Replace {
         /// The id of the other one.
@@ -88,6 +88,17 @@ pub fn reason(typed: &str) -> Option<String> {
 }
 
 impl Choice {
+    /// What a key for two memories does: `m` merges one into the other, `d` marks it as a duplicate,
+    /// `=` approves it in place of the other, or the other in place of one that `is_approved`.
+    pub fn with_other(key: char, id: String, is_approved: bool) -> Self {
+        match key {
+            'm' => Self::Merge { into: id },
+            'd' => Self::Duplicate { of: id },
+            _ if is_approved => Self::Replace { by: id },
+            _ => Self::Supersede { older: id },
+        }
+    }
+
     /// The id of the other memory that the choice names.
     pub fn other(&self) -> Option<&str> {
         match self {
@@ -228,7 +239,6 @@ impl ChoiceOnMemory<'_> {
         }
     }
 
-    /// A preview of the choice.
     pub fn preview(&self, session: &ReviewSession) -> Result<Preview, CurateError> {
         let decisions = self.decisions(session)?;
         let memory = self.candidate.memory();
@@ -330,11 +340,7 @@ impl Preview {
             Choice::Reject => format!("Reject {about}"),
             Choice::Stage => format!("Put {about} back"),
             Choice::PutOff { until } => format!("Put {about} off until {until}"),
-            Choice::Withdraw => format!("Leave {about} to their stores"),
-            Choice::Merge { into } => format!("Merge {about} into {into}"),
-            Choice::Duplicate { of } => format!("Mark {about} as duplicates of {of}"),
-            Choice::Supersede { older } => format!("Approve {about} in place of {older}"),
-            Choice::Replace { by } => format!("Replace {about} by {by}"),
+            choice => format!("{about}: {}", choice.done(are_approved)),
         };
         if hides > 0 && choice.serves() {
             label.push_str(&format!(", hides {hides} older"));

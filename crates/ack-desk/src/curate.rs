@@ -235,7 +235,6 @@ pub struct ReviewSession {
     pub reason: Option<String>,
     /// The name of the batch, for `undo`.
     pub batch: String,
-    /// The time.
     pub now: jiff::Timestamp,
 }
 

@@ -151,7 +151,7 @@ impl Desk {
             let heap = if item.is_flagged() {
                 HeapKind::Flagged
             } else {
-                self.fitting_heap(item, twins.contains_key(&number))
+                self.fitting_heap(item, twins.contains(&number))
             };
             if let Some(item) = self.items.get_mut(number) {
                 item.heap = heap;
@@ -183,8 +183,8 @@ impl Desk {
         self.sort_into_heaps();
     }
 
-    /// The memories that are one of several on the heap of those, each with its group.
-    fn twins(&self, groups: &HashMap<usize, usize>) -> HashMap<usize, usize> {
+    /// The memories that are one of several on the heap of those.
+    fn twins(&self, groups: &HashMap<usize, usize>) -> HashSet<usize> {
         let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (number, group) in groups {
             let is_plain = self.items.get(*number).is_some_and(|item| {
@@ -195,10 +195,8 @@ impl Desk {
                 members.entry(*group).or_default().push(*number);
             }
         }
-        let several = members.into_iter().filter(|(_, members)| members.len() > 1);
-        several
-            .flat_map(|(group, members)| members.into_iter().map(move |number| (number, group)))
-            .collect()
+        let several = members.into_values().filter(|members| members.len() > 1);
+        several.flatten().collect()
     }
 
     /// The heaps, in the order of the plan: projects by need, then those with many memories first.
@@ -243,9 +241,13 @@ impl Desk {
             .collect()
     }
 
+    /// The memories with these numbers.
+    pub(crate) fn items_of(&self, numbers: &[usize]) -> impl Iterator<Item = &QueueItem> {
+        numbers.iter().filter_map(|number| self.items.get(*number))
+    }
+
     fn need_of(&self, numbers: &[usize]) -> u32 {
-        let items = numbers.iter().filter_map(|number| self.items.get(*number));
-        items.map(|item| item.need).sum()
+        self.items_of(numbers).map(|item| item.need).sum()
     }
 
     fn heap(
@@ -265,23 +267,16 @@ impl Desk {
         };
         let missed = self.missed_of(shown).filter(|_| *kind != HeapKind::Flagged);
         let (sample, sampled) = self.sample(shown, groups, turn);
-        let is_saved = |number: &usize| {
-            let item = self.items.get(*number);
-            item.is_some_and(|item| item.state == ItemState::Written)
-        };
+        let is_saved = |item: &QueueItem| item.state == ItemState::Written;
         Heap {
             name: kind.name(),
             title: self.heap_title(kind, numbers),
             about: self.about_heap(kind, shown, groups),
             missed,
-            is_saved: numbers.iter().all(is_saved),
+            is_saved: self.items_of(numbers).all(is_saved),
             waiting: waiting.len(),
             total: numbers.len(),
-            held_back: if *kind == HeapKind::Flagged {
-                0
-            } else {
-                held_back
-            },
+            held_back,
             done,
             split: self.split_of(kind, shown),
             suggested: match kind.whole() {
@@ -304,7 +299,7 @@ impl Desk {
 
     /// What the key for types does to a heap.
     fn split_of(&self, kind: &HeapKind, numbers: &[usize]) -> Option<&'static str> {
-        let items = numbers.iter().filter_map(|number| self.items.get(*number));
+        let items = self.items_of(numbers);
         let mut types = items.map(|item| type_of(item.candidate.memory()));
         let first = types.next();
         match kind {
@@ -346,8 +341,8 @@ impl Desk {
             HeapKind::Old => "Older than a year".to_owned(),
             HeapKind::Elsewhere => "No project".to_owned(),
             HeapKind::Project(folded) => {
-                let first = numbers.first().and_then(|number| self.items.get(*number));
-                let name = first.and_then(|item| item.candidate.memory().project.as_deref());
+                let name = self.items_of(numbers).next();
+                let name = name.and_then(|item| item.candidate.memory().project.as_deref());
                 text::line(name.unwrap_or(folded), 60)
             }
             HeapKind::Part(whole, kind) => {
@@ -366,7 +361,7 @@ impl Desk {
         match kind {
             HeapKind::Flagged => {
                 let mut flagged = HeldBack::default();
-                for item in numbers.iter().filter_map(|number| self.items.get(*number)) {
+                for item in self.items_of(numbers) {
                     flagged.add(&item.candidate.curated, &item.warnings);
                 }
                 flagged.reasons()
@@ -374,16 +369,9 @@ impl Desk {
             HeapKind::Summaries => "what a session did, as its program wrote it".to_owned(),
             HeapKind::Replaced => "a newer memory says that it replaces these".to_owned(),
             HeapKind::Alike => {
-                let mut found: Vec<usize> = numbers
-                    .iter()
-                    .filter_map(|number| groups.get(number).copied())
-                    .collect();
-                found.sort_unstable();
-                found.dedup();
-                format!(
-                    "{} that say much the same",
-                    count(found.len() as u64, "group")
-                )
+                let found = numbers.iter().filter_map(|number| groups.get(number));
+                let found = found.collect::<HashSet<_>>().len() as u64;
+                format!("{} that say much the same", count(found, "group"))
             }
             HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => {
                 self.types(numbers)
@@ -394,7 +382,7 @@ impl Desk {
     /// The types of some memories, the most frequent first: `discovery 40 · change 23`.
     fn types(&self, numbers: &[usize]) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for item in numbers.iter().filter_map(|number| self.items.get(*number)) {
+        for item in self.items_of(numbers) {
             *counts.entry(type_of(item.candidate.memory())).or_default() += 1;
         }
         let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();

@@ -65,7 +65,6 @@ pub struct Desk {
     /// Groups of memories that are much alike, by number. Empty until
     /// [`Desk::find_groups`] or [`Desk::set_groups`].
     groups: Vec<Vec<usize>>,
-    /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
@@ -373,8 +372,7 @@ impl Desk {
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers, choice);
-        let items = numbers.iter().filter_map(|number| self.items.get(*number));
-        let items: Vec<&QueueItem> = items.collect();
+        let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
         let are_approved = items.iter().all(|item| item.is_approved);

@@ -60,7 +60,6 @@ pub struct Conflict {
 pub struct ShownPart {
     /// `both`, `newer` (the waiting one) or `older` (the approved one).
     pub side: &'static str,
-    /// The words.
     pub text: String,
 }
 

@@ -33,7 +33,6 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Notes a key.
     fn key(&mut self, now: Timestamp) {
         let pause = self
             .last_key

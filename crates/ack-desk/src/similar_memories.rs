@@ -32,6 +32,7 @@ impl Desk {
             return Err(error);
         }
         self.next_key += 1;
+        self.note_decision(false);
         Ok(others.len())
     }
 

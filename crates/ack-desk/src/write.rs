@@ -134,7 +134,6 @@ impl Desk {
         Ok(())
     }
 
-    /// The choices, by scope.
     fn planned_choices(&self) -> PlannedChoices {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {

@@ -12,11 +12,12 @@ mod offered;
 mod process;
 mod supervisor;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use parking_lot::{Mutex, RwLock};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorData, ResultType,
     ServerResult, Tool,
@@ -220,25 +221,21 @@ impl Upstreams {
     /// Closes every connection and ends every process.
     pub async fn end(&self) {
         self.shared.stop.send_replace(true);
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *self.tasks.lock());
         let _ = timeout(SHUTDOWN_TIMEOUT, join_all(tasks)).await;
     }
 
     fn start(&self, link: &Arc<Link>) {
         if !link.started.swap(true, Ordering::SeqCst) {
             let task = tokio::spawn(supervise(Arc::clone(link)));
-            self.tasks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(task);
+            self.tasks.lock().push(task);
         }
     }
 }
 
 impl Link {
     fn listing(&self) -> Arc<Listing> {
-        let listing = self.listing.read();
-        Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.listing.read())
     }
 
     /// Replaces the offered tools, and notifies clients if they changed.
@@ -247,7 +244,7 @@ impl Link {
             self.report(&withheld.to_string());
         }
         let has_changed = self.listing().tools != listing.tools;
-        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
+        *self.listing.write() = Arc::new(listing);
         if has_changed {
             self.shared.changes.send_modify(|count| *count += 1);
         }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ack_api::number::count;
 use ack_api::settings::{Problem, invalid_name_message, is_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
@@ -80,12 +81,8 @@ impl fmt::Display for Connection {
             Self::Process {
                 program, arguments, ..
             } => {
-                let more = if arguments.len() == 1 {
-                    "argument"
-                } else {
-                    "arguments"
-                };
-                write!(out, "{} with {} {more}", program.display(), arguments.len())
+                let arguments = count(arguments.len() as u64, "argument");
+                write!(out, "{} with {arguments}", program.display())
             }
             // A query may hold a key.
             Self::Http { url, .. } => {
@@ -105,13 +102,9 @@ pub fn build(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Upstream>, Problem> {
     if entries.len() > MAX_UPSTREAMS {
-        return Err(Problem::at(
-            [],
-            format!(
-                "{} upstream servers; at most {MAX_UPSTREAMS} are allowed",
-                entries.len()
-            ),
-        ));
+        let servers = entries.len();
+        let message = format!("{servers} upstream servers; at most {MAX_UPSTREAMS} are allowed");
+        return Err(Problem::at([], message));
     }
     let mut upstreams = Vec::new();
     for (name, entry) in entries {
@@ -242,12 +235,15 @@ fn http(
     url: &str,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Connection, Problem> {
+    let variable_of = |name: &String| {
+        let value = variable(name)?.to_string_lossy().trim().to_owned();
+        Some(value).filter(|value| !value.is_empty())
+    };
     let rest = url
         .strip_prefix("http://")
         .or_else(|| url.strip_prefix("https://"));
-    let authority = rest
-        .and_then(|rest| rest.split(['/', '?', '#']).next())
-        .unwrap_or_default();
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let authority = authority.unwrap_or_default();
     if authority.is_empty()
         || authority.contains('@')
         || url.contains(|c: char| c.is_whitespace() || c.is_control())
@@ -257,19 +253,12 @@ fn http(
                        path, without a user";
         return Err(Problem::at(["url"], message));
     }
-    let token = match &entry.token_env {
-        None => None,
-        Some(name) => {
-            let token = variable(name).map(|token| token.to_string_lossy().trim().to_owned());
-            let Some(token) = token.filter(|token| !token.is_empty()) else {
-                return Ok(Connection::Unusable(format!(
-                    "`{}` of `token_env` is not set where this server runs",
-                    text::line(name, 80)
-                )));
-            };
-            Some(token)
-        }
-    };
+    let token = entry.token_env.as_ref().and_then(variable_of);
+    if let (Some(name), None) = (&entry.token_env, &token) {
+        let name = text::line(name, 80);
+        let reason = format!("`{name}` of `token_env` is not set where this server runs");
+        return Ok(Connection::Unusable(reason));
+    }
     Ok(Connection::Http {
         url: url.to_owned(),
         token,

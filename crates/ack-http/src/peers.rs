@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -19,6 +19,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
@@ -225,10 +226,6 @@ impl Peers {
         })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn place(self: &Arc<Self>) -> Place {
         loop {
             if let Some(place) = self.take_place() {
@@ -244,8 +241,8 @@ impl Peers {
     /// Takes a place, and closes another connection if necessary; `None` if every connection is
     /// being answered.
     fn take_place(self: &Arc<Self>) -> Option<Place> {
-        let mut open = self.open();
-        let strangers = open.peers.values().filter(|peer| !peer.state().known);
+        let mut open = self.open.lock();
+        let strangers = open.peers.values().filter(|peer| !peer.state.lock().known);
         if open.peers.len() >= self.limits.max_total || strangers.count() >= self.limits.max_unknown
         {
             let number = open.least_needed()?;
@@ -275,9 +272,9 @@ impl Open {
     /// The connection that makes room for another: the oldest stranger, or else the one that has been
     /// idle longest; `None` if all are being answered.
     fn least_needed(&self) -> Option<u64> {
-        let stranger = self.peers.iter().find(|(_, peer)| !peer.state().known);
+        let stranger = self.peers.iter().find(|(_, peer)| !peer.state.lock().known);
         let idle = self.peers.iter().filter_map(|(number, peer)| {
-            let since = peer.state().idle_since?;
+            let since = peer.state.lock().idle_since?;
             Some((since, *number))
         });
         let longest_idle = idle.min().map(|(_, number)| number);
@@ -286,17 +283,13 @@ impl Open {
 }
 
 impl Peer {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn mark_known(&self) {
-        self.state().known = true;
+        self.state.lock().known = true;
     }
 
     /// Marks that it has sent a complete request, which is being answered until this is dropped.
     pub fn answering(&self) -> Answering<'_> {
-        self.state().idle_since = None;
+        self.state.lock().idle_since = None;
         Answering(self)
     }
 }
@@ -307,7 +300,7 @@ pub struct Answering<'a>(&'a Peer);
 
 impl Drop for Answering<'_> {
     fn drop(&mut self) {
-        self.0.state().idle_since = Some(Instant::now());
+        self.0.state.lock().idle_since = Some(Instant::now());
     }
 }
 
@@ -317,7 +310,7 @@ impl Place {
     async fn must_close(&self) {
         let too_long = async {
             sleep(self.peers.limits.unknown_timeout).await;
-            if self.peer.state().known {
+            if self.peer.state.lock().known {
                 std::future::pending::<()>().await;
             }
         };
@@ -330,7 +323,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.peers.open().peers.remove(&self.number);
+        self.peers.open.lock().peers.remove(&self.number);
         self.peers.freed.notify_one();
     }
 }
@@ -395,6 +388,6 @@ mod tests {
         let closes = timeout(limits().unknown_timeout * 2, known.must_close());
         assert!(closes.await.is_err());
         drop((stranger, known));
-        assert!(peers.open().peers.is_empty());
+        assert!(peers.open.lock().peers.is_empty());
     }
 }

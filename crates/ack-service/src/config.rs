@@ -32,10 +32,8 @@ pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
 pub const ENV_LOG: &str = "ACK_MEM_LOG";
 
-pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
-
 /// The environment variables the program reads, with what they do.
-pub const ENVIRONMENT: [(&str, &str); 9] = [
+pub const ENVIRONMENT: [(&str, &str); 8] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (
         ENV_SCOPE,
@@ -64,11 +62,6 @@ pub const ENVIRONMENT: [(&str, &str); 9] = [
         ENV_LOG,
         "`1` or `info`: log the resolved settings to standard error, like `-v`; unset, `0` or \
          `off`: do not",
-    ),
-    (
-        ENV_PAGER,
-        "the pager for answers longer than the terminal, tried before `PAGER` and `less`; `cat` \
-         or empty: none",
     ),
 ];
 

@@ -12,7 +12,6 @@ use crate::mcp::http::tokens::is_name;
 use crate::toolset::ToolsetPreset;
 use ack_connect::{Client, Hook};
 
-/// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
     /// The tools that agents see: a built-in set, instead of `[tools]` in config.toml
@@ -45,7 +44,6 @@ pub struct ServeArgs {
     pub warm: bool,
 }
 
-/// Arguments of `token`.
 #[derive(Debug, Clone, Args)]
 pub struct TokenArgs {
     /// The client's name
@@ -90,7 +88,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         })
 }
 
-/// Arguments of `hook`.
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
     /// Which hook
@@ -132,7 +129,6 @@ pub struct EntryArgs {
 }
 
 impl EntryArgs {
-    /// The hooks for a client.
     pub fn hooks(&self, client: Client) -> Vec<Hook> {
         let after_failures = client.tells_failures() && !self.no_hook && !self.no_failure_hook;
         let asked = [
@@ -146,7 +142,6 @@ impl EntryArgs {
     }
 }
 
-/// Arguments of `connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectArgs {
     /// The clients [default: all that are installed]
@@ -166,7 +161,6 @@ pub struct ConnectArgs {
     pub yes: bool,
 }
 
-/// Arguments of `disconnect`.
 #[derive(Debug, Clone, Args)]
 pub struct DisconnectArgs {
     /// The client
@@ -181,17 +175,16 @@ pub struct DisconnectArgs {
 }
 
 fn client() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|name| {
-        Client::ALL
-            .into_iter()
+    PossibleValuesParser::new(Client::ALL.iter().map(|client| client.name())).try_map(|name| {
+        let mut clients = Client::ALL.iter().copied();
+        clients
             .find(|client| client.name() == name)
             .ok_or("no such client")
     })
 }
 
 fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
-    PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name))
-        .try_map(|name| ToolsetPreset::from_name(&name).ok_or("no such set"))
+    PossibleValuesParser::new(ToolsetPreset::names()).try_map(|name| name.parse::<ToolsetPreset>())
 }
 
 /// Parses the last day of a token.

@@ -52,7 +52,6 @@ pub struct ChosenArgs {
     pub decide: DecideArgs,
 }
 
-/// Arguments of `stage`.
 #[derive(Debug, Clone, Args)]
 pub struct StageArgs {
     /// Defer until this day: a date, tomorrow, or a time from now (7d, 2w, 3m)
@@ -63,7 +62,6 @@ pub struct StageArgs {
     pub chosen: ChosenArgs,
 }
 
-/// Arguments of `replace`.
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "ack-memory replace [OPTIONS] --by <ID> <ID>")]
 pub struct ReplaceArgs {
@@ -83,7 +81,6 @@ pub struct ReplaceArgs {
     pub decide: DecideArgs,
 }
 
-/// Arguments of `add`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AddMemoryArgs {
     /// What was learned, in one line; `-` reads the text from standard input, and without a title
@@ -109,7 +106,6 @@ pub struct AddMemoryArgs {
     pub yes: bool,
 }
 
-/// Arguments of `edit`.
 #[derive(Debug, Clone, Args)]
 pub struct EditArgs {
     /// An id, or a unique prefix of one
@@ -119,7 +115,6 @@ pub struct EditArgs {
     pub decide: DecideArgs,
 }
 
-/// Arguments of `approve`.
 #[derive(Debug, Clone, Args)]
 pub struct ApproveArgs {
     /// They matter beyond their project
@@ -130,7 +125,6 @@ pub struct ApproveArgs {
     pub chosen: ChosenArgs,
 }
 
-/// Arguments of `undo`.
 #[derive(Debug, Clone, Args)]
 pub struct UndoArgs {
     /// The batch, as printed by the command that made it [default: the newest]
@@ -143,7 +137,6 @@ pub struct UndoArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `review`.
 #[derive(Debug, Clone, Args)]
 pub struct ReviewArgs {
     /// Only in this scope

@@ -20,13 +20,11 @@ pub struct ShownStatuses {
 }
 
 impl ShownStatuses {
-    /// The status from `--status` or `--all`.
     pub fn chosen(self) -> Option<StatusFilter> {
         self.status.or(self.all.then_some(StatusFilter::All))
     }
 }
 
-/// Arguments of `query`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueryArgs {
     /// Words, an error message, an identifier or a question [default: the newest memories]
@@ -95,7 +93,6 @@ pub struct QueryArgs {
     pub expect: Option<String>,
 }
 
-/// Arguments of `get`.
 #[derive(Debug, Clone, Args)]
 pub struct GetArgs {
     /// An id, a prefix of an id, or the number of a result of the last query at this terminal; up
@@ -131,7 +128,6 @@ pub struct GetArgs {
     pub kind: Vec<String>,
 }
 
-/// Arguments of `context`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ContextArgs {
     /// What the session is about

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ack_api::memory::Unreviewed;
 use clap::{Args, Subcommand};
 
-/// Arguments of `scopes`.
 #[derive(Debug, Clone, Args)]
 pub struct ScopesArgs {
     /// What to do [default: list]
@@ -16,7 +15,6 @@ pub struct ScopesArgs {
     pub scope: Option<String>,
 }
 
-/// The commands under `scopes`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScopesCommand {
     /// Write a manifest for an existing store; shows it first, writes it with --yes
@@ -27,7 +25,6 @@ pub enum ScopesCommand {
     Remove(RemoveArgs),
 }
 
-/// Arguments of `scopes set`.
 #[derive(Debug, Clone, Args)]
 pub struct SetArgs {
     /// The scope
@@ -41,7 +38,6 @@ pub struct SetArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `scopes remove`.
 #[derive(Debug, Clone, Args)]
 pub struct RemoveArgs {
     /// The scope
@@ -51,7 +47,6 @@ pub struct RemoveArgs {
     pub yes: bool,
 }
 
-/// Arguments of `scopes add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddArgs {
     /// Name of the new scope

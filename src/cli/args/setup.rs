@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-/// Arguments of `setup`.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
     /// Do not ask: add stores for review and connect installed clients

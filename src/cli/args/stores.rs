@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Arguments of `eval`.
 #[derive(Debug, Clone, Args)]
 pub struct EvalArgs {
     /// The queries, one JSON object per line: text, relevant (ids), and optionally project, filter,
@@ -12,7 +11,6 @@ pub struct EvalArgs {
     pub queries: PathBuf,
 }
 
-/// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
     /// The file, or `-` for standard input; one JSON object per line (schemas/import-line.json)
@@ -34,7 +32,6 @@ pub struct ImportArgs {
     pub no_index: bool,
 }
 
-/// Arguments of `index`.
 #[derive(Debug, Clone, Args)]
 pub struct IndexArgs {
     /// Only this scope
@@ -65,7 +62,6 @@ pub enum EncoderName {
     Contextual,
 }
 
-/// Arguments of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
     /// Folder to build in, empty or missing [default: a temporary folder]

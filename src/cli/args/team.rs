@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Arguments of `publish`.
 #[derive(Debug, Clone, Args)]
 pub struct PublishArgs {
     /// The scope
@@ -39,7 +38,6 @@ pub struct PublishArgs {
     pub bucket: BucketArgs,
 }
 
-/// Arguments of `publish --to`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --to")]
 pub struct BucketArgs {
@@ -82,7 +80,6 @@ pub struct BucketArgs {
     pub region: Option<String>,
 }
 
-/// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// Folder of notes, or one file [default: working directory]
@@ -95,7 +92,6 @@ pub struct CheckArgs {
     pub strict: bool,
 }
 
-/// How `check` prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
     /// For people

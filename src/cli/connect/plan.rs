@@ -86,7 +86,7 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
                 .iter()
                 .any(|program| program_on_path(program).is_some())
     };
-    Ok(Client::ALL.into_iter().filter(is_there).collect())
+    Ok(Client::ALL.iter().copied().filter(is_there).collect())
 }
 
 /// All necessary changes. They are planned before any is carried out, so that a file that cannot be

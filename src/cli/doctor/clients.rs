@@ -25,8 +25,8 @@ pub fn clients(config: &Config) -> Vec<DoctorFinding> {
 fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
     let installed = installed(config).unwrap_or_default();
     Client::ALL
-        .into_iter()
-        .filter_map(|client| Some((client, status(client, places)?)))
+        .iter()
+        .filter_map(|client| Some((*client, status(*client, places)?)))
         .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
         .collect()
 }

@@ -1,11 +1,24 @@
 //! The effective settings, each with its source.
 
 use ack_service::config::{Config, Setting};
+use serde::Serialize;
 
-/// Name, value and source of every setting.
-pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
+#[derive(Serialize)]
+pub struct ShownSetting {
+    pub name: &'static str,
+    pub value: String,
+    pub source: String,
+}
+
+pub fn settings(config: &Config) -> Vec<ShownSetting> {
     let mut settings = Vec::new();
-    let mut add = |name, value: String, source: String| settings.push((name, value, source));
+    let mut add = |name, value: String, source: String| {
+        settings.push(ShownSetting {
+            name,
+            value,
+            source,
+        });
+    };
     let path = |setting: &Setting<std::path::PathBuf>| setting.value.display().to_string();
     add("root", path(&config.root), config.root.source.to_string());
     let file = config.file.as_ref();

@@ -15,7 +15,7 @@ use super::{MAX_LISTED, also_waiting_text, changes_text, confirms, none_approved
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
-use crate::cli::output::{write_json, write_plain};
+use crate::cli::output::{json_with, write_json, write_plain};
 use crate::cli::user::user_name;
 use crate::cli::{progress, render};
 use ack_connect::quoted;
@@ -104,13 +104,11 @@ impl BucketRequest<'_> {
         }
         let planned = self.publication.plan(&mut |step| show(&bar, step))?;
         let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
-        let mut built = None;
-        if !nothing {
-            built = Some(
-                self.publication
-                    .make(&planned, &mut |step| show(&bar, step))?,
-            );
-        }
+        let made = || {
+            self.publication
+                .make(&planned, &mut |step| show(&bar, step))
+        };
+        let built = if nothing { None } else { Some(made()?) };
         bar.finish_and_clear();
         let cost = built.as_ref().map(|(_, cost)| *cost);
         if !self.json {
@@ -120,30 +118,22 @@ impl BucketRequest<'_> {
         let writes = !nothing && !self.args.dry_run && confirms(self.args, self.json, &question);
         let mut head = None;
         if let Some((built, _)) = built.filter(|_| writes) {
-            let result = self
-                .publication
-                .publish(&planned, built, &mut |step| show(&bar, step));
+            let show = &mut |step| show(&bar, step);
+            let result = self.publication.publish(&planned, built, show);
             bar.finish_and_clear();
             head = Some(result?);
         }
         if self.json {
-            let mut json_plan = serde_json::to_value(&planned).unwrap_or_default();
-            if let Some(json_plan) = json_plan.as_object_mut() {
-                json_plan.insert("cost".to_owned(), json!(cost));
-                json_plan.insert("written".to_owned(), json!(head.is_some()));
-                json_plan.insert("published".to_owned(), json!(head));
-            }
-            return write_json(&json_plan);
+            let done = json!({ "cost": cost, "written": head.is_some(), "published": head });
+            return write_json(&json_with(&planned, done));
         }
         match head {
             Some(head) => {
+                let withdrawn = &self.args.bucket.withdraw;
                 let undo = head.previous.map_or_else(String::new, |before| {
-                    format!(
-                        "; undo: {}",
-                        self.undo_command(before, &self.args.bucket.withdraw)
-                    )
+                    format!("; undo: {}", self.undo_command(before, withdrawn))
                 });
-                let remains = if self.args.bucket.withdraw.is_empty() {
+                let remains = if withdrawn.is_empty() {
                     ""
                 } else {
                     "the text stays in older files of the bucket until you run `publish` with \
@@ -232,11 +222,8 @@ impl BucketRequest<'_> {
         };
         if self.json {
             return write_json(&json!({
-                "rollback": number,
-                "version": planned.version,
-                "rows": planned.rows,
-                "changes": changes.ok(),
-                "written": restored.is_some(),
+                "rollback": number, "version": planned.version, "rows": planned.rows,
+                "changes": changes.ok(), "written": restored.is_some(),
             }));
         }
         match restored {
@@ -269,11 +256,7 @@ impl BucketRequest<'_> {
             publisher.remove(&planned)?;
         }
         if self.json {
-            let mut json_plan = serde_json::to_value(&planned).unwrap_or_default();
-            if let Some(json_plan) = json_plan.as_object_mut() {
-                json_plan.insert("written".to_owned(), json!(writes));
-            }
-            return write_json(&json_plan);
+            return write_json(&json_with(&planned, json!({ "written": writes })));
         }
         write_plain(if writes {
             "removed\n"

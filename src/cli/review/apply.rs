@@ -123,13 +123,9 @@ fn confirm(count: usize) -> bool {
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
-    let io = |source| CliError::Io {
-        action: "read",
-        path: file.to_owned(),
-        source,
-    };
+    let io = CliError::io("read", file);
     if file.as_os_str() != "-" {
-        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(io)?;
+        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(&io)?;
         return Ok(text.trim_start_matches('\u{feff}').to_owned());
     }
     if std::io::stdin().is_terminal() {
@@ -138,7 +134,7 @@ fn read(file: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
     let read = stdin.take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
-    if read.map_err(io)? as u64 > MAX_APPLY_BYTES {
+    if read.map_err(&io)? as u64 > MAX_APPLY_BYTES {
         return Err(io(std::io::ErrorKind::FileTooLarge.into()));
     }
     Ok(text)

@@ -6,13 +6,9 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 
 use tokio::sync::Notify;
 
-use super::finish::finish;
-use super::terminal::Typed;
 use super::unwritten;
 use crate::cli::caller::Caller;
 use crate::cli::command::command;
@@ -34,45 +30,34 @@ pub fn is_wanted() -> bool {
     std::io::stdout().is_terminal() && has_display && !is_remote
 }
 
-/// Serves the page until the end, then asks about unwritten choices.
+/// Serves the page until the end. Choices that are not written then go to a file.
 pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(), CliError> {
-    let io = |source| CliError::Io {
-        action: "serve the review page on",
-        path: "127.0.0.1".into(),
-        source,
-    };
+    let io = CliError::io("serve the review page on", "127.0.0.1");
     let curator = Curator {
         actor: session.actor.clone(),
         clock: jiff::Timestamp::now,
         notice: unreviewed_elsewhere(caller.config),
         session_text: crate::hook::session_text,
     };
-    let listener = listen(desk, curator).map_err(io)?;
+    let listener = listen(desk, curator).map_err(&io)?;
     let access = listener.access();
     let entrance = Arc::clone(&access);
     unwritten::save_at_exit(caller, &listener.desk(), session, move || entrance.close());
     let interrupt = Arc::new(Notify::new());
     let notify = Arc::clone(&interrupt);
     signals::on_interrupt(move || notify.notify_one());
-    let lines = Lines::read(Arc::clone(&access));
+    answer_lines(Arc::clone(&access));
     // Whoever reads it may interrupt and type at once.
-    print_address(&access).map_err(io)?;
+    print_address(&access).map_err(&io)?;
     let ended = listener.serve(&interrupt);
     access.close();
-    let (desk, ended) = ended.map_err(io)?;
+    let (desk, ended) = ended.map_err(&io)?;
     match ended {
         StopReason::Finished => {}
-        StopReason::Idle => write_err(
-            "the review page closed after some minutes without \
-                                       activity\n",
-        ),
+        StopReason::Idle => {
+            write_err("the review page closed after some minutes without activity\n");
+        }
         StopReason::Interrupted => write_err("\n"),
-    }
-    if let Some(lines) = lines
-        && desk.lock().unwritten() > 0
-    {
-        let ask = |question: &str| lines.ask(question);
-        return finish(caller, &desk, session, false, ask).map(drop);
     }
     let mut desk = desk.lock();
     if desk.unwritten() > 0 {
@@ -167,41 +152,17 @@ fn open(file: &Path) -> bool {
         .is_ok()
 }
 
-/// The lines typed at the terminal. While the desk is open, each line requests another address;
-/// later they answer a question.
-struct Lines {
-    is_asking: Arc<AtomicBool>,
-    answers: Receiver<String>,
-}
-
-impl Lines {
-    /// Starts reading; `None` if there is no terminal.
-    fn read(access: Arc<PageAccess>) -> Option<Self> {
-        if !std::io::stdin().is_terminal() {
-            return None;
-        }
-        prompt::begin_reading();
-        let is_asking = Arc::new(AtomicBool::new(false));
-        let (sender, answers) = channel();
-        let asks = Arc::clone(&is_asking);
-        std::thread::spawn(move || {
-            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-                if asks.load(Ordering::Relaxed) {
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                } else if let Err(error) = print_address(&access) {
-                    write_err(&format!("cannot create an address: {error}\n"));
-                }
+/// Makes each line that is typed at the terminal, if there is one, show another address.
+fn answer_lines(access: Arc<PageAccess>) {
+    if !std::io::stdin().is_terminal() {
+        return;
+    }
+    prompt::begin_reading();
+    std::thread::spawn(move || {
+        for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if let Err(error) = print_address(&access) {
+                write_err(&format!("cannot create an address: {error}\n"));
             }
-        });
-        Some(Self { is_asking, answers })
-    }
-
-    fn ask(&self, question: &str) -> Typed {
-        self.is_asking.store(true, Ordering::Relaxed);
-        write_err(question);
-        let answer = self.answers.recv();
-        answer.map_or(Typed::End, |line| Typed::Line(line.trim().to_owned()))
-    }
+        }
+    });
 }

@@ -22,22 +22,18 @@ pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edi
 /// Opens the fields of a memory in the user's editor. `None` if they are unchanged, or cannot be used
 /// and the person does not want to edit them `again`.
 pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
-    let io = |source| CliError::Io {
-        action: "edit",
-        path: "a temporary file".into(),
-        source,
-    };
+    let io = CliError::io("edit", "a temporary file");
     let file = tempfile::Builder::new()
         .prefix("ack-memory-")
         .suffix(".toml")
         .tempfile()
-        .map_err(io)?;
+        .map_err(&io)?;
     let text = toml::to_string_pretty(before).unwrap_or_default();
-    std::fs::write(file.path(), &text).map_err(io)?;
+    std::fs::write(file.path(), &text).map_err(&io)?;
     loop {
         let read = match editor().and_then(|editor| open_editor(file.path(), &editor)) {
             Ok(()) => {
-                let edited = std::fs::read_to_string(file.path()).map_err(io)?;
+                let edited = std::fs::read_to_string(file.path()).map_err(&io)?;
                 if edited == text {
                     return Ok(None);
                 }
@@ -69,20 +65,6 @@ pub fn fields(candidate: &Candidate) -> Edit {
     }
 }
 
-fn parse(text: &str) -> Result<Edit, String> {
-    let edit: Edit = toml::from_str(text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
-        let reason = text::line(error.message(), 200);
-        format!("line {line} of the edited memory: {reason}; keep the keys that were there")
-    })?;
-    let title = edit.title.as_deref().map(|title| text::line(title, 200));
-    match title {
-        Some(title) if title.trim().is_empty() => Err("the title is empty".to_owned()),
-        _ => Ok(edit),
-    }
-}
-
 /// What differs; `None` if nothing does.
 pub fn changes(before: &Edit, after: Edit) -> Option<Edit> {
     fn changed<T: PartialEq>(before: &Option<T>, after: Option<T>) -> Option<T> {
@@ -99,4 +81,18 @@ pub fn changes(before: &Edit, after: Edit) -> Option<Edit> {
         project: changed(&before.project, after.project),
     };
     Some(new).filter(|new| *new != Edit::default())
+}
+
+fn parse(text: &str) -> Result<Edit, String> {
+    let edit: Edit = toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
+        let reason = text::line(error.message(), 200);
+        format!("line {line} of the edited memory: {reason}; keep the keys that were there")
+    })?;
+    let title = edit.title.as_deref().map(|title| text::line(title, 200));
+    match title {
+        Some(title) if title.trim().is_empty() => Err("the title is empty".to_owned()),
+        _ => Ok(edit),
+    }
 }

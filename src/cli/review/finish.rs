@@ -22,12 +22,11 @@ pub enum LeaveOutcome {
     Return,
 }
 
-/// Asks once, then writes. `has_cards` is whether the person can go back to the cards.
+/// Asks once, then writes.
 pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     session: &ReviewSession,
-    has_cards: bool,
     ask: impl Fn(&str) -> Typed,
 ) -> Result<LeaveOutcome, CliError> {
     let mut has_failed = false;
@@ -36,7 +35,7 @@ pub fn finish(
         if count == 0 {
             return leave_undecided(desk);
         }
-        let line = match ask(&question(count, has_cards, has_failed)) {
+        let line = match ask(&question(count, has_failed)) {
             Typed::Line(line) => line,
             Typed::Interrupt | Typed::End => return save(caller, desk, session),
         };
@@ -45,8 +44,8 @@ pub fn finish(
             "" | "y" | "yes" => has_failed = true,
             "n" | "no" => return leave_undecided(desk),
             "s" => return save(caller, desk, session),
-            "k" if has_cards => return Ok(LeaveOutcome::Return),
-            line => write_err(&help(line, has_cards)),
+            "k" => return Ok(LeaveOutcome::Return),
+            line => write_err(&help(line)),
         }
     }
 }
@@ -59,31 +58,27 @@ pub fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
     write_plain(message).map(|()| LeaveOutcome::Done)
 }
 
-fn question(count: usize, has_cards: bool, has_failed: bool) -> String {
+fn question(count: usize, has_failed: bool) -> String {
     let decisions = count_text(count, "decision", "decisions");
     let more = if has_failed {
         " (y tries again, s saves them to a file)"
-    } else if has_cards {
-        " (k goes back, ? lists the keys)"
     } else {
-        ""
+        " (k goes back, ? lists the keys)"
     };
     format!("{decisions}: save? [Y/n]{more} ")
 }
 
-fn help(line: &str, has_cards: bool) -> String {
-    let mut text = String::new();
-    if line != "?" {
-        text = format!("`{}` is not an answer\n", text::line(line, 40));
-    }
+fn help(line: &str) -> String {
+    let wrong = match line {
+        "?" => String::new(),
+        line => format!("`{}` is not an answer\n", text::line(line, 40)),
+    };
     let apply = command("review --apply");
-    text.push_str(&format!(
-        "y         write them\nn         drop them\ns         save them to a file, for `{apply}`\n"
-    ));
-    if has_cards {
-        text.push_str("k         go back to the cards, where u undoes the last choice\n");
-    }
-    text
+    format!(
+        "{wrong}y         write them\nn         drop them\n\
+         s         save them to a file, for `{apply}`\n\
+         k         go back to the cards, where u undoes the last choice\n"
+    )
 }
 
 /// Writes the choices. Returns whether all of them are settled.

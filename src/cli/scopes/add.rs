@@ -45,10 +45,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     }
     planned.write()?;
     let try_it = command::command(&format!("query --scope {} --all", quoted(&args.name)));
-    write_plain(&format!(
-        "{out}written; try: {try_it}
-"
-    ))
+    write_plain(&format!("{out}written; try: {try_it}\n"))
 }
 
 /// Reads the store and builds the manifest. Writes nothing.
@@ -115,13 +112,9 @@ fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
 impl PlannedScope {
     /// Writes the manifest, readable only by its owner.
     pub fn write(&self) -> Result<(), CliError> {
-        let io = |source| CliError::Io {
-            action: "create",
-            path: self.path.clone(),
-            source,
-        };
-        make_private(self.path.parent().unwrap_or(Path::new("."))).map_err(io)?;
-        text_file::replace(&self.path, &self.text).map_err(io)
+        let io = CliError::io("create", &self.path);
+        make_private(self.path.parent().unwrap_or(Path::new("."))).map_err(&io)?;
+        text_file::replace(&self.path, &self.text).map_err(&io)
     }
 }
 
@@ -132,11 +125,7 @@ pub fn already_a_scope(store: &Path, scope: &str) -> CliError {
 
 pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
     let path = expand_home(path, config.home.as_deref());
-    std::path::absolute(&path).map_err(|source| CliError::Io {
-        action: "find",
-        path,
-        source,
-    })
+    std::path::absolute(&path).map_err(CliError::io("find", &path))
 }
 
 /// The database in a folder, or the path itself.

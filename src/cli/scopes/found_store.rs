@@ -10,7 +10,7 @@ use super::add;
 use super::team::Team;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
-use crate::cli::output::write_err;
+use crate::cli::output::{json_with, write_err};
 use crate::cli::{command, progress, prompt};
 use ack_api::memory::Unreviewed;
 use ack_connect::quoted;
@@ -51,19 +51,20 @@ const ANSWERS: [(char, &str, Asked); 6] = [
 
 /// Asks what to do with a store. `None` at the end of the input.
 pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, CliError> {
+    let mut store = format!("    {}", found.kind.title());
     // If the list goes elsewhere, the question names the store.
-    let store_line = match std::io::stdout().is_terminal() {
-        true => String::new(),
-        false => format!(", {}", with_tilde(&found.path, home)),
-    };
-    let store = format!("    {}{store_line}", found.kind.title());
+    if !std::io::stdout().is_terminal() {
+        store += &format!(", {}", with_tilde(&found.path, home));
+    }
     if found.approved.is_some() {
         let keys = [('a', "add"), ('s', "skip")];
-        let answer = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
-        return Ok(answer.map(|answer| match answer {
-            's' => (Answer::Skip, false),
-            _ => (Answer::Review, false),
-        }));
+        let key = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
+        let answer = if key == Some('s') {
+            Answer::Skip
+        } else {
+            Answer::Review
+        };
+        return Ok(key.map(|_| (answer, false)));
     }
     let opened = Store::new(found.path.clone(), Unreviewed::Approved);
     let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
@@ -75,13 +76,11 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         0 => format!("trust {trusted}"),
         _ => format!("trust {trusted}, hold back {held_back} flagged"),
     };
-    let others = match held_back {
-        0 => "agents can use them now; you review them when they matter".to_owned(),
-        1 => "agents can use them now; you review the 1, and others when they matter".to_owned(),
-        many => {
-            format!("agents can use them now; you review the {many}, and others when they matter")
-        }
+    let reviewed = match held_back {
+        0 => "them".to_owned(),
+        some => format!("the {some}, and others"),
     };
+    let others = format!("agents can use them now; you review {reviewed} when they matter");
     for (key, answer, consequence) in [
         ("t", trust.as_str(), others.as_str()),
         (
@@ -91,10 +90,8 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         ),
         ("s", "skip", "nothing changes"),
     ] {
-        write_err(&prompt::wrapped(
-            "      ",
-            &format!("{key}  {answer}: {consequence}"),
-        ));
+        let line = format!("{key}  {answer}: {consequence}");
+        write_err(&prompt::wrapped("      ", &line));
     }
     write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
     let keys = ANSWERS.map(|(key, words, _)| (key, words));
@@ -128,10 +125,7 @@ pub fn add(
         store: PathBuf::from(&found.path),
         description: None,
         projects: Vec::new(),
-        paths: team
-            .map(|team| team.repository.display().to_string())
-            .into_iter()
-            .collect(),
+        paths: Vec::from_iter(team.map(|team| team.repository.display().to_string())),
         remotes: Vec::new(),
         private: false,
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
@@ -145,14 +139,11 @@ pub fn add(
 }
 
 pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {
-    let mut value = serde_json::to_value(found).unwrap_or_default();
-    if let Some(value) = value.as_object_mut() {
-        value.insert("support".to_owned(), json!(found.kind.support()));
-        if let Some(scope) = known.with_store(&found.path) {
-            value.insert("scope".to_owned(), json!(scope));
-        }
+    let mut more = json!({ "support": found.kind.support() });
+    if let (Some(scope), Some(more)) = (known.with_store(&found.path), more.as_object_mut()) {
+        more.insert("scope".to_owned(), json!(scope));
     }
-    value
+    json_with(found, more)
 }
 
 /// A store in one line: kind, size, path.

@@ -93,11 +93,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
 fn carry_out(scope: &Scope, to: &Path) -> Result<(), CliError> {
     let removed = to.parent().unwrap_or(to);
     let moved = make_private(removed).and_then(|()| std::fs::rename(&scope.folder, to));
-    moved.map_err(|source| CliError::Io {
-        action: "move",
-        path: scope.folder.clone(),
-        source,
-    })
+    moved.map_err(CliError::io("move", &scope.folder))
 }
 
 /// A database in a scope's folder, under any name. The vector table is derived, so it does not

@@ -13,6 +13,7 @@ use serde_json::json;
 use toml_edit::{Array, Value};
 
 use super::add;
+use super::found_store::with_tilde;
 use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
@@ -37,89 +38,60 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     }
     if let Some((_, KeyChange::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
         let store = PathBuf::from(store.as_str().unwrap_or_default());
-        let others: Vec<Arc<Scope>> = scopes
-            .iter()
-            .filter(|other| other.name != scope.name)
-            .cloned()
-            .collect();
+        let mut others = scopes.clone();
+        others.retain(|other| other.name != scope.name);
         if let Some(other) = same_file::scope_with(&others, &store) {
             return Err(add::already_a_scope(&store, &other.name));
         }
-        add::describe(
-            &store,
-            scope.manifest.unreviewed,
-            scope.manifest.reference.as_ref(),
-        )?;
+        let manifest = &scope.manifest;
+        add::describe(&store, manifest.unreviewed, manifest.reference.as_ref())?;
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
     check::check(config, &changes, &edited)?;
-    if changes.iter().any(|(key, _)| key == "ref") {
-        for problem in check::reference_problems(scope, &edited) {
-            write_err(&format!("note: {problem}\n"));
-        }
+    for problem in check::effect(scope, &changes, &edited)? {
+        write_err(&format!("note: {problem}\n"));
     }
-    check::effect(scope, &changes, &edited)?;
-    let done = ManifestChange {
-        scope: &scope.name,
-        edited: &edited,
-        dry_run: args.dry_run,
-    };
-    done.write_and_report(json)
+    let writes = edited.is_changed() && !args.dry_run;
+    if writes {
+        write(&edited)?;
+    }
+    let undo = edited.is_changed().then(|| undo(&scope.name, &edited));
+    if json {
+        return write_json(&json!({
+            "scope": scope.name, "path": edited.path, "written": writes, "undo": undo,
+        }));
+    }
+    let shown = edited.shown();
+    write_plain(&match undo {
+        None => {
+            let path = edited.path.display();
+            format!("nothing to change: {path} already has these values\n")
+        }
+        Some(_) if args.dry_run => format!("{shown}\nnothing was written\n"),
+        Some(undo) => format!("{shown}\nwritten; undo: {undo}\n"),
+    })
 }
 
-struct ManifestChange<'a> {
-    scope: &'a str,
-    edited: &'a EditedManifest,
-    dry_run: bool,
-}
-
-impl ManifestChange<'_> {
-    /// Writes the manifest, and prints the change and how to undo it.
-    fn write_and_report(&self, json: bool) -> Result<(), CliError> {
-        let changes = self.edited.is_changed();
-        let writes = changes && !self.dry_run;
-        if writes {
-            write(self.edited)?;
-        }
-        let undo = changes.then(|| self.undo());
-        if json {
-            let result = json!({ "scope": self.scope, "path": self.edited.path, "written": writes, "undo": undo });
-            return write_json(&result);
-        }
-        let message = match undo {
-            None => format!(
-                "nothing to change: {} already has these values\n",
-                self.edited.path.display()
-            ),
-            Some(_) if self.dry_run => {
-                format!("{}\nnothing was written\n", self.edited.shown())
-            }
-            Some(undo) => format!("{}\nwritten; undo: {undo}\n", self.edited.shown()),
-        };
-        write_plain(&message)
+/// The command that restores every key.
+fn undo(scope: &str, edited: &EditedManifest) -> String {
+    let mut words = vec![quoted(scope)];
+    for (key, earlier) in &edited.earlier_values {
+        let earlier = earlier.as_deref().unwrap_or_default();
+        // A plain string needs no TOML quotation marks.
+        let plain = earlier
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+            .filter(|text| !text.is_empty() && !text.contains(['\\', '"', '[', '{', ',']));
+        words.push(quoted(&format!("{key}={}", plain.unwrap_or(earlier))));
     }
-
-    /// The command that restores every key.
-    fn undo(&self) -> String {
-        let mut words = vec![quoted(self.scope)];
-        for (key, earlier) in &self.edited.earlier_values {
-            let earlier = earlier.as_deref().unwrap_or_default();
-            // A plain string needs no TOML quotation marks.
-            let plain = earlier
-                .strip_prefix('"')
-                .and_then(|rest| rest.strip_suffix('"'))
-                .filter(|text| !text.is_empty() && !text.contains(['\\', '"', '[', '{', ',']));
-            words.push(quoted(&format!("{key}={}", plain.unwrap_or(earlier))));
-        }
-        command::command(&format!("scopes set {}", words.join(" ")))
-    }
+    command::command(&format!("scopes set {}", words.join(" ")))
 }
 
 pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
-    let found = find(scopes, name);
+    let found = find(scopes, name).map(|found| found.name.clone());
     let scope = scopes
         .iter()
-        .find(|scope| found.as_ref().is_some_and(|found| found.name == scope.name));
+        .find(|scope| Some(&scope.name) == found.as_ref());
     scope.ok_or_else(|| CliError::NoScope {
         name: name.to_owned(),
         known: scopes.iter().map(|scope| scope.name.clone()).collect(),
@@ -129,38 +101,24 @@ pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Sc
 /// The main folder of the repository that contains a folder, or the folder itself.
 fn project(config: &Config, folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let home = config
-        .home
-        .as_ref()
-        .and_then(|home| home.canonicalize().ok());
     Repository::discover(&folder, config.home.as_deref())
         .map(|found| found.main)
-        .filter(|main| Some(main) != home.as_ref())
+        .filter(|main| Some(main) != real_home(config).as_ref())
         .unwrap_or(folder)
+}
+
+fn real_home(config: &Config) -> Option<PathBuf> {
+    config.home.as_ref()?.canonicalize().ok()
 }
 
 /// A folder as a manifest names it: with `~` for the home folder, and with glob characters escaped.
 fn portable_path(config: &Config, folder: &Path) -> String {
-    let home = config
-        .home
-        .as_ref()
-        .and_then(|home| home.canonicalize().ok());
-    let relative = match home.and_then(|home| folder.strip_prefix(home).ok().map(Path::to_owned)) {
-        Some(rest) => Path::new("~").join(rest),
-        None => folder.to_owned(),
-    };
-    let mut out = String::new();
-    for letter in relative.display().to_string().chars() {
-        match letter {
-            '*' | '?' | '[' | ']' | '{' | '}' => {
-                out.push('[');
-                out.push(letter);
-                out.push(']');
-            }
-            _ => out.push(letter),
-        }
-    }
-    out
+    let path = with_tilde(folder, real_home(config).as_deref());
+    let escaped = path.chars().map(|letter| match letter {
+        '*' | '?' | '[' | ']' | '{' | '}' => format!("[{letter}]"),
+        _ => letter.to_string(),
+    });
+    escaped.collect()
 }
 
 /// Plans changes to a scope's manifest. Creates the manifest if there is none.
@@ -175,23 +133,17 @@ fn plan(
         (Ok(_), SettingsError::Invalid { message, .. }) => {
             // Nothing is written yet, so the line means nothing.
             let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
-            CliError::usage(
-                "KEY=VALUE",
-                format!("{shown_command} is not allowed: {message}"),
-            )
+            let message = format!("{shown_command} is not allowed: {message}");
+            CliError::usage("KEY=VALUE", message)
         }
         (_, error) => error.into(),
     })
 }
 
 fn write(edited: &EditedManifest) -> Result<(), CliError> {
-    let io = |source| CliError::Io {
-        action: "write",
-        path: edited.path.clone(),
-        source,
-    };
-    make_private(edited.path.parent().unwrap_or(Path::new("."))).map_err(io)?;
-    edited.write().map_err(io)
+    let io = CliError::io("write", &edited.path);
+    make_private(edited.path.parent().unwrap_or(Path::new("."))).map_err(&io)?;
+    edited.write().map_err(&io)
 }
 
 /// Parses `key=value`, `key+=value` and `key=`.
@@ -240,7 +192,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         let parsed: Result<Value, _> = value.parse();
         let parsed = parsed.map_err(|error| {
             let error = error.to_string();
-            let line = error.lines().last().unwrap_or_default().to_owned();
+            let line = error.lines().last().unwrap_or_default();
             CliError::usage(
                 key,
                 format!("`{key}`: {value} is not a TOML value ({line})"),
@@ -264,10 +216,8 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
 /// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.
 fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
     if key == "paths" && matches!(part, "." | "./") {
-        return Ok(portable_path(
-            config,
-            &project(config, &config.project.value),
-        ));
+        let project = project(config, &config.project.value);
+        return Ok(portable_path(config, &project));
     }
     let means_the_same = part.starts_with(['/', '~', '*']);
     if key != "paths" || means_the_same {

@@ -1,11 +1,12 @@
 //! Whether the server can answer questions: at least one scope is readable, and the indexes to
 //! build at startup are ready.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ack_service::Service;
+use parking_lot::Mutex;
 
 /// How long a result is cached, because anyone may ask.
 const CACHE_TTL: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ impl Readiness {
         if !self.is_warm.load(Ordering::Acquire) {
             return Err("the indexes are being built");
         }
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.last.lock();
         if let Some((at, state)) = last
             && at.elapsed() < CACHE_TTL
         {
@@ -64,7 +65,7 @@ impl Readiness {
         let state = tokio::task::spawn_blocking(check)
             .await
             .unwrap_or(Err("the check failed"));
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), state));
+        *self.last.lock() = Some((Instant::now(), state));
         state
     }
 }

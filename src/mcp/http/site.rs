@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
@@ -13,6 +13,7 @@ use hyper::header::{
     RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use parking_lot::Mutex;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
@@ -171,7 +172,7 @@ impl Site {
 
     fn view(&self, client: &TokenClient) -> Arc<View> {
         let scopes = &client.entry.scopes;
-        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limited = self.limited.lock();
         if let Some((_, view)) = limited.iter().find(|(known, _)| known == scopes) {
             return Arc::clone(view);
         }

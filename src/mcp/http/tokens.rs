@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -121,12 +122,12 @@ impl TokenFile {
     }
 
     pub fn client(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
-        find(&self.clients(), token)
+        find(&Arc::clone(&self.state.lock().clients), token)
     }
 
     /// Why nobody is let in now, if so.
     pub fn closed_reason(&self) -> Option<&'static str> {
-        let state = self.lock();
+        let state = self.state.lock();
         if state.problem.is_some() {
             return Some("the file of tokens cannot be used, so nobody is let in");
         }
@@ -137,7 +138,7 @@ impl TokenFile {
     /// Reads the file again if it has changed. Returns a message: that it was read, or why it is
     /// not usable. In the second case nobody is let in, because nobody knows who was removed.
     pub fn refresh(&self) -> Option<String> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.checked.elapsed() < CHECK_AFTER {
             return None;
         }
@@ -176,14 +177,6 @@ impl TokenFile {
             1 => format!("the tokens in `{path}` were read again: 1 client"),
             _ => format!("the tokens in `{path}` were read again: {clients} clients"),
         }
-    }
-
-    fn clients(&self) -> Arc<Vec<Arc<TokenClient>>> {
-        Arc::clone(&self.lock().clients)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

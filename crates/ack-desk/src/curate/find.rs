@@ -24,9 +24,7 @@ const MAX_LISTED: usize = 8;
 pub struct Filter {
     /// Only of this type.
     pub kind: Option<String>,
-    /// Only of this project.
     pub project: Option<String>,
-    /// Only with this tag.
     pub tag: Option<String>,
     pub session: Option<String>,
     /// Only those that a choice for many leaves out.

@@ -36,12 +36,7 @@ function showProgress() {
     ["waiting", isCard && state.view.queue === "waiting"],
     ["approved", isCard && state.view.queue === "approved"],
   ]) {
-    const button_ = by(`tab-${tab}`);
-    if (isShown) {
-      button_.setAttribute("aria-current", "page");
-    } else {
-      button_.removeAttribute("aria-current");
-    }
+    by(`tab-${tab}`).ariaCurrent = isShown ? "page" : null;
   }
 }
 
@@ -126,17 +121,14 @@ const BLOCKS = {
 
 const blockNodes = (blocks) => blocks.map((block) => BLOCKS[block.block](block));
 
-function rows(pairs) {
-  const list = element("dl");
-  for (const [name, value] of pairs) {
-    if (Array.isArray(value) ? value.length > 0 : value) {
-      const shown = Array.isArray(value)
-        ? element("ul", {}, ...value.map((entry) => element("li", {}, entry)))
-        : value;
-      list.append(element("dt", {}, name), element("dd", {}, shown));
-    }
-  }
-  return list;
+/** Names with their values, without those that have none. */
+function rows(pairs, attributes) {
+  const known = pairs.filter(([, value]) => value?.length > 0);
+  const shown = known.flatMap(([name, value]) => [
+    element("dt", {}, name),
+    element("dd", {}, Array.isArray(value) ? listOf(value) : value),
+  ]);
+  return element("dl", attributes, ...shown);
 }
 
 /** Facts and narrative: the first lines, or all of them in a box that scrolls. */
@@ -177,14 +169,14 @@ function missedBy() {
   );
   return element("div", { class: "missed-by" }, element("p", {}, said), element("ul", {}, ...examples));
 }
+
 const isFlagged = (card) => card.warnings.some((warning) => warning in FLAGS);
 
 function showCard() {
   const { card, text, position, total, chosen } = state.shown;
   const place = position ? `${position} of ${total}` : "decided";
   const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
-  const confidence =
-    card.confidence === undefined ? null : `${Math.round(card.confidence * 100)} %`;
+  const confidence = card.confidence === undefined ? "" : `${Math.round(card.confidence * 100)} %`;
   const parts = [
     element(
       "p",
@@ -199,17 +191,13 @@ function showCard() {
   }
   if (card.marks.length > 0) {
     const flagged = isFlagged(card);
-    const meaning = flagged
-      ? "Never decided with a heap. Agents read it once you approve it, without hidden characters."
-      : null;
-    parts.push(
-      element(
-        "ul",
-        { class: flagged ? "marks flagged" : "marks" },
-        ...card.marks.map((mark) => element("li", {}, mark)),
-        meaning ? element("li", { class: "meaning" }, meaning) : null,
-      ),
-    );
+    const marks = listOf(card.marks, { class: flagged ? "marks flagged" : "marks" });
+    if (flagged) {
+      const meaning =
+        "Never decided with a heap. Agents read it once you approve it, without hidden characters.";
+      marks.append(element("li", { class: "meaning" }, meaning));
+    }
+    parts.push(marks);
   }
   if (text.subtitle.length > 0) {
     parts.push(element("p", { class: "subtitle" }, ...spanNodes(text.subtitle)));
@@ -228,26 +216,9 @@ function showCard() {
   );
   parts.push(missedBy(), element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
-  showEvidence(state.evidence);
+  showEvidence();
   showGroup();
 }
-
-const links = (entries) =>
-  element(
-    "ul",
-    {},
-    ...entries.map((entry) =>
-      element(
-        "li",
-        {},
-        element(
-          "button",
-          { type: "button", class: "plain", onclick: () => inTurn(() => show(entry.number)) },
-          entry.title,
-        ),
-      ),
-    ),
-  );
 
 /** Others that wait and are alike. */
 function showGroup() {
@@ -255,31 +226,27 @@ function showGroup() {
   const alike = by("group");
   alike.hidden = group.length === 0;
   const others = group.length === 1 ? "the other is its duplicate" : "the others are its duplicates";
+  const links = group.map(({ number, title }) =>
+    button(title, null, () => inTurn(() => show(number)), { class: "plain" }),
+  );
   alike.replaceChildren(
     element("h2", { id: "group-name" }, `${group.length + 1} alike`),
-    element(
-      "div",
-      { class: "buttons" },
+    buttons(
       button(`Keep this one, ${others}`, "g", () => inTurn(keepOne)),
       button("Approve all", "A", () => inTurn(() => askMany("approve"))),
       button("Reject all", "R", () => inTurn(() => askMany("reject"))),
     ),
-    element("details", {}, element("summary", {}, "the others"), links(group)),
+    element("details", {}, element("summary", {}, "the others"), listOf(links)),
   );
 }
 
 /** What the working tree says. */
-function showEvidence(lines) {
+function showEvidence() {
+  const { evidence: lines } = state;
   const place = by("evidence");
   if (place && lines) {
-    place.replaceChildren(
-      element("dt", {}, "in the project"),
-      element(
-        "dd",
-        {},
-        element("ul", { class: "lines" }, ...lines.map((line) => element("li", {}, line))),
-      ),
-    );
+    const said = listOf(lines, { class: "lines" });
+    place.replaceChildren(element("dt", {}, "in the project"), element("dd", {}, said));
     place.hidden = false;
   }
 }
@@ -296,6 +263,10 @@ function difference(parts) {
   return element("p", { class: "diff", tabindex: "0" }, ...marked);
 }
 
+/** What is different about an approved memory, or all of it. */
+const comparison = ({ diff, text }) =>
+  diff ? difference(diff) : element("p", { class: "diff", tabindex: "0" }, text);
+
 /** The ends of what both say that touch a difference. */
 function shortened(text, before, after) {
   if (text.length <= 2 * AROUND) {
@@ -306,16 +277,8 @@ function shortened(text, before, after) {
   return `${start} … ${end}`;
 }
 
-function contradiction({ newer, older }) {
-  return element(
-    "dl",
-    { class: "conflict" },
-    element("dt", {}, "here"),
-    element("dd", {}, newer),
-    element("dt", {}, "there"),
-    element("dd", {}, older),
-  );
-}
+const contradiction = ({ newer, older }) =>
+  rows([["here", newer], ["there", older]], { class: "conflict" });
 
 const relation = ({ relation: kind, label }) =>
   element("span", { class: `relation ${kind}` }, label);
@@ -358,14 +321,14 @@ function nearEntry(near, position) {
       element("span", { class: "title" }, near.title),
       element("span", { class: "small" }, relation(near), ` ${about.filter(Boolean).join(" · ")}`),
     ),
-    near.diff ? difference(near.diff) : element("p", { class: "diff", tabindex: "0" }, near.text),
+    comparison(near),
   );
   return element(
     "li",
     { class: "near", "aria-current": isMarked ? "true" : null },
     details,
     near.conflict ? contradiction(near.conflict) : null,
-    element("div", { class: "buttons" }, ...(isMarked ? actions : [mark])),
+    buttons(...(isMarked ? actions : [mark])),
   );
 }
 
@@ -467,9 +430,7 @@ function showRecent() {
       {},
       element("p", {}, element("strong", {}, made.done), `${why}: ${made.about}`),
       made.members.length > 0 ? members(made) : null,
-      element(
-        "div",
-        { class: "buttons" },
+      buttons(
         made.numbers.length === 1 ? change(first, made.about) : null,
         button("Take back", null, () => inTurn(() => takeBack(made.key)), {
           class: "plain",
@@ -516,12 +477,12 @@ function showActions() {
       button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
         inTurn(select),
       ),
-      many > 0
-        ? button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve")))
-        : null,
-      many > 0
-        ? button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject")))
-        : null,
+      ...(many > 0
+        ? [
+            button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve"))),
+            button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject"))),
+          ]
+        : []),
     ].filter(Boolean),
   );
 }
@@ -538,16 +499,9 @@ function showEnd() {
         : "Nothing waits any more.",
     approved: state.view.filter ? "No matches." : "Nothing more is approved.",
   }[state.view.queue];
-  const write =
-    head.chosen > 0
-      ? button(
-          `Save ${head.chosen}`,
-          "c",
-          () => inTurn(write_),
-          { class: "main" },
-        )
-      : null;
-  by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write ?? "");
+  const save = () => button(`Save ${head.chosen}`, "c", () => inTurn(write_), { class: "main" });
+  const write = head.chosen > 0 ? save() : "";
+  by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write);
   by("group").hidden = true;
   state.next = null;
   showNext();

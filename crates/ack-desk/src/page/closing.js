@@ -34,7 +34,7 @@ function closingKnowledge({ projects }) {
       "li",
       {},
       element("p", { class: "of" }, element("strong", {}, project), ` +${count}`),
-      element("ul", {}, ...lessons.map((title) => element("li", {}, title))),
+      listOf(lessons),
     ),
   );
   return element(
@@ -90,9 +90,7 @@ function closingTotals({ saved, left, unchanged }) {
     element("h3", {}, "Next"),
     element("ul", {}, ...next),
     element("p", { class: "small" }, unchanged),
-    element(
-      "div",
-      { class: "buttons" },
+    buttons(
       left > 0 ? button("Go on", "Enter", () => inTurn(leaveClosing), { class: "main" }) : null,
       button("Close", "q", askFinish, left > 0 ? {} : { class: "main" }),
       button("Browse approved", "l", () => inTurn(changeQueue)),

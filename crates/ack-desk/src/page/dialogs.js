@@ -25,8 +25,22 @@ by("dialog").addEventListener("close", () => {
   back?.focus();
 });
 
-const effects = (list) =>
-  element("ul", { class: "effects" }, ...list.map((effect) => element("li", {}, effect)));
+const effects = (list) => listOf(list, { class: "effects" });
+const cancel = () => button("Cancel", "Esc", close);
+
+/** A field that Enter answers, if `act` does not use the key itself. */
+function answerField(attributes, done, act = () => false) {
+  const input = element("input", { autofocus: true, ...attributes });
+  input.addEventListener("keydown", (event) => {
+    if (act(event.key)) {
+      event.preventDefault();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      done(input.value);
+    }
+  });
+  return input;
+}
 
 /** Why it is rejected: a digit, own words, or nothing. */
 function askReason(numbers) {
@@ -35,21 +49,10 @@ function askReason(numbers) {
     close();
     return inTurn(() => choose({ do: "reject" }, { numbers: about, reason }));
   };
-  const input = element("input", {
-    id: "reason",
-    autocomplete: "off",
-    autofocus: true,
-    maxlength: "500",
-  });
-  input.addEventListener("keydown", (event) => {
-    const common = input.value === "" ? state.reasons[Number(event.key) - 1] : undefined;
-    if (event.key === "Enter") {
-      event.preventDefault();
-      done(input.value);
-    } else if (common) {
-      event.preventDefault();
-      done(common);
-    }
+  const attributes = { id: "reason", autocomplete: "off", maxlength: "500" };
+  const input = answerField(attributes, done, (key) => {
+    const common = input.value === "" ? state.reasons[Number(key) - 1] : undefined;
+    return common && done(common);
   });
   const common = state.reasons.map((reason, position) =>
     button(reason, String(position + 1), () => done(reason)),
@@ -61,13 +64,8 @@ function askReason(numbers) {
     back.length > 0 ? effects(back) : "",
     element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
     input,
-    element("div", { class: "buttons" }, ...common),
-    element(
-      "div",
-      { class: "buttons" },
-      button("Reject", "Enter", () => done(input.value), { class: "main" }),
-      button("Cancel", "Esc", close),
-    ),
+    buttons(...common),
+    buttons(button("Reject", "Enter", () => done(input.value), { class: "main" }), cancel()),
   );
 }
 
@@ -80,37 +78,19 @@ function askReplace(marked, action) {
   open(
     `${action.label}?`,
     effects(action.effects),
-    marked.diff ? difference(marked.diff) : element("p", { class: "diff", tabindex: "0" }, marked.text),
-    element(
-      "div",
-      { class: "buttons" },
-      button(action.label, "Enter", done, { class: "main", autofocus: true }),
-      button("Cancel", "Esc", close),
-    ),
+    comparison(marked),
+    buttons(button(action.label, "Enter", done, { class: "main", autofocus: true }), cancel()),
   );
 }
 
 /** Until when it is snoozed. */
 function askDay() {
   const number = state.shown.number;
-  const day = (count) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
   const done = (until) => {
     close();
     return inTurn(() => choose({ do: "put_off", until }, { numbers: [number] }));
   };
-  const input = element("input", {
-    id: "until",
-    type: "date",
-    min: day(1),
-    value: day(7),
-    autofocus: true,
-  });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
-      event.preventDefault();
-      done(input.value);
-    }
-  });
+  const input = answerField({ id: "until", type: "date", min: dayIn(1), value: dayIn(7) }, done);
   const common = [
     ["tomorrow", 1],
     ["in a week", 7],
@@ -121,17 +101,8 @@ function askDay() {
     "Snooze until when?",
     element("label", { for: "until" }, "It waits again from this day on"),
     input,
-    element(
-      "div",
-      { class: "buttons" },
-      ...common.map(([name, count]) => button(name, null, () => done(day(count)))),
-    ),
-    element(
-      "div",
-      { class: "buttons" },
-      button("Snooze", "Enter", () => done(input.value), { class: "main" }),
-      button("Cancel", "Esc", close),
-    ),
+    buttons(...common.map(([name, count]) => button(name, null, () => done(dayIn(count))))),
+    buttons(button("Snooze", "Enter", () => done(input.value), { class: "main" }), cancel()),
   );
 }
 
@@ -154,10 +125,7 @@ function askEdit() {
   const inputs = new Map();
   const parts = FIELDS.map(([field, label]) => {
     const long = LISTS.has(field) || field === "narrative";
-    const input = element(long ? "textarea" : "input", {
-      id: `edit-${field}`,
-      autocomplete: "off",
-    });
+    const input = element(long ? "textarea" : "input", { id: `edit-${field}`, autocomplete: "off" });
     input.value = text(field);
     inputs.set(field, input);
     return element("div", {}, element("label", { for: `edit-${field}` }, label), input);
@@ -167,11 +135,8 @@ function askEdit() {
     for (const [field, input] of inputs) {
       const before = text(field);
       if (input.value !== before) {
-        const lines = input.value
-          .split("\n")
-          .map((line) => line.trim())
-          .filter(Boolean);
-        edit[field] = LISTS.has(field) ? lines : input.value;
+        const lines = input.value.split("\n").map((line) => line.trim());
+        edit[field] = LISTS.has(field) ? lines.filter(Boolean) : input.value;
       }
     }
     close();
@@ -191,12 +156,7 @@ function askEdit() {
   open(
     "Edit and approve",
     form,
-    element(
-      "div",
-      { class: "buttons" },
-      button("Approve as edited", "Ctrl+Enter", done, { class: "main" }),
-      button("Cancel", "Esc", close),
-    ),
+    buttons(button("Approve as edited", "Ctrl+Enter", done, { class: "main" }), cancel()),
   );
 }
 
@@ -221,12 +181,10 @@ async function askMany(what) {
   open(
     `${preview.label}?`,
     effects(preview.effects),
-    element(
-      "div",
-      { class: "buttons" },
+    buttons(
       button(preview.label, "Enter", done, { class: "main", autofocus: true }),
       reason,
-      button("Cancel", "Esc", close),
+      cancel(),
     ),
   );
 }
@@ -241,74 +199,27 @@ function askFinish() {
     close();
     inTurn(work);
   };
+  const save = act(async () => (await write_()) && finish(false));
+  const discard = act(() => finish(true));
   open(
     `${counted(count, "decision", "decisions")}: save?`,
-    element(
-      "div",
-      { class: "buttons" },
-      button(
-        "Save and finish",
-        "Enter",
-        act(async () => {
-          if (await write_()) {
-            await finish(false);
-          }
-        }),
-        { class: "main", autofocus: true },
-      ),
-      button(
-        "Finish without saving",
-        null,
-        act(() => finish(true)),
-      ),
+    buttons(
+      button("Save and finish", "Enter", save, { class: "main", autofocus: true }),
+      button("Finish without saving", null, discard),
       button("Go on", "Esc", close),
     ),
   );
 }
 
-const KEYS = [
-  ["a", "approve"],
-  ["r", "reject, with a reason if you like"],
-  ["1 … 9", "reject for a common reason"],
-  ["e", "edit and approve"],
-  ["p", "promote: approve what matters beyond its project"],
-  ["m", "merge into the approved memory that is marked"],
-  ["d", "duplicate of the approved memory that is marked"],
-  ["=", "replace the approved memory that is marked, after a preview"],
-  ["o", "mark the next approved memory"],
-  [">, Enter", "show the marked one, or fold it"],
-  ["h", "snooze until a day"],
-  ["l", "approved memories (a keeps one), or back to what waits"],
-  ["s", "skip"],
-  ["j, k", "the next one, the one before"],
-  ["x, X", "select; select all that the filter shows, less the flagged"],
-  ["A, R", "approve or reject all that are selected, or else all that are much alike; on the plan, the heap"],
-  ["g", "approve this one; those that are much alike are its duplicates"],
-  ["n", "show all of the text, or less"],
-  [">, →", "on the plan, split the heap by type, or join its parts"],
-  ["/", "filter; Enter goes on to what fits, Esc takes the filter away"],
-  ["u, z", "undo the last decision"],
-  ["Esc", "one step back: from a filter to all, from the cards to the plan"],
-  ["c", "save the decisions"],
-  ["q", "finish"],
-  ["?, Ctrl+K", "these keys"],
-];
-
 function showKeys() {
-  const lines = KEYS.map(([key, what]) =>
+  const reasons = state.reasons.map((reason, at) => [String(at + 1), `reject: ${reason}`]);
+  const keys = KEYS.trimEnd().split("\n").map((line) => [line.slice(0, 10), line.slice(10)]);
+  const lines = [...keys, ...reasons].map(([key, what]) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, element("kbd", {}, key)),
       element("td", {}, what),
-    ),
-  );
-  const reasons = state.reasons.map((reason, position) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, element("kbd", {}, String(position + 1))),
-      element("td", {}, `reject: ${reason}`),
     ),
   );
   const single = element("input", { type: "checkbox", id: "single" });
@@ -318,8 +229,8 @@ function showKeys() {
   });
   open(
     "Keys",
-    element("table", {}, element("tbody", {}, ...lines, ...reasons)),
+    element("table", {}, element("tbody", {}, ...lines)),
     element("label", {}, single, " Single keys act (switch off for dictation)"),
-    element("div", { class: "buttons" }, button("Close", "Esc", close, { autofocus: true })),
+    buttons(button("Close", "Esc", close, { autofocus: true })),
   );
 }

@@ -34,35 +34,26 @@ async function show(number, { keepMessage = false } = {}) {
 
 function loadNear(number) {
   // Nobody who goes through the cards fast looks at it.
-  setTimeout(() => state.shown?.number === number && state.next === undefined && loadNext(number), UNHURRIED);
-  ask("evidence", { number })
-    .then((lines) => {
-      if (state.shown?.number === number) {
-        state.evidence = lines;
-        showEvidence(lines);
-      }
-    })
-    .catch(() => undefined);
-  ask("near", { number, view: state.view })
-    .then((near) => {
-      if (state.shown?.number === number) {
-        state.near = near;
-        showNear();
+  setTimeout(() => isShown(number) && state.next === undefined && load("session", "next", number), UNHURRIED);
+  load("evidence", "evidence", number);
+  load("near", "near", number);
+}
+
+const isShown = (number) => state.shown?.number === number;
+
+/** Asks for a part of the card, and shows it if the card still stands there. */
+function load(path, part, number) {
+  ask(path, { number })
+    .then((found) => {
+      if (isShown(number)) {
+        state[part] = found;
+        SHOW[part]();
       }
     })
     .catch(() => undefined);
 }
 
-function loadNext(number) {
-  ask("session", { number })
-    .then((next) => {
-      if (state.shown?.number === number) {
-        state.next = next;
-        showNext();
-      }
-    })
-    .catch(() => undefined);
-}
+const SHOW = { evidence: showEvidence, near: showNear, next: showNext };
 
 /** Fetches the part of the queue around the memory. Nothing waits for it. */
 function refresh() {
@@ -120,24 +111,15 @@ async function takeBack(key) {
 async function move(step) {
   const number = step > 0 ? state.shown?.next : state.shown?.previous;
   if (number === null || number === undefined) {
-    say(step > 0 ? "That was the last one." : "That was the first one.");
-    return;
+    return say(step > 0 ? "That was the last one." : "That was the first one.");
   }
-  await show(number);
+  return show(number);
 }
 
-/** Approves the memory that is shown, and marks those that are much alike as duplicates. */
-async function keepOne() {
-  const { number, card, group } = state.shown;
-  if (group.length === 0) {
-    say("No other one is much like it.");
-    return;
-  }
-  const numbers = group.map((entry) => entry.number);
-  const { view } = state;
-  await ask("choose", { numbers: [number], choice: { do: "approve" }, view });
-  const of = card.id;
-  await choose({ do: "duplicate", of }, { numbers });
+/** Approves the memory that is shown; those that are much alike become its duplicates. */
+function keepOne() {
+  const { number, group } = state.shown;
+  return group.length > 0 ? choose(null, { numbers: [number] }) : say("No other one is much like it.");
 }
 
 function select() {
@@ -145,9 +127,7 @@ function select() {
   if (!state.selected.delete(number)) {
     state.selected.add(number);
   }
-  say(`${counted(state.selected.size, "memory", "memories")} selected.`);
-  showActions();
-  showQueue();
+  showSelection(`${counted(state.selected.size, "memory", "memories")} selected.`);
 }
 
 /** Selects all that the view shows. What is flagged is decided one by one. */
@@ -155,14 +135,18 @@ async function selectAll() {
   const { numbers, held_back: held } = await ask("matching", state.view);
   state.selected = new Set(numbers);
   const without = held > 0 ? `, ${held} flagged held back` : "";
-  say(`${numbers.length + held} selected${without}. A and R decide about ${numbers.length}, Esc clears.`);
-  showActions();
-  showQueue();
+  showSelection(
+    `${numbers.length + held} selected${without}. A and R decide about ${numbers.length}, Esc clears.`,
+  );
 }
 
 function clearSelection() {
   state.selected.clear();
-  say("Nothing is selected.");
+  showSelection("Nothing is selected.");
+}
+
+function showSelection(said) {
+  say(said);
   showActions();
   showQueue();
 }
@@ -238,11 +222,8 @@ async function write_() {
     await openPlan({ keepMessage: true });
     return !changed;
   }
-  const first = await ask("queue", {
-    view: state.view,
-    around: state.shown?.number ?? null,
-    count: 1,
-  });
+  const around = state.shown?.number ?? null;
+  const first = await ask("queue", { view: state.view, around, count: 1 });
   await show(first.entries[0]?.number ?? null, { keepMessage: true });
   return !changed;
 }
@@ -254,12 +235,10 @@ async function finish(discard) {
   sessionStorage.removeItem(TOKEN);
   const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
   document.title = "Review: done";
-  document.querySelector(".head").hidden = true;
   delete document.body.dataset.screen;
-  by("closing").hidden = true;
-  document.querySelector(".queue").hidden = true;
-  document.querySelector(".beside").hidden = true;
-  by("actions").hidden = true;
+  for (const part of document.querySelectorAll(".head, #closing, .queue, .beside, #actions")) {
+    part.hidden = true;
+  }
   by("card").replaceChildren(said);
   said.focus();
 }
@@ -377,45 +356,39 @@ function pressedInField(event) {
 
 function pressed(event) {
   if (state.over || by("dialog").open) {
-    return;
+    return undefined;
   }
-  const isHelp = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
-  if (isHelp) {
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    showKeys();
-    return;
+    return showKeys();
   }
-  const typing = event.target.closest("input, select, textarea");
-  if (typing) {
-    pressedInField(event);
-    return;
+  if (event.target.closest("input, textarea")) {
+    return pressedInField(event);
   }
   if (event.key === "Escape") {
-    inTurn(goBack);
-    return;
+    return inTurn(goBack);
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !state.singleKeys) {
-    return;
+    return undefined;
   }
   // Held down, a key must not decide about one memory after the other.
   const moves = ["j", "k"].includes(event.key);
   if (event.repeat && !moves) {
-    return;
+    return undefined;
   }
   const reason = state.reasons[Number(event.key) - 1];
   const onCard = reason ? () => choose({ do: "reject" }, { reason }) : ACTIONS[event.key];
   const act = screenKeys()[event.key] ?? ALWAYS[event.key] ?? onCard;
   if (!act || (event.key === "Enter" && event.target.closest("button, summary"))) {
-    return;
+    return undefined;
   }
   event.preventDefault();
   if (event.key === "/") {
     // At once: letters typed right after it belong into the box.
-    by("filter").focus();
-    return;
+    return by("filter").focus();
   }
   // A key acts on the screen that stands there when its turn comes.
-  inTurn(() => {
+  return inTurn(() => {
     const isCard = !plan.isOpen && !closing.isOpen;
     const now = screenKeys()[event.key] ?? ALWAYS[event.key];
     return now ? now() : isCard && state.shown ? onCard?.() : undefined;

@@ -29,8 +29,7 @@ async function openPlan({ keepMessage = false } = {}) {
   showRecent();
   showPlan();
   by("plan-title").focus({ preventScroll: true });
-  window.scrollTo(0, 0);
-  return undefined;
+  return window.scrollTo(0, 0);
 }
 
 /** Fetches the heaps. The chosen one stays chosen, wherever it stands now. */
@@ -50,9 +49,7 @@ async function closePlan(filter = "", queue = "waiting") {
   plan.isOpen = false;
   delete document.body.dataset.screen;
   by("closing").hidden = true;
-  if (by("filter").value !== filter) {
-    by("filter").value = filter;
-  }
+  by("filter").value = filter;
   return changeView({ filter, queue });
 }
 
@@ -158,11 +155,7 @@ function showPlan() {
   const more = heap.waiting > lines.length && !heap.done;
   by("sample").replaceChildren(
     element("h2", { id: "sample-name" }, heap.title),
-    element(
-      "p",
-      { class: "small" },
-      heap.sampled,
-    ),
+    element("p", { class: "small" }, heap.sampled),
     element("ol", {}, ...lines),
     more ? button("Others", "n", () => inTurn(othersOfHeap)) : "",
   );
@@ -207,12 +200,10 @@ function moveTo(position) {
 async function decideHeap(choice) {
   const heap = heapAt();
   if (heap.done) {
-    say(heap.is_saved ? "It is saved already." : "It is decided already; u undoes it.");
-    return undefined;
+    return say(heap.is_saved ? "It is saved already." : "It is decided already; u undoes it.");
   }
   if (heap.name === "flagged") {
-    say("Flagged memories are decided one by one: Enter opens them.");
-    return undefined;
+    return say("Flagged memories are decided one by one: Enter opens them.");
   }
   complain("");
   const reason = choice?.do === "reject" ? heap.reason : null;
@@ -223,8 +214,7 @@ async function decideHeap(choice) {
   say(`${capitalised(answer.done)}: ${answer.count} of ${heap.title}. ${left} left.`);
   await openPlan({ keepMessage: true });
   toNextHeap();
-  showPlan();
-  return undefined;
+  return showPlan();
 }
 
 /** Chooses the next heap that is not decided, if there is one. */
@@ -242,26 +232,22 @@ async function backOnPlan() {
   moveTo(back < 0 ? plan.at : back);
 }
 
-function putOffHeap() {
-  const until = new Date(Date.now() + WEEK * 86_400_000).toISOString().slice(0, 10);
-  return decideHeap({ do: "put_off", until });
-}
+const putOffHeap = () => decideHeap({ do: "put_off", until: dayIn(WEEK) });
 
 const openHeap = () => closePlan(`heap:${heapAt().name}`);
 
 async function splitHeap() {
   const heap = heapAt();
   if (!heap.split) {
-    say("It has one type.");
-    return;
+    return say("It has one type.");
   }
   await loadPlan(heap.name);
-  showPlan();
+  return showPlan();
 }
 
-async function othersOfHeap() {
+function othersOfHeap() {
   plan.turn += 1;
-  await openPlan();
+  return openPlan();
 }
 
 const PLAN_KEYS = {

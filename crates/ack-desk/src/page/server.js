@@ -41,6 +41,12 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+const buttons = (...all) => element("div", { class: "buttons" }, ...all);
+
+/** A list, an entry for each text or element. */
+const listOf = (entries, attributes) =>
+  element("ul", attributes, ...entries.map((entry) => element("li", {}, entry)));
+
 function button(label, key, onclick, attributes = {}) {
   const hint = key ? element("kbd", { "aria-hidden": "true" }, key) : null;
   const shortcut = key ? { "aria-keyshortcuts": key } : {};
@@ -49,8 +55,8 @@ function button(label, key, onclick, attributes = {}) {
 
 const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const days = (count) =>
-  count === null || count === undefined ? "" : counted(count, "day", "days");
+const days = (count) => (count === null ? "" : counted(count, "day", "days"));
+const dayIn = (count) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
 
 /** Says what happened, to those who see and to those who hear. */
 function say(text) {

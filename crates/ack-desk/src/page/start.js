@@ -16,14 +16,6 @@ async function enter() {
   sessionStorage.setItem(TOKEN, session);
 }
 
-async function start() {
-  try {
-    await begin();
-  } catch (error) {
-    complain(error.message);
-  }
-}
-
 async function begin() {
   await enter();
   const summary = await ask("summary");
@@ -66,17 +58,15 @@ async function renew() {
   setSummary(await ask("summary"));
   showHead();
   if (closing.isOpen) {
-    return;
+    return undefined;
   }
   if (plan.isOpen) {
     await loadPlan();
     showPlan();
-    showRecent();
-    return;
+    return showRecent();
   }
   if (!state.shown) {
-    await changeView({});
-    return;
+    return changeView({});
   }
   const isRead = document.activeElement === by("title");
   state.shown = await card(state.shown.number);
@@ -85,7 +75,7 @@ async function renew() {
   if (isRead) {
     by("title").focus({ preventScroll: true });
   }
-  refresh();
+  return refresh();
 }
 
 document.addEventListener("keydown", pressed);
@@ -111,4 +101,4 @@ by("filter").addEventListener("input", () => {
   }, PAUSE);
 });
 
-inTurn(start);
+inTurn(() => begin().catch((error) => complain(error.message)));

@@ -15,7 +15,6 @@ use crate::{Desk, Recent};
 /// The most memories in a window.
 const MAX_WINDOW: usize = 200;
 
-/// `enter`.
 #[derive(Debug, Deserialize)]
 pub struct EnterRequest {
     pub word: String,
@@ -46,8 +45,9 @@ pub struct CardRequest {
 #[derive(Debug, Deserialize)]
 pub struct ChoiceRequest {
     pub numbers: Vec<usize>,
-    /// What to do with them.
-    pub choice: Choice,
+    /// What to do with them. Without one, the memory is kept, and those that are much alike become
+    /// its duplicates.
+    pub choice: Option<Choice>,
     #[serde(default)]
     pub reason: Option<String>,
     /// The current view of the page.

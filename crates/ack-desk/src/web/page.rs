@@ -6,6 +6,8 @@ use hyper::body::Bytes;
 use hyper::header::HeaderValue;
 use sha2::{Digest, Sha256};
 
+use crate::choice::KEYS;
+
 const HTML: &str = include_str!("../page/page.html");
 const STYLE: &str = include_str!("../page/page.css");
 /// The parts of the script, in order.
@@ -29,7 +31,9 @@ pub struct ReviewPage {
 impl ReviewPage {
     /// Builds the page.
     pub fn new() -> std::io::Result<Self> {
-        let script = format!("\"use strict\";\n(() => {{\n{}}})();\n", SCRIPT.concat());
+        let keys = serde_json::Value::from(KEYS);
+        let script = SCRIPT.concat();
+        let script = format!("\"use strict\";\n(() => {{\nconst KEYS = {keys};\n{script}}})();\n");
         let html = HTML
             .replace("/*STYLE*/", STYLE)
             .replace("/*SCRIPT*/", &script);

@@ -29,7 +29,6 @@ pub struct PageAccess {
 /// The way in. Nothing of it is left once it is used.
 #[derive(Default)]
 struct Entrance {
-    /// The one-time word.
     word: Option<String>,
     /// The folder of the file that leads to the address with the word.
     folder: Option<TempDir>,

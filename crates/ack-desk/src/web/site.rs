@@ -33,8 +33,8 @@ use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
 use crate::Desk;
 use crate::background::{MAX_GROUPED_FIRST, answered, find_approved, find_groups, find_need};
 use crate::card::CardText;
-use crate::choice::{Choice, REASONS};
-use crate::curate::ReviewSession;
+use crate::choice::{Choice, REASONS, count_text};
+use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
 use crate::queue::{ItemState, QueueKind};
@@ -312,11 +312,9 @@ impl ReviewSite {
             "/session" => self.next_session(&parse(body)?),
             "/preview" => {
                 let request = self.validated(parse(body)?)?;
+                let choice = request.choice.unwrap_or(Choice::Approve);
                 Ok(to_json(
-                    &self
-                        .desk
-                        .lock()
-                        .preview(&request.numbers, &request.choice)?,
+                    &self.desk.lock().preview(&request.numbers, &choice)?,
                 ))
             }
             "/choose" => self.choose(self.validated(parse(body)?)?),
@@ -423,25 +421,20 @@ impl ReviewSite {
 
     /// What the working tree says about a memory.
     fn evidence(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let desk = self.desk.lock();
-        let item = desk.items().get(request.number).ok_or_else(not_found)?;
-        let candidate = item.candidate.clone();
-        let service = desk.service();
-        drop(desk);
+        let candidate = candidate(&self.desk.lock(), request)?;
+        let service = self.desk.lock().service();
         Ok(to_json(&evidence(service, &candidate)))
     }
 
     /// What the next session of its project starts with, without and with a memory.
     fn next_session(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(request.number).ok_or_else(not_found)?;
-        let candidate = item.candidate.clone();
+        let candidate = candidate(&desk, request)?;
         let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
         let service = desk.service();
         drop(desk);
         let text = self.curator.session_text;
-        let next = NextSession::of(service, &candidate, &held, text);
-        Ok(to_json(&next))
+        Ok(to_json(&NextSession::of(service, &candidate, &held, text)))
     }
 
     /// Waits until the nearest memories of a card have been sent, but no longer than this.
@@ -475,8 +468,7 @@ impl ReviewSite {
     /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(request.number).ok_or_else(not_found)?;
-        let candidate = item.candidate.clone();
+        let candidate = candidate(&desk, request)?;
         let (service, desk_now) = (desk.service(), desk.now());
         let held = desk.held_like(&candidate);
         // The first search may read a whole store. Decisions must not wait for it.
@@ -485,20 +477,11 @@ impl ReviewSite {
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let item = desk.items().get(request.number);
-        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Approved);
+        let is_approved = item.is_some_and(|item| item.is_approved);
         let entries = near.into_iter().map(|near| {
-            let id = || near.id.clone();
-            let choices = [
-                ('m', Choice::Merge { into: id() }),
-                ('d', Choice::Duplicate { of: id() }),
-                if is_stale {
-                    ('=', Choice::Replace { by: id() })
-                } else {
-                    ('=', Choice::Supersede { older: id() })
-                },
-            ];
             let mut refusal = None;
-            let actions = choices.into_iter().filter_map(|(key, choice)| {
+            let actions = ['m', 'd', '='].into_iter().filter_map(|key| {
+                let choice = Choice::with_other(key, near.id.clone(), is_approved);
                 match desk.preview(&[request.number], &choice) {
                     Ok(preview) => Some(Action {
                         key,
@@ -522,45 +505,51 @@ impl ReviewSite {
 
     /// A choice for memories that exist, each once.
     fn validated(&self, mut request: ChoiceRequest) -> Result<ChoiceRequest, Failure> {
-        let wrong = |message: &str| Failure::new(StatusCode::BAD_REQUEST, message);
         let mut numbers = BTreeSet::new();
         request.numbers.retain(|number| numbers.insert(*number));
-        if request.numbers.is_empty() {
-            return Err(wrong("no memory is named"));
-        }
         let known = self.desk.lock().items().len();
-        if request.numbers.iter().any(|number| *number >= known) {
-            return Err(not_found());
+        match request.numbers.iter().max() {
+            None => Err(Failure::new(StatusCode::BAD_REQUEST, "no memory is named")),
+            Some(last) if *last >= known => Err(not_found()),
+            Some(_) => self.check(request.choice.as_ref()).map(|()| request),
         }
+    }
+
+    fn check(&self, choice: Option<&Choice>) -> Result<(), Failure> {
         let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
-        match request.choice.problem(today) {
+        match choice.and_then(|choice| choice.problem(today)) {
             Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
-            None => Ok(request),
+            None => Ok(()),
         }
     }
 
     fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
         let mut desk = self.desk.lock();
-        let last = request.numbers.last().copied();
-        let preview = desk.preview(&request.numbers, &request.choice)?;
-        let reason = request.reason.as_deref();
-        let reason = reason.map(|reason| text::line(reason, 500));
-        desk.choose(
-            &request.numbers,
-            request.choice,
-            reason.filter(|reason| !reason.is_empty()),
-        )?;
+        let last = request.numbers.last().copied().unwrap_or_default();
+        let label = match request.choice {
+            Some(choice) => {
+                let preview = desk.preview(&request.numbers, &choice)?;
+                let reason = request.reason.map(|reason| text::line(&reason, 500));
+                let reason = reason.filter(|reason| !reason.is_empty());
+                desk.choose(&request.numbers, choice, reason)?;
+                preview.label
+            }
+            None => {
+                let count = desk.keep_one(last)?;
+                format!(
+                    "Approved, with {}",
+                    count_text(count, "duplicate", "duplicates")
+                )
+            }
+        };
         self.changed();
-        let next = last.and_then(|last| desk.next(&request.view, last));
-        Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
+        let next = desk.next(&request.view, last);
+        Ok(json!({ "label": label, "next": next, "summary": self.summary(&desk) }))
     }
 
     fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
-        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
         let choice = request.choice.as_ref();
-        if let Some(flaw) = choice.and_then(|choice| choice.problem(today)) {
-            return Err(Failure::new(StatusCode::CONFLICT, flaw));
-        }
+        self.check(choice)?;
         if choice.is_some_and(|choice| choice.other().is_some()) {
             let message = "a heap cannot be joined with one memory";
             return Err(Failure::new(StatusCode::BAD_REQUEST, message));
@@ -585,6 +574,11 @@ impl ReviewSite {
         self.finished.notify_one();
         Ok(json!({}))
     }
+}
+
+fn candidate(desk: &Desk, request: &CardRequest) -> Result<Candidate, Failure> {
+    let item = desk.items().get(request.number).ok_or_else(not_found)?;
+    Ok(item.candidate.clone())
 }
 
 fn not_found() -> Failure {

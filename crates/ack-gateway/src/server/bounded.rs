@@ -4,11 +4,12 @@
 
 use std::collections::HashSet;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -43,14 +44,11 @@ impl Gate {
 
     /// Why reading stopped.
     pub fn reason(&self) -> Option<String> {
-        self.reason
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.reason.lock().clone()
     }
 
     fn shut(&self, reason: String) {
-        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        *self.reason.lock() = Some(reason);
     }
 }
 

@@ -143,18 +143,13 @@ fn check_read_only(
             READ_ONLY_HINT,
         ));
     }
-    match annotations.read_only_hint {
-        Some(true) => Ok(()),
-        Some(false) => Err(not_offered(
-            "it says that it is not read-only",
-            READ_ONLY_HINT,
-        )),
-        None if trust_unannotated => Ok(()),
-        None => Err(not_offered(
-            "it does not say that it is read-only",
-            UNANNOTATED_HINT,
-        )),
-    }
+    let (reason, hint) = match annotations.read_only_hint {
+        Some(true) => return Ok(()),
+        None if trust_unannotated => return Ok(()),
+        Some(false) => ("it says that it is not read-only", READ_ONLY_HINT),
+        None => ("it does not say that it is read-only", UNANNOTATED_HINT),
+    };
+    Err(not_offered(reason, hint))
 }
 
 /// The schema of a tool's arguments in a form that hosts accept.

@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use rmcp::service::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::AsyncReadExt;
@@ -84,7 +85,7 @@ pub fn start(
 async fn drain(mut errors: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0_u8; 4_096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = tail.lock();
         tail.extend(buffer.iter().take(read));
         let excess = tail.len().saturating_sub(STDERR_TAIL_BYTES);
         tail.drain(..excess);
@@ -131,7 +132,7 @@ impl Process {
             Some(status) => format!("it ended with {status}"),
             None => "it closed its output".to_owned(),
         };
-        let tail = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = self.errors.lock();
         let tail = String::from_utf8_lossy(&tail.iter().copied().collect::<Vec<u8>>()).into_owned();
         let mut lines = tail.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty()).unwrap_or_default();

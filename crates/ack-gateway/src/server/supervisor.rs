@@ -84,10 +84,8 @@ pub async fn supervise(link: Arc<Link>) {
     let mut stopped = stop.clone();
     if let Connection::Unusable(reason) = &link.settings.connection {
         link.report(reason);
-        link.state.send_replace(State::Down {
-            reason: reason.clone(),
-            next: None,
-        });
+        let (reason, next) = (reason.clone(), None);
+        link.state.send_replace(State::Down { reason, next });
         return;
     }
     let mut failures: u32 = 0;
@@ -125,10 +123,8 @@ pub async fn supervise(link: Arc<Link>) {
                 withheld: link.listing().withheld.clone(),
             });
         }
-        link.state.send_replace(State::Down {
-            reason,
-            next: Some(Instant::now() + pause),
-        });
+        let next = Some(Instant::now() + pause);
+        link.state.send_replace(State::Down { reason, next });
         tokio::select! {
             () = wait_until_set(&mut stop) => return,
             () = sleep(pause) => {}
@@ -261,9 +257,8 @@ async fn handshake(
         }
         Ok(Err(reason)) => {
             let ended = connected.end().await;
-            Err(HandshakeError::Failed(format!(
-                "it did not list its tools: {reason} ({ended})"
-            )))
+            let reason = format!("it did not list its tools: {reason} ({ended})");
+            Err(HandshakeError::Failed(reason))
         }
         Err(_) => {
             connected.end().await;

@@ -2,7 +2,7 @@
 
 use ack_desk::card::CardText;
 use ack_desk::evidence::NextSession;
-use ack_desk::nearest::{Near, ShownPart};
+use ack_desk::nearest::{Conflict, Near, ShownPart};
 use ack_service::context::preview::PreviewChange;
 use ratatui_core::text::{Line, Span};
 
@@ -36,12 +36,12 @@ pub struct CardLines {
 
 impl CardLines {
     pub fn of(shown: &ShownCard, columns: usize, fold: Fold) -> Self {
-        let lines = if fold.is_whole {
+        let most = if fold.is_whole {
             ALL_LINES
         } else {
             FOLDED_LINES
         };
-        let text = CardText::of(&shown.candidate.curated, lines, columns.max(1));
+        let text = CardText::of(&shown.candidate.curated, most, columns.max(1));
         let mut lines = Self {
             head: head(shown, &text, columns),
             ..Self::default()
@@ -97,9 +97,8 @@ impl CardLines {
         }
         if text.more_lines > 0 {
             let more = format!("… {} more lines ", text.more_lines);
-            let key = Span::styled("n", KEY);
-            self.body
-                .push(Line::from(vec![Span::styled(more, DIM), key]));
+            let spans = vec![Span::styled(more, DIM), Span::styled("n", KEY)];
+            self.body.push(Line::from(spans));
         }
     }
 
@@ -138,10 +137,8 @@ impl CardLines {
             return;
         };
         if fold.is_low && !fold.is_near_open {
-            let line = format!(
-                "nearest approved: {} {}",
-                marked.near.label, marked.near.title
-            );
+            let (label, title) = (marked.near.label, &marked.near.title);
+            let line = format!("nearest approved: {label} {title}");
             self.foot
                 .push(both_ends(&line, PLAIN, "> unfolds", columns));
             return;
@@ -163,10 +160,11 @@ impl CardLines {
             let title = format!("{}  {short_id}  {}{held}", near.label, near.title);
             self.foot.extend(wrapped(&title, columns, lead, style));
             if let Some(conflict) = &near.conflict {
+                let Conflict { newer, older } = conflict;
                 self.foot
-                    .extend(wrapped(&conflict.newer, columns, "    here:  ", WARN));
+                    .extend(wrapped(newer, columns, "    here:  ", WARN));
                 self.foot
-                    .extend(wrapped(&conflict.older, columns, "    there: ", WARN));
+                    .extend(wrapped(older, columns, "    there: ", WARN));
             }
             if is_marked {
                 for (key, label) in &shown.near_keys {
@@ -223,14 +221,10 @@ fn head(shown: &ShownCard, text: &CardText, columns: usize) -> Vec<Line<'static>
 
 /// The marked neighbour's text: word by word where the two have much in common.
 fn comparison(near: &Near, columns: usize) -> Vec<Line<'static>> {
-    match (&near.diff, &near.text) {
-        (Some(diff), _) => {
-            let text = format!("[-only there-] {{+only here+}}\n{}", diff_text(diff));
-            wrapped(&text, columns, "    ", PLAIN)
-        }
-        (None, Some(text)) => wrapped(text, columns, "    ", PLAIN),
-        (None, None) => Vec::new(),
-    }
+    let diff = near.diff.as_ref();
+    let diff = diff.map(|diff| format!("[-only there-] {{+only here+}}\n{}", diff_text(diff)));
+    let text = diff.as_ref().or(near.text.as_ref());
+    text.map_or_else(Vec::new, |text| wrapped(text, columns, "    ", PLAIN))
 }
 
 fn diff_text(diff: &[ShownPart]) -> String {

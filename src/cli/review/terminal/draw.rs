@@ -6,7 +6,8 @@ use ack_desk::need::Answered;
 use ack_desk::progress::Closing;
 use ack_desk::queue::QueueKind;
 use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
+use ratatui_core::layout::Constraint::{Fill, Length};
+use ratatui_core::layout::{Layout, Rect};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use textwrap::core::display_width;
@@ -28,17 +29,12 @@ const LIST: u16 = 33;
 const MAX_TEXT: u16 = 100;
 const BAR: usize = 16;
 
-/// Draws the whole screen.
 pub fn draw(walk: &mut Walk<'_>, screen: &mut Buffer) {
     let area = screen.area;
     let (columns, foot) = (usize::from(area.width), area.height.saturating_sub(2));
     let top = if area.height < MIN_ROWS { 1 } else { 2 };
-    let body = Rect::new(
-        1,
-        top,
-        area.width.saturating_sub(2),
-        foot.saturating_sub(top),
-    );
+    let (width, height) = (area.width.saturating_sub(2), foot.saturating_sub(top));
+    let body = Rect::new(1, top, width, height);
     put(screen, Rect { height: 1, ..area }, &[head(walk, columns)]);
     draw_body(walk, screen, body);
     let foot = Rect { y: foot, ..area };
@@ -62,10 +58,9 @@ pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         }
     }
     if matches!(&walk.field, Some(field) if matches!(field.asked, Asked::Reason(_))) {
-        let reasons = (1..).zip(REASONS);
-        let reasons: Vec<String> = reasons
-            .map(|(digit, why): (u8, _)| format!("{digit:<10}{why}"))
-            .collect();
+        let reasons = (1_u8..).zip(REASONS);
+        let reasons = reasons.map(|(digit, why)| format!("{digit:<10}{why}"));
+        let reasons: Vec<String> = reasons.collect();
         let mut lines = vec![heading("Reject: why?", "", body.width.into())];
         lines.extend(key_lines(reasons.iter().map(String::as_str), body.width));
         let y = body.bottom().saturating_sub(10).max(body.y);
@@ -121,7 +116,6 @@ fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
         (format!(" Cards {left} "), is_cards && !is_approved),
         (format!(" Approved {approved} "), is_cards && is_approved),
     ];
-    let tabs = tabs.into_iter();
     let tabs = tabs.map(|(name, is_open)| Span::styled(name, if is_open { CHOSEN } else { DIM }));
     let mut line = Line::from(vec![Span::styled(" ack-memory ", BOLD)]);
     line.spans.extend(tabs);
@@ -203,16 +197,15 @@ fn heap_hints(heap: &Heap) -> Vec<String> {
     let (suggested, what) = suggestion(heap);
     let why = heap
         .reason
-        .map(|why| format!(": {why}"))
-        .unwrap_or_default();
+        .map_or_else(String::new, |why| format!(": {why}"));
     let count = heap.waiting;
     let mut hints = vec!["↵ one by one".to_owned(), "n others".to_owned()];
     if heap.name != "flagged" && heap.done.is_none() {
-        let bulk = [
+        let [approve, reject] = [
             format!("A approve {count}"),
             format!("R reject {count}{why}"),
         ];
-        hints.splice(0..0, bulk.into_iter().chain(["h snooze a week".to_owned()]));
+        hints.splice(0..0, [approve, reject, "h snooze a week".to_owned()]);
     }
     hints.extend(heap.split.map(|what| format!("→ {what}")));
     if !hints.iter().any(|hint| hint.starts_with(suggested)) {
@@ -231,26 +224,13 @@ fn draw_cards(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         };
     }
     let list = LIST.max(screen.area.width / 4);
-    draw_list(
-        walk,
-        screen,
-        Rect {
-            width: list - 1,
-            ..body
-        },
-    );
+    let width = list - 1;
+    draw_list(walk, screen, Rect { width, ..body });
     let rule = vec![Line::styled("│", DIM); body.bottom().into()];
     put(screen, Rect::new(list + 1, 1, 1, body.bottom() - 1), &rule);
-    let width = screen.area.width.saturating_sub(list + 4).min(MAX_TEXT);
-    draw_card(
-        walk,
-        screen,
-        Rect {
-            x: list + 3,
-            width,
-            ..body
-        },
-    );
+    let (x, width) = (list + 3, screen.area.width.saturating_sub(list + 4));
+    let width = width.min(MAX_TEXT);
+    draw_card(walk, screen, Rect { x, width, ..body });
 }
 
 /// What was decided, where one is, and what comes.
@@ -331,55 +311,30 @@ fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
     let keys = count_text(left.keys, "key", "keys");
     let cards = count_text(left.cards, "card", "cards");
     let left = format!("{keys} and {cards} left, about {minutes} min");
-    put(
-        screen,
-        body,
-        &[both_ends(&title, BOLD, &left, body.width.into())],
-    );
-    let below = Rect {
-        y: body.y + 2,
-        height: body.height.saturating_sub(2),
-        ..body
-    };
-    let (left, right) = if screen.area.width >= MIN_SIDES {
-        let width = below.width * 3 / 5;
-        let (x, rest) = (below.x + width + 3, below.width - width - 3);
-        (
-            Rect { width, ..below },
-            Rect {
-                x,
-                width: rest.min(MAX_TEXT),
-                ..below
-            },
-        )
+    let head = both_ends(&title, BOLD, &left, body.width.into());
+    put(screen, body, &[head]);
+    let [_, below] = Layout::vertical([Length(2), Fill(1)]).areas(body);
+    let [list, beside] = if screen.area.width >= MIN_SIDES {
+        let sides = Layout::horizontal([Length(below.width * 3 / 5), Fill(1)]);
+        sides.spacing(3).areas(below)
     } else {
         let wanted = u16::try_from(heaps.len()).unwrap_or(u16::MAX);
-        let height = wanted.min((below.height / 2).max(4)).min(below.height);
-        let y = below.y + height + 1;
-        let rest = below.height.saturating_sub(height + 1);
-        (
-            Rect { height, ..below },
-            Rect {
-                y,
-                height: rest,
-                ..below
-            },
-        )
+        let height = wanted.min((below.height / 2).max(4));
+        Layout::vertical([Length(height), Fill(1)])
+            .spacing(1)
+            .areas(below)
     };
-    draw_heaps(walk, screen, left);
+    draw_heaps(walk, screen, list);
     if let Some(heap) = walk.plan.current() {
-        put(screen, right, &sample(heap, right.width.into()));
+        let columns = beside.width.min(MAX_TEXT).into();
+        put(screen, beside, &sample(heap, columns));
     }
 }
 
 /// The heaps, with two lines each if there is room.
 fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
-    let each = if walk.plan.heaps.len() * 2 <= rows {
-        2
-    } else {
-        1
-    };
+    let each = 1 + usize::from(walk.plan.heaps.len() * 2 <= rows);
     let start = (walk.plan.at + 1).saturating_sub(rows / each);
     let mut lines = Vec::new();
     for (at, heap) in walk.plan.heaps.iter().enumerate().skip(start) {
@@ -408,12 +363,8 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
             };
             let about = heap.done.unwrap_or(&heap.about);
             let about = format!("{missed}{about}{held_back}");
-            lines.extend(wrapped(
-                &shortened(&about, columns.saturating_sub(8)),
-                columns,
-                "        ",
-                DIM,
-            ));
+            let about = shortened(&about, columns.saturating_sub(8));
+            lines.extend(wrapped(&about, columns, "        ", DIM));
         }
     }
     put(screen, area, &lines);
@@ -434,11 +385,10 @@ fn sample(heap: &Heap, columns: usize) -> Vec<Line<'static>> {
 /// How many past prompts find an approved memory.
 fn answered_text(answered: &Answered) -> String {
     let prompts = count_text(answered.prompts, "prompt", "prompts");
-    let before = answered.before;
-    let before = before.map_or_else(String::new, |before| {
-        format!("; before this review: {before}")
-    });
-    let after = answered.after;
+    let before = answered
+        .before
+        .map(|before| format!("; before this review: {before}"));
+    let (before, after) = (before.unwrap_or_default(), answered.after);
     format!("Your last {prompts}, asked again: {after} find an approved memory{before}.")
 }
 
@@ -466,18 +416,11 @@ fn closing_lines(
     }
     for project in &closing.projects {
         lines.push(Line::default());
-        lines.push(heading(
-            &project.project,
-            &format!("+{}", project.count),
-            columns,
-        ));
+        let count = format!("+{}", project.count);
+        lines.push(heading(&project.project, &count, columns));
         for lesson in &project.lessons {
-            lines.extend(wrapped(
-                &shortened(lesson, columns.saturating_sub(2)),
-                columns,
-                "+ ",
-                GOOD,
-            ));
+            let lesson = shortened(lesson, columns.saturating_sub(2));
+            lines.extend(wrapped(&lesson, columns, "+ ", GOOD));
         }
     }
     lines.push(Line::default());

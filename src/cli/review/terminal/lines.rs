@@ -92,7 +92,6 @@ pub fn text_lines(spans: &[TextSpan], columns: usize, ground: Style) -> Vec<Line
     wrap(&spans.collect::<Vec<_>>(), columns)
 }
 
-/// Blocks of Markdown.
 pub fn block_lines(blocks: &[Block], columns: usize) -> Vec<Line<'static>> {
     let inner = columns.saturating_sub(2);
     let mut lines = Vec::new();

@@ -50,7 +50,7 @@ pub fn run(
     let input = Input::start();
     loop {
         ask_keys(&mut walk, &input);
-        match finish(caller, desk, session, true, |question| input.ask(question))? {
+        match finish(caller, desk, session, |question| input.ask(question))? {
             LeaveOutcome::Done => return Ok(()),
             LeaveOutcome::Return => walk.go_back(),
         }

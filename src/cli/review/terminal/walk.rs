@@ -18,6 +18,7 @@ pub use self::shown::{Found, ShownCard, ShownNear, Wanted};
 use super::keys::Key;
 use super::problem;
 use crate::cli::error::CliError;
+pub use ack_desk::choice::KEYS;
 use ack_desk::choice::{Choice, count_text};
 use ack_desk::curate::{Candidate, ReviewSession};
 use ack_desk::need::Answered;
@@ -64,7 +65,6 @@ pub struct Walk<'a> {
     pub plan: Plan,
     /// The numbers of the memories in the view, decided or not.
     pub list: Vec<usize>,
-    /// The card, if there is one.
     pub shown: Option<ShownCard>,
     pub selected: BTreeSet<usize>,
     /// The question that keys answer, if one is open.
@@ -242,12 +242,7 @@ impl<'a> Walk<'a> {
     /// Merges the memory into another one, or the like.
     pub fn name_other(&mut self, key: char, id: String) {
         let Some(shown) = &self.shown else { return };
-        let choice = match key {
-            'm' => Choice::Merge { into: id },
-            'd' => Choice::Duplicate { of: id },
-            _ if shown.is_approved => Choice::Replace { by: id },
-            _ => Choice::Supersede { older: id },
-        };
+        let choice = Choice::with_other(key, id, shown.is_approved);
         let done = self.choose(&[shown.number], choice, None);
         self.complain_if(done);
     }
@@ -618,28 +613,3 @@ impl<'a> Walk<'a> {
 }
 
 const NO_SIMILAR: &str = "no other waiting memory is much like it";
-
-/// The keys, each with what it does.
-pub const KEYS: &str = "\
-a         approve; on the plan, A approves the heap
-r, 1 - 9  reject, with a reason; on the plan, R rejects the heap
-e         edit and approve
-p         promote: approve for every project
-m, d      merge into the marked approved memory; duplicate of it
-=         approve in place of the marked one
-o         mark the next approved memory; on the plan, all cards
-> Enter   unfold the marked one; on the plan, Enter opens the heap one by one
-n         the whole text; on the plan, five others
-> →       on the plan, split the heap by type, or join its parts
-g         keep this one; those that are much alike are its duplicates
-A, R      approve or reject all that are selected, or else much alike
-x, X      select; select all that match the filter
-h         snooze
-s, j, k   skip, next, previous
-/         filter: words, -word, type: project: scope: tag: id: heap:
-          is:flagged is:duplicate
-Tab       the list, on a narrow screen; arrows scroll
-u, c      undo, save
-l         approved memories, or what is unreviewed; a keeps an approved one
-Esc, q    one step back, leave
-";

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::cli::error::CliError;
 use ack_api::memory::Unreviewed;
-use ack_api::text;
 use ack_connect::quoted;
 use ack_service::config::Config;
 use ack_service::scope;
@@ -20,101 +19,65 @@ pub fn check(
     changes: &[(String, KeyChange)],
     edited: &EditedManifest,
 ) -> Result<(), CliError> {
-    let home = config.home.as_deref();
+    let (home, manifest) = (config.home.as_deref(), &edited.manifest);
     for (key, _) in changes {
         match key.as_str() {
-            "paths" => edited
-                .manifest
+            "paths" => manifest
                 .paths
                 .iter()
                 .try_for_each(|path| glob(path, home))?,
-            "remotes" => edited
-                .manifest
-                .remotes
-                .iter()
-                .try_for_each(|url| remote(url))?,
+            "remotes" => manifest.remotes.iter().try_for_each(|url| remote(url))?,
             _ => {}
         }
     }
     let folder = edited.path.parent().unwrap_or(&edited.path);
-    scope::check_manifest(folder, &edited.manifest).map_err(|problem| {
+    scope::check_manifest(folder, manifest).map_err(|problem| {
         let message = format!("nothing was written: {}", problem.reason());
         CliError::usage("KEY=VALUE", message)
     })
 }
 
-/// Why the reference approves nothing now. It may exist after the next `git fetch`, so it is
-/// written anyway.
-pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String> {
-    let manifest = &edited.manifest;
-    if manifest.reference.is_none() || scope.remote.is_some() {
-        return Vec::new();
-    }
-    let store = Store::new(scope.store.path().to_owned(), manifest.unreviewed);
-    let store = store.with_reference(manifest.reference.clone());
-    // An error is reported when the scope is read.
-    let _ = store.snapshot(|_| Ok(()));
-    let mut problems = store.notes_report().problems.clone();
-    problems.retain(|problem| problem.starts_with("`ref"));
-    problems
-}
-
-/// Rejects values that change nothing for this kind of store. A store that cannot be read now is
-/// not checked.
+/// Rejects values that change nothing for this kind of store. Returns why the reference approves
+/// nothing now: it may exist after the next `git fetch`, so it is written anyway. A store that
+/// cannot be read now is not checked.
 pub fn effect(
     scope: &Scope,
     changes: &[(String, KeyChange)],
     edited: &EditedManifest,
-) -> Result<(), CliError> {
+) -> Result<Vec<String>, CliError> {
     let manifest = &edited.manifest;
     let is_changed = |name: &str| changes.iter().any(|(key, _)| key == name);
     let trusts = is_changed("unreviewed") && manifest.unreviewed == Unreviewed::Approved;
     let refers = is_changed("ref") && manifest.reference.is_some();
     if scope.remote.is_some() || !(trusts || refers) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let path = manifest.store.as_deref();
+    let path = manifest.store.as_deref().filter(|_| is_changed("store"));
     let path = path.map(|path| expand_home(path, None));
-    let path = path.filter(|_| is_changed("store"));
     let path = path.unwrap_or_else(|| scope.store.path().to_owned());
     let store = Store::new(path, manifest.unreviewed);
     let store = store.with_reference(manifest.reference.clone());
     let read =
         store.snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.layout.has_status())));
-    let Ok((profile, has_status)) = read else {
-        return Ok(());
+    let (key, why) = match (read, &manifest.reference) {
+        (Ok((profile, _)), _) if refers && !profile.is_notes() => (
+            "ref",
+            "its store is a database, and only notes in a git repository have a reference",
+        ),
+        (Ok((_, true)), Some(_)) if trusts => ("unreviewed", "`ref` decides what is approved"),
+        (Ok((_, true)), None) if trusts => {
+            ("unreviewed", "its store keeps a review status of its own")
+        }
+        _ => {
+            let mut problems = store.notes_report().problems.clone();
+            problems.retain(|problem| problem.starts_with("`ref"));
+            return Ok(problems);
+        }
     };
     let name = &scope.name;
-    let refuse = |key: &'static str, why: &str, hint: Hint| {
-        let message = format!("`{key}` would change nothing in scope `{name}`: {why}");
-        Err(CliError::usage(key, message).with_hint(hint))
-    };
-    let review = || {
-        let command = format!("review --scope {}", quoted(name));
-        Hint::command(command, "approves memories")
-    };
-    if refers && !profile.is_notes() {
-        let why = "its store is a database, and only notes in a git repository have a reference";
-        return refuse("ref", why, review());
-    }
-    if trusts && has_status {
-        return match &manifest.reference {
-            Some(reference) => refuse(
-                "unreviewed",
-                &format!(
-                    "`ref = \"{}\"` decides which notes are approved",
-                    text::line(reference, 80)
-                ),
-                Hint::command(format!("scopes set {} ref=", quoted(name)), "removes `ref`"),
-            ),
-            None => refuse(
-                "unreviewed",
-                "its store keeps a review status of its own",
-                review(),
-            ),
-        };
-    }
-    Ok(())
+    let message = format!("`{key}` would change nothing in scope `{name}`: {why}");
+    let review = format!("review --scope {}", quoted(name));
+    Err(CliError::usage(key, message).with_hint(Hint::command(review, "approves memories")))
 }
 
 fn glob(path: &str, home: Option<&Path>) -> Result<(), CliError> {

@@ -40,7 +40,7 @@ fn errors_in_the_file_are_reported_without_hashes() {
 }
 
 fn wait(tokens: &TokenFile) {
-    tokens.lock().checked -= CHECK_AFTER;
+    tokens.state.lock().checked -= CHECK_AFTER;
 }
 
 #[test]

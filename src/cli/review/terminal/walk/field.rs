@@ -5,7 +5,6 @@ use ack_desk::choice::{Choice, reason};
 use super::{Key, Walk, Wish};
 use crate::cli::args::day::parse_later_day;
 
-/// What a question asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// Which memories to show. Each letter counts at once.
@@ -26,7 +25,6 @@ pub struct Field {
 }
 
 impl Field {
-    /// The question.
     pub fn question(&self, unsaved: usize) -> String {
         match &self.asked {
             Asked::Filter => "filter: ".to_owned(),

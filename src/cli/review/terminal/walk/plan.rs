@@ -20,7 +20,6 @@ impl Plan {
         self.heaps.get(self.at)
     }
 
-    /// The names of the heaps that are decided.
     pub(super) fn decided_names(&self) -> Vec<String> {
         let decided = self.heaps.iter().filter(|heap| heap.done.is_some());
         decided.map(|heap| heap.name.clone()).collect()

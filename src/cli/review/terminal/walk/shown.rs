@@ -172,18 +172,8 @@ impl ShownCard {
             self.near_keys = Vec::new();
             return;
         };
-        let id = || near.id.clone();
-        let replace = if self.is_approved {
-            Choice::Replace { by: id() }
-        } else {
-            Choice::Supersede { older: id() }
-        };
-        let choices = [
-            ('m', Choice::Merge { into: id() }),
-            ('=', replace),
-            ('d', Choice::Duplicate { of: id() }),
-        ];
-        let keys = choices.into_iter().filter_map(|(key, choice)| {
+        let keys = ['m', '=', 'd'].into_iter().filter_map(|key| {
+            let choice = Choice::with_other(key, near.id.clone(), self.is_approved);
             let preview = desk.preview(&[self.number], &choice).ok()?;
             // Its id stands above.
             let label = match key {
@@ -195,7 +185,6 @@ impl ShownCard {
         self.near_keys = keys.collect();
     }
 
-    /// The id of the marked neighbour.
     pub fn marked_id(&self) -> Result<String, String> {
         match &self.near {
             None => Err("the approved memories are still looked for".to_owned()),
