@@ -99,17 +99,16 @@ impl Terminal {
         }
     }
 
-    /// Runs a command over a root, without a pager.
+    /// Runs a command over a root.
     pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
         let mut command = self.command(root, arguments);
-        command.env("ACK_MEM_PAGER", "cat");
         self.run(&mut command, "")
     }
 
     /// What it shows, without colours.
     pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
         let mut command = self.command(root, arguments);
-        command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
+        command.env("NO_COLOR", "1");
         without_progress(&self.run(&mut command, "").out)
     }
 }

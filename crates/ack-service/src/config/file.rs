@@ -10,7 +10,12 @@ use ack_sys::files;
 use super::error::SettingsError;
 
 /// Keys that no longer exist, each with its file and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str, &str); 21] = [
+const REMOVED_KEYS: [(&str, &str, &str); 22] = [
+    (
+        "scope.toml",
+        "overviews",
+        "remove the line; overviews are shown where every memory of the store is approved",
+    ),
     (
         "scope.toml",
         "decisions",

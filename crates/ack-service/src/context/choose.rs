@@ -151,7 +151,6 @@ fn choose_from(
         sessions: newest_sessions(
             outlines::recent_sessions(read, limits.timeout),
             &[&own, &others],
-            notes,
         ),
         own,
         others,
