@@ -9,7 +9,7 @@ use ack_sys::files;
 
 use crate::toolset::{Toolset, ToolsetPreset};
 use ack_service::config::{
-    Config, ConfigFile, MAX_SETTINGS_BYTES, SettingsError, line_of, load_toml,
+    Config, ConfigFile, MAX_SETTINGS_BYTES, Part, SettingsError, line_of, load_toml,
 };
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,7 +47,7 @@ impl Offer {
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
             let text = files::read_text(path, MAX_SETTINGS_BYTES).unwrap_or_default();
-            SettingsError::Offer {
+            SettingsError::Invalid {
                 path: path.clone(),
                 message: format!(
                     "line {}: `{}`: {}",
@@ -55,6 +55,7 @@ impl Offer {
                     problem.path.join("."),
                     problem.message
                 ),
+                part: Part::Offer,
                 nearest: problem.nearest,
                 known: problem.known,
             }

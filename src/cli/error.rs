@@ -18,7 +18,7 @@ use ack_connect::ConnectError;
 use ack_desk::curate::CurateError;
 use ack_desk::curate::find::Unmatched;
 use ack_desk::publish::PublishError;
-use ack_service::config::SettingsError;
+use ack_service::config::{Part, SettingsError};
 use ack_service::scope::ScopeError;
 use ack_service::{Error, IdMatches};
 
@@ -151,8 +151,10 @@ impl CliError {
                     | Error::UnknownArgument { .. }
                     | Error::OtherScope { .. }
                     | Error::InvalidCursor(_)
-            ) | Self::Settings(SettingsError::Offer { .. })
-                | Self::NothingWaits(_)
+            ) | Self::Settings(SettingsError::Invalid {
+                part: Part::Offer,
+                ..
+            }) | Self::NothingWaits(_)
                 | Self::Typed(_)
                 | Self::Usage { .. }
         )

@@ -1,4 +1,4 @@
-//! A store's records as an index sees them. These traits separate searching from reading: neither
+//! A store's records as an index sees them. This separates searching from reading: neither
 //! side knows how the other works.
 
 use crate::memory::{Memory, Status};
@@ -59,20 +59,27 @@ pub enum ListedRow {
     Present(RowKey, u64, Status),
 }
 
-/// One record during a scan. It is decoded on demand.
-pub trait Record {
-    type Error;
-    fn key(&self) -> RowKey;
-    fn status(&self) -> Status;
-    fn fingerprint(&self) -> u64;
-    /// Its public id.
-    fn id(&self) -> Result<String, Self::Error>;
-    /// The whole record.
-    fn memory(&self) -> Result<Memory, Self::Error>;
+/// One record during a scan. Its text is decoded on demand.
+pub struct ScannedRow<'a, E> {
+    pub key: RowKey,
+    pub status: Status,
+    pub fingerprint: u64,
+    pub id: &'a dyn Fn() -> Result<String, E>,
+    pub memory: &'a dyn Fn() -> Result<Memory, E>,
+}
+
+impl<E> ScannedRow<'_, E> {
+    pub fn read(&self) -> Result<StoredMemory, E> {
+        Ok(StoredMemory {
+            key: self.key,
+            fingerprint: self.fingerprint,
+            memory: (self.memory)()?,
+        })
+    }
 }
 
 /// What a scan calls for each record.
-pub type Visit<'a, E> = &'a mut dyn FnMut(&dyn Record<Error = E>) -> Result<(), E>;
+pub type Visit<'a, E> = &'a mut dyn FnMut(ScannedRow<'_, E>) -> Result<(), E>;
 
 /// Every record of one consistent state of a store.
 pub trait Records {

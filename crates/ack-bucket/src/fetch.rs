@@ -6,8 +6,9 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::BucketError;
 use crate::address::Address;
@@ -219,7 +220,7 @@ fn fetch_each<'a>(
     arrived: &Sender<u64>,
 ) -> Result<(), BucketError> {
     loop {
-        let next = files.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = files.lock().next();
         let Some(file) = next else { return Ok(()) };
         // What arrived in an earlier process may be damaged.
         if !fetch_file(client, cache, file, arrived)? && !fetch_file(client, cache, file, arrived)?

@@ -9,8 +9,8 @@ mod freshness;
 mod repair;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::remote::TableInfo;
 use jiff::Timestamp;
+use parking_lot::{Condvar, Mutex};
 
 use crate::BucketError;
 use crate::address::Address;
@@ -149,11 +150,7 @@ impl Remote {
 
     /// Takes the table that was loaded early, once it is loaded. Only the first call returns it.
     pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
-        let preloaded = self
-            .preloaded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()?;
+        let preloaded = self.preloaded.lock().take()?;
         if preloaded.table != table {
             return None;
         }
@@ -231,7 +228,7 @@ impl Remote {
             self.check_bucket(&client, progress)?;
             Ok(client)
         });
-        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.client.lock();
         match result {
             Ok(client) => {
                 *kept = Some(client);
@@ -248,12 +245,12 @@ impl Remote {
     /// Whether all files of a version exist in full length, which is checked once per process, and
     /// none was found damaged.
     fn is_complete(&self, folder: &Path) -> bool {
-        if self.work().total.as_deref() == Some(folder) {
+        if self.work.lock().total.as_deref() == Some(folder) {
             return !cache::is_damaged(folder);
         }
         let is_whole = cache::is_whole(folder);
         if is_whole {
-            self.work().total = Some(folder.to_owned());
+            self.work.lock().total = Some(folder.to_owned());
         }
         is_whole
     }
@@ -271,13 +268,9 @@ impl Remote {
         age(self.state().asked_at).is_none_or(|age| age > after)
     }
 
-    fn work(&self) -> MutexGuard<'_, BackgroundWork> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts to ask the bucket, unless that is running already.
     fn start_check(self: &Arc<Self>) {
-        let mut work = self.work();
+        let mut work = self.work.lock();
         if work.started_at.is_some() {
             return;
         }
@@ -286,15 +279,15 @@ impl Remote {
         drop(work);
         let remote = Arc::clone(self);
         let run = move || {
-            let _ = remote.refresh(&mut |progress| remote.work().progress = progress);
-            remote.work().started_at = None;
+            let _ = remote.refresh(&mut |progress| remote.work.lock().progress = progress);
+            remote.work.lock().started_at = None;
             remote.fetched.notify_all();
         };
         let started = std::thread::Builder::new()
             .name("bucket-fetch".to_owned())
             .spawn(run);
         if started.is_err() {
-            self.work().started_at = None;
+            self.work.lock().started_at = None;
         }
     }
 
@@ -302,7 +295,7 @@ impl Remote {
     /// once files are being fetched.
     fn wait(self: &Arc<Self>, timeout: Duration, fetching: Duration) {
         self.start_check();
-        let mut work = self.work();
+        let mut work = self.work.lock();
         while let Some(began) = work.started_at {
             let limit = match work.progress.total {
                 0 => timeout,
@@ -321,14 +314,13 @@ impl Remote {
                 }
                 break;
             }
-            let woken = self.fetched.wait_timeout(work, remaining);
-            work = woken.map_or_else(|poisoned| poisoned.into_inner().0, |(work, _)| work);
+            self.fetched.wait_for(&mut work, remaining);
         }
     }
 
     /// The client that worked last, or a new one.
     fn client(&self) -> Result<Client, BucketError> {
-        let kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.client.lock();
         match kept.as_ref() {
             Some(client) => Ok(client.clone()),
             None => Client::new(&self.address, &self.settings),
@@ -443,11 +435,7 @@ impl Remote {
             progress,
             &mut || loading = self.preload(&version),
         )?;
-        let mut preloaded = self
-            .preloaded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *preloaded = loading.map(|loading| PreloadedTable {
+        *self.preloaded.lock() = loading.map(|loading| PreloadedTable {
             table: mirror::table_folder(&folder),
             loading,
         });

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ack_api::Hint;
 use ack_api::remote::RemoteSettings;
 #[cfg(feature = "bucket")]
 use ack_api::{Diagnostic as _, hint::OwnNames};
@@ -16,37 +15,6 @@ pub use ack_bucket::follow::Remote;
 pub use self::without::Remote;
 
 use crate::config::SettingsError;
-/// What to do about a scope of which no local copy may be served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColdAdvice {
-    /// The bucket may not be contacted.
-    Fetch,
-    /// A version is being fetched, or the bucket does not answer.
-    AskAgain,
-    /// Asking again does not help.
-    Look,
-    /// The copy is damaged.
-    AskWhenItAnswers,
-}
-
-impl ColdAdvice {
-    /// What to do next.
-    pub fn hints(self) -> Vec<Hint> {
-        let look = Hint::command("doctor", "shows every scope");
-        match self {
-            Self::Fetch => vec![Self::fetched_by()],
-            Self::AskAgain => vec![Hint::advice("ask again in a moment"), look],
-            Self::Look => vec![look],
-            Self::AskWhenItAnswers => vec![Hint::advice("ask again once the bucket answers"), look],
-        }
-    }
-
-    /// What fetches it.
-    pub fn fetched_by() -> Hint {
-        Hint::setting("a query without `--offline`", "fetches it")
-    }
-}
-
 /// Whether a path is the address of a bucket.
 pub fn is_bucket(path: &Path) -> bool {
     let path = path.to_string_lossy();
@@ -64,15 +32,9 @@ pub fn follow(
 ) -> Result<Arc<Remote>, SettingsError> {
     Remote::new(folder, address, settings.cloned().unwrap_or_default())
         .map(Arc::new)
-        .map_err(|error| SettingsError::Invalid {
-            path: folder.join("scope.toml"),
-            message: format!(
-                "{error}; {}",
-                error.hint_for(&OwnNames::Anyone).unwrap_or_default()
-            ),
-            line: None,
-            nearest: Vec::new(),
-            known: Vec::new(),
+        .map_err(|error| {
+            let hint = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
+            SettingsError::invalid(folder.join("scope.toml"), format!("{error}; {hint}"))
         })
 }
 
@@ -97,54 +59,43 @@ mod without {
 
     /// A bucket. This build cannot create one.
     #[derive(Debug)]
-    pub struct Remote {
-        never: std::convert::Infallible,
-    }
+    pub enum Remote {}
 
     impl Remote {
-        /// The database.
         pub fn database(&self) -> PathBuf {
-            match self.never {}
+            match *self {}
         }
 
-        /// The folder of the table.
         pub fn table_folder(&self) -> PathBuf {
-            match self.never {}
+            match *self {}
         }
 
-        /// Sets how many memories may be read into memory early.
         pub fn set_resident(&self, _: usize) {
-            match self.never {}
+            match *self {}
         }
 
-        /// Begins to ask the bucket.
         pub fn begin(self: &Arc<Self>) {
-            match self.never {}
+            match **self {}
         }
 
-        /// How up to date the copy is.
         pub fn prepare(self: &Arc<Self>, _: WaitPolicy) -> Freshness {
-            match self.never {}
+            match **self {}
         }
 
-        /// Checks the local copy of the table.
         pub fn check_table(&self) -> bool {
-            match self.never {}
+            match *self {}
         }
 
-        /// Rebuilds the local copy of the records.
         pub fn repair_records(self: &Arc<Self>, _: WaitPolicy) -> bool {
-            match self.never {}
+            match **self {}
         }
 
-        /// The bucket.
         pub fn address(&self) -> String {
-            match self.never {}
+            match *self {}
         }
 
-        /// The bucket and the served version.
         pub fn title(&self) -> String {
-            match self.never {}
+            match *self {}
         }
     }
 }

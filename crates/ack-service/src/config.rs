@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-pub use self::error::{FULL_BUILD, LIGHT_BUILD, SettingsError};
+pub use self::error::{FULL_BUILD, LIGHT_BUILD, Part, SettingsError};
 pub use self::file::{MAX_SETTINGS_BYTES, line_of, load_toml, parse_toml};
 use self::tools::ToolsTable;
 

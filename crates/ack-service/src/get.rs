@@ -53,20 +53,9 @@ impl GetSpec {
     /// Checks the arguments. An argument about a timeline or links also requests it.
     fn new(request: &GetRequest, max_status: MaxStatus) -> Result<Self, Error> {
         let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
-        let before = number(
-            "before",
-            request.before,
-            0,
-            MAX_NEIGHBOURS,
-            DEFAULT_NEIGHBOURS,
-        )?;
-        let after = number(
-            "after",
-            request.after,
-            0,
-            MAX_NEIGHBOURS,
-            DEFAULT_NEIGHBOURS,
-        )?;
+        let neighbours = |name, given| number(name, given, 0, MAX_NEIGHBOURS, DEFAULT_NEIGHBOURS);
+        let before = neighbours("before", request.before)?;
+        let after = neighbours("after", request.after)?;
         let depth = number("depth", request.depth, 1, MAX_DEPTH, DEFAULT_LINK_DEPTH)?;
         let kinds = normalise_kinds(request.kind.as_deref().unwrap_or_default());
         let timeline = includes(Include::Timeline)
@@ -143,7 +132,7 @@ fn normalise_kinds(requested: &[String]) -> Vec<String> {
 
 struct FoundMemory {
     memory: Memory,
-    detail: Box<MemoryDetail>,
+    detail: MemoryDetail,
     notes: Vec<Note>,
     /// The other scopes that contain a memory with this id.
     others: Vec<(String, Status)>,
@@ -197,7 +186,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         let is_shown = |scope: &str| found.iter().any(|(_, it)| it.memory.scope == scope);
         opened.note_missing_status(is_shown, notes);
     }
-    let mut details = found.into_iter().map(|(_, detail)| *detail);
+    let mut details = found.into_iter().map(|(_, detail)| detail);
     if request.id.is_some() {
         response.memory = details.next().map(Box::new);
     } else {
@@ -252,7 +241,7 @@ struct DetailPage {
     count: usize,
     left: usize,
     budget: usize,
-    found: Vec<(Memory, Box<MemoryDetail>)>,
+    found: Vec<(Memory, MemoryDetail)>,
     /// Ids with the other scopes that contain them.
     shared: Vec<(String, Vec<(String, Status)>)>,
     /// The overviews of sessions that are shown.
@@ -304,20 +293,12 @@ impl DetailPage {
 
 /// Removes the overview of a session if an earlier memory already shows it.
 fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
-    let Some(context) = &mut detail.session_context else {
-        return;
-    };
-    if context
-        .overview
-        .take_if(|overview| overviews.contains(overview))
-        .is_none()
+    if let Some(context) = &mut detail.session_context
+        && let Some(_known) = context.overview.take_if(|it| overviews.contains(it))
     {
-        return;
-    }
-    // A remaining title has not been reviewed either.
-    context.unreviewed = context.title.is_some();
-    if context.title.is_none() {
-        detail.session_context = None;
+        // A remaining title has not been reviewed either.
+        context.unreviewed = true;
+        detail.session_context.take_if(|it| it.title.is_none());
     }
 }
 
@@ -349,13 +330,6 @@ fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<Fou
     opened.note_incomplete_reads(&mut notes);
     found.notes.splice(0..0, notes);
     Ok(found)
-}
-
-enum Finding {
-    Found(Box<FoundMemory>),
-    /// It has the memory, and may not show it.
-    Refused(Error),
-    Absent,
 }
 
 struct Lookup<'a> {
@@ -399,18 +373,18 @@ impl<'a> Lookup<'a> {
             }
             let store = &scope.store;
             match store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
-                Ok(Finding::Found(mut found)) => {
+                Ok(Some(Ok(mut found))) => {
                     found.others = same_id::others(&known, &scope.name);
                     if self.spec.related {
                         let (detail, notes) = (&mut found.detail, &mut found.notes);
                         related(self.opened, self.selection, self.spec.filter, detail, notes)?;
                     }
-                    return Ok(*found);
+                    return Ok(found);
                 }
-                Ok(Finding::Refused(error)) => {
+                Ok(Some(Err(error))) => {
                     refused.get_or_insert(error);
                 }
-                Ok(Finding::Absent) => {}
+                Ok(None) => {}
                 Err(error) => {
                     let kind = NoteKind::ScopeUnavailable;
                     let note = Note::about(kind, &scope.name, error.as_message());
@@ -430,35 +404,34 @@ impl<'a> Lookup<'a> {
         self.failed.iter().any(|(name, _)| name == scope)
     }
 
+    /// The memory in one scope, or the reason why it may not be shown. `None` if the scope does not
+    /// have it.
     fn look_in(
         &self,
         snapshot: &Snapshot<'_>,
         scope: &Scope,
         index: &Index,
         id: &str,
-    ) -> Result<Finding, StoreError> {
+    ) -> Result<Option<Result<FoundMemory, Error>>, StoreError> {
         let Some(memory) = fetch(snapshot, index, id)? else {
-            return Ok(Finding::Absent);
+            return Ok(None);
         };
         if self.spec.allows(memory.status) {
             let scope = (scope, &self.opened.staleness);
-            let found = build_detail(snapshot, index, scope, memory, self.spec)?;
-            return Ok(Finding::Found(Box::new(found)));
+            return build_detail(snapshot, index, scope, memory, self.spec).map(|it| Some(Ok(it)));
         }
         let withholds = self.spec.withholds;
         let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
         if let Some(word) = memory.unknown_status {
-            return Ok(Finding::Refused(Error::UnknownStatus {
+            return Ok(Some(Err(Error::UnknownStatus {
                 id: shown_id,
                 scope,
                 word: Some(word).filter(|_| !withholds),
-            }));
+            })));
         }
         if withholds && status == Status::Staging {
-            return Ok(Finding::Refused(Error::MemoryWithheld {
-                id: shown_id,
-                scope,
-            }));
+            let id = shown_id;
+            return Ok(Some(Err(Error::MemoryWithheld { id, scope })));
         }
         let is_served = |id: &String| {
             let newer = index.find(id);
@@ -467,13 +440,13 @@ impl<'a> Lookup<'a> {
         let replaced_by = memory.superseded_by.filter(is_served);
         // A caller that may not ask for what waits does not need to know why it waits.
         let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
-        Ok(Finding::Refused(Error::MemoryNotServed {
+        Ok(Some(Err(Error::MemoryNotServed {
             id: shown_id,
             scope,
             status,
             is_changed,
             replaced_by: replaced_by.filter(|_| status == Status::Rejected),
-        }))
+        })))
     }
 
     fn not_found(&self, id: &str) -> Error {
@@ -492,15 +465,13 @@ impl<'a> Lookup<'a> {
 /// Finds a memory by its stored id, or by its displayed id if that differs because it had to be
 /// made safe.
 fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, StoreError> {
-    if let Some(memory) = snapshot.by_id(id)? {
-        return Ok(Some(memory));
+    match (snapshot.by_id(id)?, index.find(id)) {
+        (None, Some((_, doc))) => {
+            let mut found = snapshot.memories(&[(doc.key, id)], StatusFilter::All)?;
+            Ok(found.remove(id))
+        }
+        (found, _) => Ok(found),
     }
-    let Some((_, doc)) = index.find(id) else {
-        return Ok(None);
-    };
-    Ok(snapshot
-        .memories(&[(doc.key, id)], StatusFilter::All)?
-        .remove(id))
 }
 
 fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
@@ -537,18 +508,13 @@ fn build_detail(
     staleness.mark(&mut detail.memory, &memory, scope, others);
     if spec.timeline.is_some() {
         detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;
-        let alone = detail
-            .timeline
-            .as_ref()
-            .is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+        let line = detail.timeline.as_ref();
+        let alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
         if let (true, Some((before, after, Some(within)))) = (alone, spec.timeline)
             && before + after > 0
         {
-            notes.push(Note::about(
-                NoteKind::NotAvailable,
-                &scope.name,
-                empty_reason(&memory, within),
-            ));
+            let reason = empty_reason(&memory, within);
+            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, reason));
         }
     }
     if let Some((depth, kinds)) = &spec.links {
@@ -566,7 +532,7 @@ fn build_detail(
     }
     Ok(FoundMemory {
         memory,
-        detail: Box::new(detail),
+        detail,
         notes,
         others: Vec::new(),
     })

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ack_api::memory::Status;
@@ -21,7 +21,7 @@ use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
 use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
-use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
+use parking_lot::{ArcRwLockReadGuard, Mutex, RawRwLock, RwLock};
 
 use crate::scope::Scope;
 
@@ -116,7 +116,7 @@ impl LiveIndexes {
 
     /// The index of a scope; an empty one if the scope is new or its manifest has changed.
     pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
-        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.indexes.lock();
         if let Some((made_for, live)) = known.get(&scope.name)
             && std::ptr::eq(made_for.as_ptr(), Arc::as_ptr(scope))
         {
@@ -138,7 +138,7 @@ impl LiveIndexes {
     /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
     /// the `needed` scopes and those that a request is reading.
     pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
-        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.indexes.lock();
         known.retain(|_, (scope, _)| scope.strong_count() > 0);
         let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
             .values()
@@ -174,10 +174,7 @@ impl LiveIndex {
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
-            let mut refused = self
-                .refused_table
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut refused = self.refused_table.lock();
             *refused = Some((indexed.table_version, text::line(reason, 300)));
         }
     }
@@ -358,10 +355,7 @@ impl LiveIndex {
             let reason = "the encoder inside this binary is damaged".to_owned();
             return (TableState::unusable(reason, false), None);
         };
-        let refused = self
-            .refused_table
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let refused = self.refused_table.lock();
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
             return (TableState::unusable(reason.clone(), true), None);
         }

@@ -240,17 +240,8 @@ pub fn readable_scopes(
         };
         return Err(error.into());
     }
-    let cold = remote::prepare(&selection.scopes, wait_policy, notes);
-    for cold in &cold {
-        selection.skip(&cold.scope, cold.reason.clone());
-    }
-    match cold.into_iter().next() {
-        Some(cold) if selection.scopes.is_empty() => Err(ScopeError::Cold {
-            name: cold.scope,
-            reason: cold.reason,
-            advice: cold.advice,
-        }
-        .into()),
+    match remote::prepare(selection, wait_policy, notes) {
+        Some(cold) if selection.scopes.is_empty() => Err(cold.into()),
         _ => Ok(selection.scopes.clone()),
     }
 }

@@ -7,31 +7,26 @@ use ack_api::remote::{Freshness, WaitPolicy};
 use ack_api::{ErrorCode, Hint, Message, Note, NoteKind, text, time};
 use ack_store::{StoreError, StoreProblem};
 
-use crate::bucket::{ColdAdvice, Remote};
+use crate::bucket::Remote;
+use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
-/// A scope of which no local copy may be served.
-#[derive(Debug, Clone)]
-pub struct ColdScope {
-    pub scope: String,
-    pub reason: String,
-    pub advice: ColdAdvice,
-}
-
 /// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
-/// may be out of date. Returns the scopes without a local copy.
+/// may be out of date. Scopes without a local copy are removed from the selection; the error is about
+/// the first of them.
 pub fn prepare(
-    scopes: &[Arc<Scope>],
+    selection: &mut Selection,
     wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
-) -> Vec<ColdScope> {
-    let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
+) -> Option<ScopeError> {
+    let remote: Vec<(String, Arc<Remote>)> = selection
+        .scopes
         .iter()
-        .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
+        .filter_map(|scope| Some((scope.name.clone(), scope.remote.clone()?)))
         .collect();
     // Each may wait for its server, so wait for all of them in parallel.
     let all_freshness: Vec<Freshness> = match remote.as_slice() {
-        [] => return Vec::new(),
+        [] => return None,
         [(_, only)] => vec![only.prepare(wait_policy)],
         several => std::thread::scope(|threads| {
             let prepared: Vec<_> = several
@@ -48,29 +43,34 @@ pub fn prepare(
                 .collect()
         }),
     };
-    let mut cold = Vec::new();
-    for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
+    let mut first = None;
+    for ((name, _), freshness) in remote.into_iter().zip(all_freshness) {
         let Some((kind, message)) = freshness_note(&freshness) else {
             continue;
         };
         let mut message = Message::new(message);
         if let Freshness::Cold { is_lasting, .. } = freshness {
-            cold.push(ColdScope {
-                scope: scope.name.clone(),
-                reason: message.to_string(),
-                advice: match wait_policy {
-                    WaitPolicy::None => ColdAdvice::Fetch,
-                    WaitPolicy::Brief if is_lasting => ColdAdvice::Look,
-                    WaitPolicy::Brief => ColdAdvice::AskAgain,
-                },
-            });
+            let reason = message.to_string();
+            selection.skip(&name, reason.clone());
+            let look = Hint::command("doctor", "shows every scope");
+            let fetch = Hint::setting("a query without `--offline`", "fetches it");
+            let hints = match wait_policy {
+                WaitPolicy::None => vec![fetch.clone()],
+                WaitPolicy::Brief if is_lasting => vec![look],
+                WaitPolicy::Brief => vec![Hint::advice("ask again in a moment"), look],
+            };
             if wait_policy == WaitPolicy::None {
-                message = message.with(ColdAdvice::fetched_by());
+                message = message.with(fetch);
             }
+            first.get_or_insert(ScopeError::Cold {
+                name: name.clone(),
+                reason,
+                hints,
+            });
         }
-        notes.push(Note::about(kind, &scope.name, message));
+        notes.push(Note::about(kind, name, message));
     }
-    cold
+    first
 }
 
 /// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
@@ -110,7 +110,10 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
             ),
             400,
         ),
-        advice: ColdAdvice::AskWhenItAnswers,
+        hints: vec![
+            Hint::advice("ask again once the bucket answers"),
+            Hint::command("doctor", "shows every scope"),
+        ],
     })
 }
 

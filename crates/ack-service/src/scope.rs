@@ -16,7 +16,7 @@ pub mod resolve;
 pub mod same_file;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ack_api::memory::{ProjectRows, fold_name};
@@ -25,6 +25,7 @@ use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
 use ack_sys::watch::FolderWatch;
+use parking_lot::Mutex;
 
 pub use self::error::ScopeError;
 pub use self::known::KnownScopes;
@@ -123,7 +124,7 @@ impl Scope {
         let Ok(stamp) = self.store.file_state() else {
             return Arc::default();
         };
-        let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.recorded.lock();
         let fits = |known: &&RecordedState| {
             known.stamp.as_ref() == Some(&stamp)
                 || known.read.elapsed() < known.duration * REREAD_FACTOR
@@ -158,23 +159,18 @@ impl Scope {
             duration: Duration::ZERO,
             projects: Arc::new(projects),
         };
-        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
+        *self.recorded.lock() = Some(recorded);
     }
 
     pub fn table_version(&self) -> TableVersion {
         let before = self.watch.generation();
-        let known = || {
-            self.without_table
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if before.is_some() && *known() == before {
+        if before.is_some() && *self.without_table.lock() == before {
             return TableVersion::none();
         }
         let folder = self.lance_folder();
         // A link in its place may lead to a folder that comes later.
         let is_absent = folder.parent() == Some(&self.folder) && folder.symlink_metadata().is_err();
-        *known() = before.filter(|_| is_absent);
+        *self.without_table.lock() = before.filter(|_| is_absent);
         TableVersion::of(&folder)
     }
 

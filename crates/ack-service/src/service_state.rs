@@ -1,8 +1,8 @@
 //! What a server or hook can promise about the memories it serves, under the current configuration.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Service;
@@ -10,6 +10,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::{current_by_manifests, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
+use parking_lot::Mutex;
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 /// How long a result is reused for the instructions.
@@ -47,7 +48,7 @@ pub struct CachedServiceState(Mutex<Option<(Instant, ServiceState)>>);
 impl CachedServiceState {
     /// A recent result, or a new one within `budget`.
     pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if let Some((at, service_state)) = last.as_ref()
             && at.elapsed() < MAX_AGE
         {

@@ -9,12 +9,12 @@ use std::io::{Error, Result};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::mutex::lock;
 use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::{StoreError, StoreProblem};
 use ack_sys::files;
@@ -33,7 +33,7 @@ static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// Removes every copy that still has a name. Call this when the process ends.
 pub fn shut_down() {
     SHUTTING_DOWN.store(true, Ordering::SeqCst);
-    if let Some(folder) = lock(&FOLDER).upgrade() {
+    if let Some(folder) = FOLDER.lock().upgrade() {
         // Another thread may be creating a file in it.
         for _ in 0..50 {
             if fs::remove_dir_all(folder.path()).is_ok() || !folder.path().exists() {
@@ -45,7 +45,7 @@ pub fn shut_down() {
 }
 
 fn folder() -> Result<Arc<TempDir>> {
-    let mut known = lock(&FOLDER);
+    let mut known = FOLDER.lock();
     if SHUTTING_DOWN.load(Ordering::SeqCst) {
         return Err(Error::other("the process ends"));
     }
@@ -148,7 +148,7 @@ impl PrivateCopy {
 
     /// Reads from the copy as soon as its connection is free.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
-        let connection = lock(&self.0);
+        let connection = self.0.lock();
         // The last reader left its transaction open.
         if !connection.is_autocommit() {
             connection.execute_batch("ROLLBACK")?;

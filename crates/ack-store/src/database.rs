@@ -4,16 +4,16 @@
 mod attempt;
 mod locked;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ack_sys::disk;
+use parking_lot::Mutex;
 
 use self::locked::LockState;
 use crate::copies::PrivateCopy;
-use crate::mutex::lock;
 use crate::open::{self, FileState};
 use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
@@ -62,7 +62,7 @@ impl Database {
     }
 
     pub fn state(&self) -> Result<FileState, StoreError> {
-        let mut settled = lock(&self.settled);
+        let mut settled = self.settled.lock();
         if let Some(known) = settled.as_ref()
             && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
         {
@@ -73,7 +73,7 @@ impl Database {
         let log = open::sidecar_path(&real, "-wal");
         let now = SystemTime::now();
         let before = QuickState::read(&self.path, Some(&log)).filter(|quick| quick.is_settled(now));
-        let gate = lock(&self.gate);
+        let gate = self.gate.lock();
         let (state, _) = open::inspect(&real)?;
         drop(gate);
         if before.is_some()
@@ -92,7 +92,7 @@ impl Database {
     /// Closes idle connections and removes the private copy, unless it is being read.
     pub fn close(&self) {
         idle_connections::forget(&self.real_path());
-        if let Ok(mut copy) = self.copy.try_lock() {
+        if let Some(mut copy) = self.copy.try_lock() {
             *copy = None;
         }
     }
@@ -105,11 +105,7 @@ impl Drop for Database {
 }
 
 fn gate(path: &Path) -> Arc<Mutex<()>> {
-    static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
+    static GATES: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
     let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    Arc::clone(
-        lock(GATES.get_or_init(Mutex::default))
-            .entry(key)
-            .or_default(),
-    )
+    Arc::clone(GATES.lock().entry(key).or_default())
 }

@@ -1,13 +1,11 @@
 //! Which rows the default status of a store does not approve: what a person has to look at first.
 
-use std::sync::Mutex;
-
 use ack_api::Warning;
+use parking_lot::Mutex;
 use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::mutex::lock;
 use crate::record::StoredRow;
 
 /// The most contents that are remembered, 16 bytes each. Then all are forgotten.
@@ -28,13 +26,13 @@ impl Flags {
             hash.update(&[0xff]);
         }
         let hash = hash.digest();
-        let known = lock(&self.0).get(&hash).copied();
+        let known = self.0.lock().get(&hash).copied();
         if let Some(is_flagged) = known {
             return Ok(is_flagged);
         }
         let warnings = ack_flags::of(&row.content()?, row.hides_text()?);
         let is_flagged = warnings.into_iter().any(Warning::is_flag);
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         if known.len() == MAX_KNOWN {
             known.clear();
         }

@@ -31,12 +31,13 @@ mod statements;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_sys::watch::Watch;
 use ack_worktree::committed::ObjectName;
 use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -49,7 +50,6 @@ use self::note::Note;
 use self::reference::Reference;
 use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
 use crate::layout::Profile;
-use crate::mutex::lock;
 use crate::open::FileState;
 use crate::{StoreError, StoreProblem};
 
@@ -191,8 +191,12 @@ impl Notes {
         same_request: Duration,
         read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut loaded = lock(&self.loaded);
-        if lock(&self.refused).is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
+        let mut loaded = self.loaded.lock();
+        if self
+            .refused
+            .lock()
+            .is_some_and(|at| at.elapsed() < REFUSAL_TIME)
+        {
             return Err(too_many_files(path));
         }
         let dialect = Dialect::of(path);
@@ -204,7 +208,7 @@ impl Notes {
         if !current.is_current(path, same_request) {
             current.update(path).inspect_err(|error| {
                 if matches!(error.problem, StoreProblem::TooManyFiles(_)) {
-                    *lock(&self.refused) = Some(Instant::now());
+                    *self.refused.lock() = Some(Instant::now());
                 }
             })?;
         }
@@ -217,7 +221,7 @@ impl Notes {
     }
 
     pub fn report(&self) -> Arc<NotesReport> {
-        let loaded = lock(&self.loaded);
+        let loaded = self.loaded.lock();
         loaded
             .as_ref()
             .map_or_else(Arc::default, |loaded| Arc::clone(&loaded.report))
@@ -226,7 +230,7 @@ impl Notes {
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
     pub fn note_text(&self, path: &Path, id: &str) -> Option<String> {
         self.read(path, SAME_REQUEST_WINDOW, |_| Ok(())).ok()?;
-        let loaded = lock(&self.loaded);
+        let loaded = self.loaded.lock();
         let loaded = loaded.as_ref()?;
         let (key, content) = loaded.rows.find(id)?;
         let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
@@ -242,7 +246,7 @@ impl Notes {
     }
 
     pub fn forget(&self) {
-        *lock(&self.loaded) = None;
+        *self.loaded.lock() = None;
     }
 }
 

@@ -1,12 +1,10 @@
 //! What takes a scan of the store to find out, kept until the store changes.
 
-use std::sync::Mutex;
-
 use ack_api::Counts;
 use ack_api::queue::Flow;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
-use crate::mutex::lock;
 use crate::open::FileState;
 use crate::{Snapshot, StoreError};
 
@@ -25,7 +23,7 @@ impl Snapshot<'_> {
     /// What is known of this state of the files.
     pub(crate) fn with_known<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
         let nothing = Mutex::default();
-        let mut known = lock(self.known.unwrap_or(&nothing));
+        let mut known = self.known.unwrap_or(&nothing).lock();
         if known.state.as_ref() != Some(&self.file_state) {
             *known = Known {
                 state: Some(self.file_state.clone()),

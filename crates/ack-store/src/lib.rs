@@ -32,7 +32,6 @@ mod idle_connections;
 mod known;
 pub mod layout;
 pub mod links;
-mod mutex;
 pub mod open;
 pub mod outline;
 mod parallel_scan;

@@ -14,42 +14,13 @@ use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError, values};
 use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::source::{Claim, ListedRow, Record, Records, RowKey, StoredMemory, Visit};
+use ack_api::source::{Claim, ListedRow, Records, RowKey, ScannedRow, StoredMemory, Visit};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Counts, HistoryEntry};
 
 /// What the history says about a decision that the seal of the log does not know.
 const FOREIGN: &str = "not written by ack-memory on this machine";
-
-struct ScannedRow<'a> {
-    row: &'a StoredRow<'a>,
-    fingerprint: u64,
-}
-
-impl Record for ScannedRow<'_> {
-    type Error = StoreError;
-
-    fn key(&self) -> RowKey {
-        self.row.key
-    }
-
-    fn status(&self) -> Status {
-        self.row.joined.status
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.fingerprint
-    }
-
-    fn id(&self) -> Result<String, StoreError> {
-        Ok(self.row.id()?)
-    }
-
-    fn memory(&self) -> Result<Memory, StoreError> {
-        Ok(self.row.memory()?)
-    }
-}
 
 impl Records for Snapshot<'_> {
     type Error = StoreError;
@@ -60,8 +31,13 @@ impl Records for Snapshot<'_> {
 
     fn scan(&self, visit: Visit<'_, StoreError>) -> Result<(), StoreError> {
         self.visit_all(|row| {
-            let fingerprint = row.fingerprint()?;
-            visit(&ScannedRow { row, fingerprint })
+            visit(ScannedRow {
+                key: row.key,
+                status: row.joined.status,
+                fingerprint: row.fingerprint()?,
+                id: &|| Ok(row.id()?),
+                memory: &|| Ok(row.memory()?),
+            })
         })
     }
 

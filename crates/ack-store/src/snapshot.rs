@@ -1,8 +1,9 @@
 //! One state of a store.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashSet;
 

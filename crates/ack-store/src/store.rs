@@ -2,14 +2,15 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ack_api::memory::Unreviewed;
 use ack_sys::files::is_only_name;
 use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
@@ -22,7 +23,6 @@ use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport};
 use crate::known::Known;
 use crate::layout::{self, Layout, Profile};
-use crate::mutex::lock;
 use crate::open::FileState;
 use crate::parallel_scan::DataVersionGuard;
 use crate::profiles;
@@ -171,7 +171,7 @@ impl Store {
     pub fn file_state(&self) -> Result<FileState, StoreError> {
         let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
         let before = generation();
-        let mut watched = lock(&self.watched);
+        let mut watched = self.watched.lock();
         if let (Some(before), Some((known, state))) = (before, watched.as_ref())
             && before == *known
         {
@@ -307,7 +307,7 @@ impl Store {
         let cookie: i64 = cookie.query_row([], |row| row.get(0))?;
         let truncate = self.truncate_values.load(Ordering::Relaxed);
         let key = (state.identity(), cookie, truncate);
-        let mut cached = lock(&self.layout);
+        let mut cached = self.layout.lock();
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));
         }

@@ -20,7 +20,7 @@ use ack_api::{Diagnostic, HealthState, Message, ScopeInfo};
 use ack_connect::quoted;
 use ack_connect::recogniser::{FoundStore, Support};
 use ack_desk::writable;
-use ack_service::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
+use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
 use ack_service::scopes::damaged_line;
 
@@ -359,7 +359,8 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     let advice = match problem {
         SettingsError::LightBuild { .. } => FULL_BUILD.to_owned(),
         SettingsError::Invalid {
-            line: Some(line), ..
+            part: Part::Line(line),
+            ..
         } => format!("correct line {line} of {file}"),
         SettingsError::Unreadable { .. } => match problem.hint_for(&SHELL) {
             Some(hint) => format!("{hint}: {file}"),

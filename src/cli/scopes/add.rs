@@ -85,13 +85,8 @@ pub fn plan(
         unreviewed,
         ..Manifest::default()
     };
-    let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {
-        path: path.clone(),
-        message: error.to_string(),
-        line: None,
-        nearest: Vec::new(),
-        known: Vec::new(),
-    })?;
+    let text = toml::to_string(&manifest)
+        .map_err(|error| SettingsError::invalid(&path, error.to_string()))?;
     check_free(&path)?;
     Ok(PlannedScope {
         path,

@@ -3,8 +3,6 @@
 //! What is known is kept in a file that all processes share. If it cannot be written, this process
 //! keeps it in memory, so that its answers are correct all the same.
 
-use std::sync::PoisonError;
-
 use ack_api::Diagnostic as _;
 use ack_api::hint::OwnNames;
 use ack_api::remote::Freshness;
@@ -26,7 +24,7 @@ impl Remote {
     pub(super) fn state(&self) -> State {
         let kept = self.cache.state();
         let changed = |state: &State| state.asked_at.max(state.failed_at);
-        let unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let unsaved = self.unsaved.lock();
         // Another process may be able to write it.
         match unsaved.as_ref() {
             Some(unsaved) if changed(unsaved) >= changed(&kept) => unsaved.clone(),
@@ -38,7 +36,7 @@ impl Remote {
     pub(super) fn save_state(&self, state: &State) -> Result<(), BucketError> {
         let saved =
             cache::make_folder(self.cache.folder()).and_then(|()| self.cache.save_state(state));
-        let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaved = self.unsaved.lock();
         *unsaved = saved.is_err().then(|| state.clone());
         saved
     }
@@ -149,7 +147,7 @@ impl Remote {
 
     /// How far the version that is being fetched is, or why the bucket could not be asked.
     fn progress_or_problem(&self, state: &State) -> Option<String> {
-        let work = self.work();
+        let work = self.work.lock();
         if work.started_at.is_some() && work.progress.total > 0 {
             let Progress {
                 fetched: done,

@@ -26,7 +26,7 @@ impl Remote {
             return true;
         }
         // If the files are intact, checking them again does not help.
-        if self.work().intact.as_ref() == Some(&folder) {
+        if self.work.lock().intact.as_ref() == Some(&folder) {
             return false;
         }
         let Ok(Some(_lock)) = self.cache.lock() else {
@@ -37,7 +37,7 @@ impl Remote {
             cache::mark_damaged(&folder);
             return true;
         }
-        self.work().intact = Some(folder);
+        self.work.lock().intact = Some(folder);
         false
     }
 

@@ -29,15 +29,11 @@ impl Index {
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
             snapshot.scan(&mut |row| {
-                if row.status() == Status::Rejected {
-                    builder.index.rejected.insert(row.id()?.into());
+                if row.status == Status::Rejected {
+                    builder.index.rejected.insert((row.id)()?.into());
                     return Ok(());
                 }
-                let row = StoredMemory {
-                    key: row.key(),
-                    fingerprint: row.fingerprint(),
-                    memory: row.memory()?,
-                };
+                let row = row.read()?;
                 let id = row.memory.id.as_str();
                 if id.is_empty() {
                     builder.index.without_id += 1;
@@ -86,22 +82,18 @@ impl Index {
         let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut last = None;
         snapshot.scan(&mut |row| {
-            if row.status() == Status::Rejected {
-                comparison.changes.rejected.insert(row.id()?.into());
+            if row.status == Status::Rejected {
+                comparison.changes.rejected.insert((row.id)()?.into());
                 return Ok(());
             }
             // Nearly every row is unchanged and costs no more than this lookup.
-            if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
-                && self.is_unchanged(doc, row.fingerprint(), row.status())
+            if let Some(doc) = self.next_doc_of_row(&mut last, row.key)
+                && self.is_unchanged(doc, row.fingerprint, row.status)
             {
-                comparison.add_unchanged(doc, row.status());
+                comparison.add_unchanged(doc, row.status);
                 return Ok(());
             }
-            comparison.add(StoredMemory {
-                key: row.key(),
-                fingerprint: row.fingerprint(),
-                memory: row.memory()?,
-            });
+            comparison.add(row.read()?);
             Ok(())
         })?;
         Ok(comparison.finish())

@@ -23,17 +23,8 @@ pub enum SettingsError {
     Invalid {
         path: PathBuf,
         message: String,
-        /// The line of the mistake, if known.
-        line: Option<usize>,
+        part: Part,
         /// The keys nearest to an unknown key.
-        nearest: Vec<String>,
-        known: Vec<String>,
-    },
-    /// Its settings for tools and upstream servers are invalid.
-    #[error("`{}`: {message}", path.display())]
-    Offer {
-        path: PathBuf,
-        message: String,
         nearest: Vec<String>,
         known: Vec<String>,
     },
@@ -44,13 +35,22 @@ pub enum SettingsError {
     NoHome,
 }
 
+/// The part of a file that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Line(usize),
+    /// What `serve` offers: tools and upstream servers.
+    Offer,
+    Unknown,
+}
+
 impl SettingsError {
     /// The error for a file with a mistake that no line or key shows.
     pub fn invalid(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self::Invalid {
             path: path.into(),
             message: message.into(),
-            line: None,
+            part: Part::Unknown,
             nearest: Vec::new(),
             known: Vec::new(),
         }
@@ -60,7 +60,6 @@ impl SettingsError {
         match self {
             Self::Unreadable { path, .. }
             | Self::Invalid { path, .. }
-            | Self::Offer { path, .. }
             | Self::LightBuild { path } => Some(path),
             Self::NoHome => None,
         }
@@ -70,7 +69,7 @@ impl SettingsError {
     pub fn reason(&self) -> String {
         let reason = match self {
             Self::Unreadable { source, .. } => format!("it cannot be read: {source}"),
-            Self::Invalid { message, .. } | Self::Offer { message, .. } => message.clone(),
+            Self::Invalid { message, .. } => message.clone(),
             Self::LightBuild { .. } => LIGHT_BUILD.to_owned(),
             Self::NoHome => self.to_string(),
         };
@@ -78,22 +77,11 @@ impl SettingsError {
     }
 
     /// Turns the error into one about what `serve` offers.
-    pub fn as_offer_error(self) -> Self {
-        match self {
-            Self::Invalid {
-                path,
-                message,
-                nearest,
-                known,
-                ..
-            } => Self::Offer {
-                path,
-                message,
-                nearest,
-                known,
-            },
-            other => other,
+    pub fn as_offer_error(mut self) -> Self {
+        if let Self::Invalid { part, .. } = &mut self {
+            *part = Part::Offer;
         }
+        self
     }
 }
 
@@ -110,11 +98,7 @@ impl Diagnostic for SettingsError {
                 let usual = Hint::advice("check that the file exists and may be read");
                 vec![io_hint(source).unwrap_or(usual)]
             }
-            Self::Invalid { path, line, .. } => how_to_fix(path, *line),
-            Self::Offer { .. } => vec![
-                Hint::command("config edit", "opens the file to fix it"),
-                Hint::command("config schema", "lists the keys"),
-            ],
+            Self::Invalid { path, part, .. } => how_to_fix(path, *part),
         }
     }
 
@@ -123,7 +107,7 @@ impl Diagnostic for SettingsError {
     }
 
     fn details(&self, body: &mut ErrorBody) {
-        if let Self::Invalid { nearest, known, .. } | Self::Offer { nearest, known, .. } = self {
+        if let Self::Invalid { nearest, known, .. } = self {
             body.nearest.clone_from(nearest);
             body.allowed.clone_from(known);
         }
@@ -131,11 +115,17 @@ impl Diagnostic for SettingsError {
 }
 
 /// How to fix a file: with its line, and the commands that open or check it.
-fn how_to_fix(path: &Path, line: Option<usize>) -> Vec<Hint> {
-    let fix = Hint::advice(match line {
-        Some(line) => format!("fix line {line}"),
-        None => "fix the file".to_owned(),
-    });
+fn how_to_fix(path: &Path, part: Part) -> Vec<Hint> {
+    let fix = match part {
+        Part::Line(line) => Hint::advice(format!("fix line {line}")),
+        Part::Unknown => Hint::advice("fix the file"),
+        Part::Offer => {
+            return vec![
+                Hint::command("config edit", "opens the file to fix it"),
+                Hint::command("config schema", "lists the keys"),
+            ];
+        }
+    };
     match path.file_name().and_then(|name| name.to_str()) {
         Some("config.toml") => vec![
             fix,

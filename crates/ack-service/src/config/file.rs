@@ -1,5 +1,6 @@
 //! Reads a settings file. Errors name the line, the key, and the nearest known key.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -7,108 +8,12 @@ use ack_api::memory::nearest;
 use ack_api::text;
 use ack_sys::files;
 
-use super::error::SettingsError;
+use super::error::{Part, SettingsError};
 
-/// Keys that no longer exist, each with its file and what to do instead. `*` stands for any name.
-const REMOVED_KEYS: [(&str, &str, &str); 22] = [
-    (
-        "scope.toml",
-        "overviews",
-        "remove the line; overviews are shown where every memory of the store is approved",
-    ),
-    (
-        "scope.toml",
-        "decisions",
-        "remove the line; decisions go to the log `decisions.jsonl` beside this file, which can be \
-         copied",
-    ),
-    (
-        "scope.toml",
-        "remote.command",
-        "run a helper that serves credentials, such as `aws-vault exec --ecs-server`; docs/buckets.md \
-         says which variables are read",
-    ),
-    (
-        "scope.toml",
-        "remote.cache",
-        "remove the line; a version may take 2 GiB, or a quarter of the free space",
-    ),
-    (
-        "config.toml",
-        "serve",
-        "write `max_status` at the top of the file",
-    ),
-    (
-        "config.toml",
-        "limits.memory",
-        "remove the line; indexes are dropped above 1 GiB, but never one that a request needs",
-    ),
-    (
-        "config.toml",
-        "limits.results",
-        "remove the line; a request names its `limit`, and a query `--limit`",
-    ),
-    (
-        "config.toml",
-        "upstream.*.env",
-        "name variables in `env_from`, or let `env` set them: `command = [\"env\", \
-         \"NAME=VALUE\", …]`",
-    ),
-    (
-        "config.toml",
-        "upstream.*.cwd",
-        "let a shell change the folder: `command = [\"sh\", \"-c\", \"cd DIR && exec …\"]`",
-    ),
-    (
-        "config.toml",
-        "upstream.*.headers",
-        "use `token_env` for a bearer token",
-    ),
-    ("config.toml", "upstream.*.token_file", "use `token_env`"),
-    (
-        "config.toml",
-        "upstream.*.start_timeout_ms",
-        "remove the line; it is `timeout_ms`, but at most 10 seconds",
-    ),
-    (
-        "config.toml",
-        "upstream.*.list_wait_ms",
-        "remove the line; it is 1.5 seconds",
-    ),
-    ("config.toml", "tools.*.calls", FOUR_TOOLS),
-    ("config.toml", "tools.*.arguments", FOUR_TOOLS),
-    ("config.toml", "tools.*.others", FOUR_TOOLS),
-    ("config.toml", "tools.*.preset", FOUR_TOOLS),
-    (
-        TOKENS,
-        "max_status",
-        "remove the line; `max_status` of config.toml applies to every client",
-    ),
-    (
-        TOKENS,
-        "requests_per_minute",
-        "remove the line; limit the rate in the reverse proxy",
-    ),
-    (
-        TOKENS,
-        "at_once",
-        "remove the line; a client may have 32 requests in progress",
-    ),
-    (
-        TOKENS,
-        "metrics",
-        "remove the line; the reverse proxy counts requests",
-    ),
-    (
-        TOKENS,
-        "upstreams",
-        "remove the line; clients of this file see no upstream servers",
-    ),
-];
+/// Keys that no longer exist, by file, and what to do instead.
+const REMOVED_KEYS: &str = include_str!("removed_keys.toml");
 /// The file of tokens, in the table of removed keys.
 pub const TOKENS: &str = "tokens";
-const FOUR_TOOLS: &str =
-    "tools of the set can be hidden, renamed and described; `surface` names another set";
 
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
@@ -143,7 +48,7 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
         SettingsError::Invalid {
             path: path.to_owned(),
             message,
-            line: Some(line),
+            part: Part::Line(line),
             nearest,
             known,
         }
@@ -225,17 +130,19 @@ fn explain(
 }
 
 /// What to do instead of a key that no longer exists in a file.
-pub fn instead_of(file: &str, key: &str) -> Option<&'static str> {
+pub fn instead_of(file: &str, key: &str) -> Option<String> {
+    let removed: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REMOVED_KEYS).ok()?;
+    let words: Vec<&str> = key.split('.').collect();
     let is_key = |pattern: &str| {
-        let (key, pattern) = (key.split('.'), pattern.split('.'));
-        key.clone().count() == pattern.clone().count()
-            && key
-                .zip(pattern)
-                .all(|(key, word)| word == "*" || word == key)
+        let pattern = pattern.split('.');
+        pattern.clone().count() == words.len()
+            && pattern
+                .zip(&words)
+                .all(|(word, key)| word == "*" || word == *key)
     };
-    let mut removed = REMOVED_KEYS.iter();
-    let found = removed.find(|(of, pattern, _)| *of == file && is_key(pattern));
-    found.map(|(.., instead)| *instead)
+    let mut keys = removed.get(file)?.iter();
+    keys.find(|(pattern, _)| is_key(pattern))
+        .map(|(_, instead)| instead.clone())
 }
 
 /// Replaces the library's Rust terms with TOML terms.

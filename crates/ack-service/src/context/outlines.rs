@@ -9,11 +9,12 @@
 //! memory and each session is read again before it is shown, with its present status.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::MAX_SESSIONS;
@@ -114,18 +115,18 @@ impl OutlineCache {
     }
 
     pub fn bytes(&self) -> usize {
-        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let scopes = self.scopes.lock();
         scopes.values().map(|found| found.bytes()).sum()
     }
 
     fn find(&self, name: &str) -> Option<Arc<Found>> {
-        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let scopes = self.scopes.lock();
         scopes.get(name).cloned()
     }
 
     /// Keeps what was found in a scope, if there is room.
     fn keep(&self, name: &str, found: &Arc<Found>) {
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = self.scopes.lock();
         scopes.retain(|known, found| known != name && found.scope.strong_count() > 0);
         let used: usize = scopes.values().map(|found| found.bytes()).sum();
         if used + found.bytes() <= self.max_bytes {

@@ -6,7 +6,6 @@ use std::{fs, io};
 use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, Tool, text};
 
-use crate::bucket::ColdAdvice;
 use crate::config::{Config, FULL_BUILD, LIGHT_BUILD, Setting, Source};
 
 const LISTED: usize = 20;
@@ -34,7 +33,7 @@ pub enum ScopeError {
     Cold {
         name: String,
         reason: String,
-        advice: ColdAdvice,
+        hints: Vec<Hint>,
     },
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
     NoScopes {
@@ -112,7 +111,7 @@ impl Diagnostic for ScopeError {
                 Hint::advice("correct the file"),
                 Hint::command("doctor", "shows every scope"),
             ],
-            Self::Cold { advice, .. } => advice.hints(),
+            Self::Cold { hints, .. } => hints.clone(),
             Self::Unreadable { .. } => vec![Hint::advice(
                 "it has to be a folder that you may read; --root names another root",
             )],

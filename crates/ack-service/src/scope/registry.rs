@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
@@ -11,6 +11,7 @@ use ack_api::text;
 use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
+use parking_lot::Mutex;
 
 use super::folders::{Contents, FolderEntry, ScopeFolders};
 use super::manifest::Manifest;
@@ -98,7 +99,7 @@ impl Registry {
 
     /// Closes the stores, unless they are being read.
     pub fn close(&self) {
-        if let Ok(known) = self.all.known.try_lock() {
+        if let Some(known) = self.all.known.try_lock() {
             known.values().for_each(|(_, scope)| scope.store.close());
         }
     }
@@ -225,7 +226,7 @@ impl ScopeSearch<'_> {
 
 impl ScopeFinder {
     fn discover(&self) -> Discovery {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(path) = &self.single {
             let (_, scope) = known
                 .entry(path.clone())
@@ -237,7 +238,7 @@ impl ScopeFinder {
             };
         }
         let before = std::mem::take(&mut *known);
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.folders.lock();
         let (entries, passed_over, is_new) = folders.read(&self.root.join("scopes"));
         if is_new {
             // Another folder may be in the place of one that is watched.

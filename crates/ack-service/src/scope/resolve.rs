@@ -521,11 +521,7 @@ mod tests {
         store.execute_batch("CREATE TABLE notes (text)").unwrap();
         let config = Config::at(root.path()).unwrap().with_project("/srv/shop");
         let scopes = Registry::new(&config).discover().scopes;
-        let is_read = || {
-            scopes
-                .iter()
-                .any(|scope| scope.recorded.lock().unwrap().is_some())
-        };
+        let is_read = || scopes.iter().any(|scope| scope.recorded.lock().is_some());
         current_by_manifests(&config, &scopes, None).unwrap();
         assert!(!is_read());
         current(&config, &scopes, None).unwrap();

@@ -1,8 +1,9 @@
 //! Decodes JSON arguments and checks them against the schema of an operation.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -26,7 +27,7 @@ const MAX_ENTRIES: usize = 50;
 /// The schema of an operation's arguments. Built once, because every call is checked against it.
 fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     Arc::clone(
         known
             .entry(name)

@@ -2,16 +2,16 @@
 //! copy.
 
 use std::path::Path;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ack_sys::heap;
+use parking_lot::MutexGuard;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
-use crate::mutex::lock;
 use crate::open::{self, FileState, Opening, Sidecars};
 use crate::source::{Access, Origin};
 use crate::{StoreError, StoreProblem, idle_connections};
@@ -56,7 +56,7 @@ impl Database {
                 std::thread::sleep(Duration::from_millis(u64::from(attempts.min(16))));
             }
             attempts += 1;
-            let gate = lock(&self.gate);
+            let gate = self.gate.lock();
             let (state, opening) = open::inspect(&path)?;
             match opening {
                 Opening::AtRest if disturbances < MAX_DISTURBED_READS => {
@@ -64,7 +64,7 @@ impl Database {
                     let began = Instant::now();
                     if let Some(result) = self.in_place(&path, opening, &state, read) {
                         self.note_unlocked_read(Some(&state));
-                        *lock(&self.copy) = None;
+                        *self.copy.lock() = None;
                         return result;
                     }
                     disturbances += 1;
@@ -87,7 +87,7 @@ impl Database {
                     }
                     result => {
                         self.note_unlocked_read(None);
-                        *lock(&self.copy) = None;
+                        *self.copy.lock() = None;
                         return result;
                     }
                 },
@@ -127,7 +127,7 @@ impl Database {
             },
             Err(error) => (Err(error.into()), None),
         };
-        let gate = lock(&self.gate);
+        let gate = self.gate.lock();
         let after = open::inspect(path);
         drop(gate);
         // If a lock was taken during the read, the read may be inconsistent.
@@ -196,7 +196,7 @@ impl Database {
         state: &FileState,
         sidecars: Sidecars,
     ) -> Result<Option<Arc<PrivateCopy>>, StoreError> {
-        let mut cached = lock(&self.copy);
+        let mut cached = self.copy.lock();
         if let Some((_, copy)) = cached.as_ref().filter(|(copied, _)| copied == state) {
             return Ok(Some(Arc::clone(copy)));
         }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
-use crate::mutex::lock;
 use crate::open::{FileState, Opening, Sidecars};
 use crate::source::Origin;
 use crate::{StoreError, StoreProblem};
@@ -45,12 +44,12 @@ impl Database {
     /// When this store was last read while a writer held its lock, unless it has been read unlocked
     /// since. Such an answer lacks what the writer has not committed.
     pub fn read_while_locked(&self) -> Option<Timestamp> {
-        lock(&self.lock).read_while_locked
+        self.lock.lock().read_while_locked
     }
 
     /// Records a read that no lock blocked, with the state if it was read in place.
     pub(super) fn note_unlocked_read(&self, unlocked: Option<&FileState>) {
-        *lock(&self.lock) = LockState {
+        *self.lock.lock() = LockState {
             unlocked: unlocked.cloned(),
             ..LockState::default()
         };
@@ -65,7 +64,7 @@ impl Database {
         state: &FileState,
         read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
-        let mut lock_state = lock(&self.lock);
+        let mut lock_state = self.lock.lock();
         let now = Instant::now();
         let known = lock_state
             .observed
@@ -93,7 +92,7 @@ impl Database {
         let result = if is_committed {
             self.in_place(path, opening, state, read)
         } else if state.has_journal() && state.bytes() <= MAX_EAGER_COPY_BYTES {
-            let gate = lock(&self.gate);
+            let gate = self.gate.lock();
             let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
             drop(gate);
             copy.map(|copy| self.read_copy(&copy, state, read))
@@ -103,7 +102,7 @@ impl Database {
             return Err(StoreProblem::Locked.at(&self.path));
         };
         if result.is_some() {
-            lock(&self.lock).read_while_locked = Some(Timestamp::now());
+            self.lock.lock().read_while_locked = Some(Timestamp::now());
         }
         Ok(result)
     }

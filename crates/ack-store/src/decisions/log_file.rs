@@ -3,16 +3,16 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ack_sys::{disk, files};
+use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::seal::{DamagedSeal, Seal, seal_path};
 use super::signers::Signers;
 use super::{Decisions, LogProblem, lines_of, version_of};
-use crate::mutex::lock;
 use crate::quick_state::QuickState;
 use crate::{StoreError, StoreProblem};
 
@@ -109,7 +109,7 @@ impl DecisionLog {
     /// The file exists but cannot be read, or may have lost a rejection. Then no status of the
     /// store is certain.
     pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
-        let mut known = lock(&self.loaded);
+        let mut known = self.loaded.lock();
         let states = [
             FileState::of(&self.path).map_err(|error| self.unreadable(error))?,
             FileState::of(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?,

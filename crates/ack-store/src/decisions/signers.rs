@@ -7,19 +7,18 @@
 //! appended again changes nothing.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use ack_api::decision::{Decision, SignatureLine};
 use ack_api::text;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use ssh_key::{Algorithm, EcdsaCurve, PublicKey, SshSig};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::lines_of;
-use crate::mutex::lock;
 
 /// What the signatures are for, so that one made for another purpose does not count.
 pub const NAMESPACE: &str = "ack-memory";
@@ -152,10 +151,10 @@ impl Signers {
                 continue;
             };
             let digest = sha256(text);
-            let known = lock(&self.checked).get(&digest).copied();
+            let known = self.checked.lock().get(&digest).copied();
             let signer = known.unwrap_or_else(|| {
                 let signer = self.signer(&line);
-                lock(&self.checked).insert(digest, signer);
+                self.checked.lock().insert(digest, signer);
                 signer
             });
             let Some(signer) = signer else { continue };
