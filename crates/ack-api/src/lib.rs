@@ -21,7 +21,6 @@ mod message;
 mod note;
 pub mod number;
 pub mod queue;
-pub mod record;
 pub mod remote;
 mod request;
 mod resource;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 use unicode_normalization::UnicodeNormalization;
 
 /// The curation status of a memory: `staging → approved → promoted`, or `rejected`.
@@ -123,13 +124,16 @@ pub enum Visibility {
 }
 
 /// One memory of a store, decoded and safe to print. A column that the store lacks is `None` or
-/// empty.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// empty. As JSON, it has no marks that reading adds: so it is published in a bucket. Other
+/// versions may add keys; unknown ones are ignored.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
     pub id: String,
     pub project: Option<String>,
     /// A second name of that project, if the store has one (a merged worktree).
+    #[serde(skip)]
     pub project_alias: Option<String>,
     pub session: Option<String>,
     /// That session's id in the program that recorded it.
@@ -137,11 +141,15 @@ pub struct Memory {
     /// Calendar date of the session, as stored.
     pub date: Option<String>,
     /// The type of memory, for instance `decision` or `bugfix`, in the store's own words.
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     pub title: String,
     pub subtitle: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub concepts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     pub narrative: Option<String>,
     /// Curation status, decided by the store or by the scope's `unreviewed` policy.
@@ -155,13 +163,42 @@ pub struct Memory {
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<Date>,
     /// The reasons against it that applied when a person kept it anyway.
+    #[serde(skip)]
     pub kept_despite: Option<String>,
     /// The word by which its author says that it is no longer valid, such as `deprecated`.
+    #[serde(skip)]
     pub withdrawn: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
+    #[serde(skip)]
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
+    #[serde(skip)]
     pub repaired: Vec<&'static str>,
+}
+
+impl Memory {
+    #[must_use]
+    pub fn without_marks(self) -> Self {
+        Self {
+            project_alias: None,
+            kept_despite: None,
+            withdrawn: None,
+            unknown_status: None,
+            repaired: Vec::new(),
+            ..self
+        }
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Parses a published memory; `None` if it is invalid, or if it may not be served.
+    pub fn parse_published(json: &str) -> Option<Self> {
+        let memory: Self = serde_json::from_str(json).ok()?;
+        let is_whole = !memory.id.trim().is_empty() && !memory.title.trim().is_empty();
+        (is_whole && memory.status.is_served()).then_some(memory)
+    }
 }
 
 /// The status of the memory that a `superseded_by` names, and the one that this names in turn.

@@ -7,8 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use ack_api::memory::Unreviewed;
-use ack_api::record::Record;
+use ack_api::memory::{Memory, Unreviewed};
 use ack_api::source::RowKey;
 use ack_lance::record_blocks::RecordBlock;
 use ack_lance::records;
@@ -267,7 +266,7 @@ impl Writer {
     }
 
     /// Adds or replaces a record under its row number.
-    pub fn upsert(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
+    pub fn upsert(&mut self, rowid: i64, record: &Memory) -> Result<(), BucketError> {
         let result = (|| {
             let mut statement = self.connection.prepare_cached(&self.upsert)?;
             write_record(&mut statement, rowid, record)
@@ -290,7 +289,10 @@ impl Writer {
                     if bytes > limit {
                         return Ok(true);
                     }
-                    match std::str::from_utf8(json).ok().and_then(Record::parse) {
+                    match std::str::from_utf8(json)
+                        .ok()
+                        .and_then(Memory::parse_published)
+                    {
                         Some(record) => {
                             write_record(&mut statement, key.rowid, &record)?;
                         }
@@ -366,7 +368,7 @@ impl Writer {
 fn write_record(
     statement: &mut Statement<'_>,
     rowid: i64,
-    record: &Record,
+    record: &Memory,
 ) -> rusqlite::Result<()> {
     let list =
         |values: &[String]| serde_json::to_string(values).unwrap_or_else(|_| "[]".to_owned());
@@ -386,12 +388,12 @@ fn write_record(
         record.narrative,
         record.status.as_str(),
         record.confidence,
-        record.reviewed_at,
+        record.reviewed_at.map(|it| it.to_string()),
         record.reviewed_by,
         record.superseded_by,
-        record.created_at,
-        record.updated_at,
-        record.stale_after,
+        record.created_at.map(|it| it.to_string()),
+        record.updated_at.map(|it| it.to_string()),
+        record.stale_after.map(|it| it.to_string()),
     ])?;
     Ok(())
 }

@@ -14,7 +14,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_lance::build::{self, EncoderChoice, Target};
 use ack_lance::extent::Extent;
@@ -167,7 +166,7 @@ impl Publisher {
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
             records.clear();
             snapshot.visit_curated(&|_| true, &mut |curated| {
-                let record = Record::from(&curated.memory);
+                let record = curated.memory.without_marks();
                 records.insert(record.id.clone(), record);
             })
         })?;

@@ -32,7 +32,6 @@ use super::record_blocks::BlockWriter;
 use super::rows::{self, Rows};
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
-use ack_api::record::Record;
 use ack_api::source::RowKey;
 use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
@@ -364,7 +363,7 @@ fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
 fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
     let mut blocks = BlockWriter::default();
     for row in rows {
-        blocks.push(row.key, &Record::from(row.memory).to_json())?;
+        blocks.push(row.key, &row.memory.to_json())?;
     }
     let mut records = LargeBinaryBuilder::new();
     records.append_value(blocks.finish()?);

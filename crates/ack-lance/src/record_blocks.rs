@@ -4,7 +4,7 @@
 //! half as much as one by one, and are read several times as fast. A block is the length of its
 //! contents (4 bytes), the length of the zstd frame that follows (4 bytes), and the frame. The
 //! contents are the records, one after the other: the source (1 byte) and the number of the row (8
-//! bytes), the length of the record (4 bytes), and the record as JSON, see [`ack_api::record`].
+//! bytes), the length of the record (4 bytes), and the record as JSON, see [`ack_api::memory::Memory`].
 //! Numbers are little endian. A record that was replaced or removed stays until no row needs the
 //! batch; the keys say which ones are still wanted.
 

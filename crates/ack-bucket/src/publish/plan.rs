@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use ack_api::record::Record;
+use ack_api::memory::Memory;
 use ack_store::links::Link;
 use serde::Serialize;
 
@@ -22,14 +22,14 @@ pub struct Base {
     /// The version on this machine, if the published one cannot have followed it.
     pub(super) known: Option<Version>,
     pub(super) folder: Option<PathBuf>,
-    pub(super) records: BTreeMap<String, Record>,
+    pub(super) records: BTreeMap<String, Memory>,
 }
 
 /// The records and links that should be published.
 #[derive(Debug, Clone, Default)]
 pub struct DesiredState {
-    /// Every record.
-    pub records: Vec<Record>,
+    /// Every memory, without the marks that reading adds.
+    pub records: Vec<Memory>,
     pub links: Vec<Link>,
 }
 
@@ -55,7 +55,7 @@ pub struct Plan {
     /// Whether the links between memories change.
     pub links_change: bool,
     #[serde(skip)]
-    pub(super) upserts: Vec<Record>,
+    pub(super) upserts: Vec<Memory>,
     #[serde(skip)]
     pub(super) links: Vec<Link>,
     #[serde(skip)]
@@ -235,7 +235,7 @@ pub(super) fn restore_marks(
     restored
 }
 
-fn to_item(record: &Record) -> Item {
+fn to_item(record: &Memory) -> Item {
     Item {
         id: record.id.clone(),
         title: record.title.clone(),

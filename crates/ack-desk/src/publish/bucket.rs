@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use ack_api::memory::Memory;
-use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
@@ -165,7 +164,7 @@ impl Publication {
             .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())
             .map_err(PublishError::Store)?;
         Ok(DesiredState {
-            records: memories.iter().map(Record::from).collect(),
+            records: memories.into_iter().map(Memory::without_marks).collect(),
             links,
         })
     }

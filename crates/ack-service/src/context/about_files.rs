@@ -125,14 +125,13 @@ fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)>
     let outlines_of_scopes = read.iter().flat_map(|scope| {
         let outlines = scope.outlines.iter();
         outlines
-            .filter(|outline| outline.matches.anywhere & NAMING_MASK != 0)
             .filter(|outline| scope.own.contain(&outline.project, &outline.alias))
             .map(move |outline| (scope, outline))
     });
     let ranked = outlines_of_scopes.filter_map(|(scope, outline)| {
         let found = outline.matches.anywhere;
-        let (_, naming) = NAMING_BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
-        Some((naming, scope, outline))
+        let is_found = |naming: &Naming| found & (1 << *naming as u32) != 0;
+        Some((NAMINGS.into_iter().find(is_found)?, scope, outline))
     });
     let mut found: Vec<(Naming, &ScopeMatches, &Outline)> = ranked.collect();
     found.sort_by(|a, b| {
@@ -166,13 +165,8 @@ pub(super) fn record(
     found.ok()?
 }
 
-const NAMING_BITS: [(u128, Naming); 4] = [
-    (1, Naming::Path),
-    (1 << 1, Naming::FileName),
-    (1 << 2, Naming::Folder),
-    (1 << 3, Naming::Glob),
-];
-const NAMING_MASK: u128 = 0b1111;
+/// How a list may name a file, each with a bit at its place here.
+const NAMINGS: [Naming; 4] = [Naming::Path, Naming::FileName, Naming::Folder, Naming::Glob];
 /// Whether the type or a tag is one of [`LASTING_TYPES`].
 const IS_LASTING: u128 = 1 << 4;
 
@@ -216,8 +210,7 @@ impl FindWords for FileFinder {
         let pairs = entries
             .iter()
             .flat_map(|entry| self.files.iter().map(move |file| file.named_by(entry)));
-        let bit = |naming| NAMING_BITS.iter().find(|(_, other)| *other == naming);
-        let found = pairs.flatten().min().and_then(bit);
-        found.map_or(0, |(bit, _)| *bit)
+        let found = pairs.flatten().min();
+        found.map_or(0, |naming| 1 << naming as u32)
     }
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
+use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
 use super::newest_sessions;
 use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
-use super::preview::AsIfApproved;
+use super::preview::SessionPreview;
 use super::signals::Signals;
 use crate::error::Error;
 use crate::evidence::Bounds;
@@ -210,40 +211,30 @@ fn read_outlines(
 }
 
 /// What is chosen with some more memories of a scope as if they were approved: without the last of
-/// them, and with it. Only for a preview; see [`super::preview`].
+/// them, and with it.
 pub fn choose_with(
     selection: &mut Selection,
     signals: Signals,
     limits: Limits,
     cache: &OutlineCache,
-    as_if: AsIfApproved<'_>,
-) -> Result<Previewed, Error> {
+    (scope, memories): (&str, &[&Memory]),
+) -> Result<SessionPreview, Error> {
     let mut notes = Vec::new();
     let (terms, read) = read_outlines(selection, signals, limits, Some(cache), &mut notes)?;
-    let place = read.iter().position(|read| read.scope.name == as_if.scope);
-    let extras = |count| {
-        let memories = as_if.memories.get(..count).unwrap_or_default();
-        place.and_then(|place| Extras::of(&read, place, memories, &terms))
-    };
-    let count = as_if.memories.len();
-    let (without, with) = (extras(count.saturating_sub(1)), extras(count));
+    let place = read.iter().position(|read| read.scope.name == scope);
+    let extras = |memories| place.and_then(|place| Extras::of(&read, place, memories, &terms));
+    let before = memories.split_last().map_or(memories, |(_, before)| before);
+    let (without, with) = (extras(before), extras(memories));
     let mut choose = |extras: &Option<Extras<'_>>| {
         let (read, notes) = ((&terms, &*read), &mut notes);
-        choose_from(selection, read, limits, extras.as_ref(), notes)
+        let chosen = choose_from(selection, read, limits, extras.as_ref(), notes)?;
+        Ok::<_, Error>(Brief::of(chosen, selection, Vec::new()))
     };
-    Ok(Previewed {
+    Ok(SessionPreview {
         without: choose(&without)?,
         with: choose(&with)?,
         hides: with.map(|with| with.hides).unwrap_or_default(),
     })
-}
-
-/// What [`choose_with`] finds.
-pub struct Previewed {
-    pub without: ChosenMemories,
-    pub with: ChosenMemories,
-    /// The ids of the memories that the ones in addition replace.
-    pub hides: HashSet<String>,
 }
 
 struct Candidate<'a> {

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::brief::{Brief, LOCK_TIMEOUT, MEMORIES_AT_START, OTHERS_AT_START};
-use super::choose::{Limits, Previewed, choose_with};
+use super::choose::{Limits, choose_with};
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
@@ -23,20 +23,13 @@ use serde::Serialize;
 /// A folder that does not exist: a project below it is known by its name alone.
 const NOWHERE: &str = "/-";
 
-/// Memories of a scope as if they were approved: those that a person approved and did not save yet,
-/// then the one that the question is about.
-#[derive(Debug, Clone, Copy)]
-pub struct AsIfApproved<'a> {
-    pub scope: &'a str,
-    pub memories: &'a [&'a Memory],
-}
-
 /// What a session starts with, without and with a memory.
 #[derive(Debug)]
 pub struct SessionPreview {
-    without: Brief,
-    with: Brief,
-    hides: HashSet<String>,
+    pub(super) without: Brief,
+    pub(super) with: Brief,
+    /// The ids of the memories that the ones in addition replace.
+    pub(super) hides: HashSet<String>,
 }
 
 /// A memory that a session starts with, or would no longer start with.
@@ -95,8 +88,9 @@ impl SessionPreview {
 }
 
 impl Service {
-    /// What the next session of a memory's project would start with. `None` if it belongs to no
-    /// project that is known here.
+    /// What the next session of a memory's project would start with. `memories` are those that a
+    /// person approved and did not save yet, then the one that the question is about. `None` if it
+    /// belongs to no project that is known here.
     pub fn session_preview(
         &self,
         scope: &Scope,
@@ -117,21 +111,8 @@ impl Service {
             wait_policy: self.wait_policy,
             now: (self.config.clock)(),
         };
-        let as_if = AsIfApproved {
-            scope: &scope.name,
-            memories,
-        };
-        let previewed = choose_with(&mut selection, signals, limits, &self.outlines, as_if)?;
-        let Previewed {
-            without,
-            with,
-            hides,
-        } = previewed;
-        Ok(Some(SessionPreview {
-            without: Brief::of(without, &selection, Vec::new()),
-            with: Brief::of(with, &selection, Vec::new()),
-            hides,
-        }))
+        let as_if = (scope.name.as_str(), memories);
+        choose_with(&mut selection, signals, limits, &self.outlines, as_if).map(Some)
     }
 
     /// The project that a memory belongs to: the current one with its files, another by its name.
