@@ -21,7 +21,7 @@ use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
 use super::{command, progress, user};
 use crate::cli::error::CliError;
-use ack_api::{Diagnostic, Hint, Resolve as _, ScopeInfo, text};
+use ack_api::{Diagnostic, Hint, Resolve as _, ScopeInfo, Skipped, text};
 use ack_service::Service;
 use ack_service::config::{Config, Inputs};
 use ack_service::scope::Scope;
@@ -35,7 +35,7 @@ pub struct DoctorReport<'a> {
     scopes: Vec<ScopeReport<'a>>,
     current_scope: Option<String>,
     current_rule: Option<String>,
-    passed_over: Vec<(String, String)>,
+    passed_over: Vec<Skipped>,
     /// What `serve` offers, if the settings can be read.
     offer: Option<OfferReport>,
 }
@@ -155,7 +155,7 @@ fn write_json(report: &DoctorReport<'_>, findings: &[DoctorFinding]) -> Result<(
         .iter()
         .map(|scope| json_with(&scope.info, json!({ "layout": scope.columns })));
     let passed = report.passed_over.iter();
-    let passed = passed.map(|(name, reason)| json!({ "name": name, "reason": reason }));
+    let passed = passed.map(|it| json!({ "name": it.scope, "reason": it.reason }));
     super::output::write_json(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "sqlite": rusqlite::version(),

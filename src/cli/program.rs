@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ack_connect::runner::{PIPX, ProgramOrigin, Runner};
 use ack_connect::{ConnectError, NAME};
-use ack_service::scope::same_file;
+use ack_service::scope::known::is_same;
 
 /// The package runner that a person started this program with, if a client can use it too.
 pub fn runner() -> Option<Runner> {
@@ -28,8 +28,7 @@ impl Program {
         })?;
         // The path of a symbolic link stays valid when a package manager installs the next version
         // elsewhere.
-        if let Some(path) = this_program_on_path().filter(|path| same_file::is_same(path, &running))
-        {
+        if let Some(path) = this_program_on_path().filter(|path| is_same(path, &running)) {
             return Ok(Self {
                 path,
                 name: Some(NAME),

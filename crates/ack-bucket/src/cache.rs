@@ -417,7 +417,6 @@ pub fn is_replaced_often(folder: &Path) -> bool {
     replacements.filter(is_new).count() >= MAX_REPLACEMENTS
 }
 
-/// The path of a version's file.
 pub fn file_path(folder: &Path, path: &str) -> PathBuf {
     if path == LINKS {
         folder.join(path)

@@ -140,7 +140,6 @@ pub enum BucketError {
 pub enum Refusal {
     /// The access key lacks the permission, or is unknown.
     Denied,
-    /// The credentials have expired.
     Expired,
     /// The clocks of this machine and of the server differ too much.
     Clock,

@@ -50,7 +50,6 @@ pub struct FileEntry {
     /// The object, without the prefix of the address.
     pub object: String,
     pub bytes: u64,
-    /// Its SHA-256.
     pub sha256: String,
 }
 

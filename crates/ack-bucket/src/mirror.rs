@@ -21,7 +21,6 @@ use crate::address::Address;
 use crate::cache;
 use crate::format::{LINKS, Version};
 
-/// The native schema.
 const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
 
 /// The columns of `memories`, in the order of [`write_record`].
@@ -37,12 +36,10 @@ const PAGE_BYTES: u32 = 16 << 10;
 /// SQLite's page cache while it writes, in KiB: the index of ids is filled in random order.
 const PAGE_CACHE_KIB: i64 = 32 << 10;
 
-/// The database in the folder of a version.
 pub fn database_path(folder: &Path) -> PathBuf {
     folder.join("memory.db")
 }
 
-/// The folder of the table in the folder of a version.
 pub fn table_folder(folder: &Path) -> PathBuf {
     folder.join("lance")
 }

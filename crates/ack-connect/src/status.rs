@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::file::{MAX_FILE_BYTES, without_mark};
 use super::runner::without_runner;
 use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, file, ours};
-use ack_service::scope::same_file::is_same;
+use ack_service::scope::known::is_same;
 use ack_sys::files;
 
 /// The session start hook, as it is named on the command line.

@@ -385,7 +385,6 @@ fn text_parts(memory: &Memory) -> impl Iterator<Item = &str> {
         .chain(memory.narrative.as_deref())
 }
 
-/// The text that a network encodes: the [`ENCODED_FIELDS`].
 pub fn encoded_text(memory: &Memory) -> String {
     let concepts = memory.concepts.iter().map(String::as_str);
     let parts: Vec<&str> = text_parts(memory).chain(concepts).collect();

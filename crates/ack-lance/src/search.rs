@@ -421,7 +421,6 @@ impl Lexicon {
     }
 }
 
-/// Adds a condition to a query, if there is one.
 fn with_condition<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     match condition {
         Some(condition) => query.only_if(condition),

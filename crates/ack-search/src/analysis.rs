@@ -67,7 +67,6 @@ static OTHER_STOP_WORDS_SET: LazyLock<FxHashSet<&str>> =
 /// The longest word or identifier that is indexed. Longer ones are noise (encoded data, minified
 /// code).
 const MAX_TOKEN_BYTES: usize = 120;
-/// The longest operator.
 const MAX_OPERATOR_BYTES: usize = 4;
 /// The longest ASCII chunk that is analyzed.
 const MAX_CHUNK_BYTES: usize = 4 * MAX_TOKEN_BYTES;

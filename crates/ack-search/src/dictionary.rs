@@ -22,7 +22,6 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

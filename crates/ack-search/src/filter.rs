@@ -15,7 +15,6 @@ use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
 /// The filters of a request, validated and parsed.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
-    /// Folded tags.
     pub tags: Vec<String>,
     /// How tags combine.
     pub match_tags: MatchTags,

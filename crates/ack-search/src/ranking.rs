@@ -44,7 +44,6 @@ const fn sort_key(rank: i64, current_project: bool, created: i64) -> SortKey {
     (step, current_project, rank, created)
 }
 
-/// Options of [`order`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OrderOptions {
     /// How many of the first positions have to be exact; `None` orders all candidates.

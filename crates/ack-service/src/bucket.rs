@@ -15,7 +15,6 @@ pub use ack_bucket::follow::Remote;
 pub use self::without::Remote;
 
 use crate::config::SettingsError;
-/// Whether a path is the address of a bucket.
 pub fn is_bucket(path: &Path) -> bool {
     let path = path.to_string_lossy();
     ["s3://", "gs://", "az://"]

@@ -367,7 +367,6 @@ impl Config {
         self.pinned.as_ref().or(self.current_scope.as_ref())
     }
 
-    /// Resolves the settings.
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
         Self::assemble(inputs, |path| load_toml(path, keys::<ConfigFile>))
     }

@@ -11,7 +11,7 @@ pub mod brief;
 mod choose;
 pub(super) mod evidence;
 pub mod failure;
-mod files;
+pub(super) mod files;
 mod focus;
 pub mod listed;
 mod manifests;

@@ -21,6 +21,7 @@ use ack_worktree::repository::Repository;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::context::files::{folded, inside, is_absolute};
 use crate::scope::resolve::Current;
 
 /// Folders with generated or downloaded content, which is not the project's own.
@@ -105,12 +106,8 @@ impl WorkTree {
     /// The working tree at `top`. Memories may also name its files from the folder `main`, and from
     /// the project's `folder` inside it.
     pub fn new(top: &Path, main: &Path, folder: &Path, bounds: Bounds) -> Self {
-        let form = |path: &Path| {
-            let path = path.to_string_lossy();
-            normalize(&path).trim_end_matches('/').to_lowercase()
-        };
         let inner = folder.strip_prefix(top).unwrap_or(Path::new(""));
-        let mut roots = vec![form(top), form(main)];
+        let mut roots = vec![folded(top), folded(main)];
         roots.retain(|root| !root.is_empty());
         roots.dedup();
         let name = main.file_name().unwrap_or_default();
@@ -132,24 +129,13 @@ impl WorkTree {
             return None;
         }
         let folded = entry.to_lowercase();
-        let is_absolute = folded.starts_with(['/', '~']) || folded.as_bytes().get(1) == Some(&b':');
-        if !is_absolute {
+        if !is_absolute(&folded) {
             return lexical(&entry);
         }
         if folded.len() != entry.len() {
             return None;
         }
-        let inside_own = self.roots.iter().find_map(|root| {
-            let rest = folded.strip_prefix(root.as_str())?;
-            rest.starts_with('/').then_some(root.len() + 1)
-        });
-        // Another clone, or another person's.
-        let elsewhere = || {
-            let part = format!("/{}/", self.name);
-            let at = folded.rfind(&part).filter(|_| part.len() > 2)?;
-            Some(at + part.len())
-        };
-        lexical(entry.get(inside_own.or_else(elsewhere)?..)?)
+        lexical(entry.get(inside(&folded, &self.roots, &self.name)?..)?)
     }
 
     /// What is at a path from the top. Does not follow links.

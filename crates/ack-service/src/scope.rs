@@ -13,7 +13,6 @@ mod place;
 pub mod project;
 pub mod registry;
 pub mod resolve;
-pub mod same_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -36,7 +36,6 @@ const FRAME_TOKENS: usize = 150;
 pub const LONG_LIST: usize = 50;
 
 impl Service {
-    /// Lists the scopes.
     pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
         let budget = max_tokens(request.max_tokens, &self.config)?;
         let discovery = self.registry.discover();
@@ -91,8 +90,9 @@ impl Service {
         note_current(self, request.by_agent, all, &current, &mut response.notes);
         if self.config.pinned.is_none() {
             let passed_over = discovery.passed_over.into_iter();
-            let about = |(name, reason)| Note::about(NoteKind::ScopeUnavailable, name, reason);
-            response.notes.extend(passed_over.map(about));
+            let kind = NoteKind::ScopeUnavailable;
+            let notes = passed_over.map(|it| Note::about(kind, it.scope, it.reason));
+            response.notes.extend(notes);
         }
         if response.scopes.len() < scopes.len() {
             response.total = Some(scopes.len() as u64);

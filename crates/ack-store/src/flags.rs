@@ -16,7 +16,6 @@ const MAX_KNOWN: usize = 1 << 20;
 pub struct Flags(Mutex<FxHashMap<u64, bool>>);
 
 impl Flags {
-    /// Whether a whole row is flagged.
     pub(crate) fn is_flagged(&self, row: &StoredRow<'_>) -> rusqlite::Result<bool> {
         let mut hash = Xxh3Default::new();
         for column in 0..row.row.as_ref().column_count() {

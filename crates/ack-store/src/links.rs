@@ -69,7 +69,6 @@ pub struct Link {
 }
 
 impl Link {
-    /// The end that is not `near`.
     fn other_end(&self, near: &str) -> &str {
         if self.from == near {
             &self.to

@@ -81,7 +81,6 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// Reads a commit.
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
         let kind = self.kind;
         let data = self.find(id)?.data;

@@ -201,12 +201,6 @@ impl Remote {
     }
 }
 
-/// A remote as `host/path`, lower case, without protocol, user, port and `.git`, so that different
-/// forms compare equal. A folder keeps its leading slash.
-pub fn normalise(url: &str) -> String {
-    Remote::parse(url).show()
-}
-
 fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
     let (actual, rest) = url.split_once("://")?;
     actual.eq_ignore_ascii_case(scheme).then_some(rest)
@@ -231,6 +225,10 @@ fn canonical_host(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn normalise(url: &str) -> String {
+        Remote::parse(url).show()
+    }
 
     #[test]
     fn every_spelling_of_a_remote_is_normalised() {

@@ -16,7 +16,7 @@ use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
 use ack_api::text;
-use ack_api::{Diagnostic, HealthState, Message, ScopeInfo};
+use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped};
 use ack_connect::quoted;
 use ack_connect::recogniser::{FoundStore, Support};
 use ack_desk::writable;
@@ -123,12 +123,9 @@ pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> 
     if report.scopes.iter().any(waits) {
         found.push(agent_access(report.config));
     }
-    for (name, reason) in &report.passed_over {
-        found.push(DoctorFinding::new(
-            Level::Warning,
-            name,
-            format!("passed over: {reason}"),
-        ));
+    for Skipped { scope, reason } in &report.passed_over {
+        let message = format!("passed over: {reason}");
+        found.push(DoctorFinding::new(Level::Warning, scope, message));
     }
     if report.scopes.is_empty() {
         found.push(match ScopeError::no_scopes(report.config) {

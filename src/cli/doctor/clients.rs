@@ -9,7 +9,7 @@ use ack_connect::ours::write_rule;
 use ack_connect::status::{HookState, ProgramEntry, Start, Status, status};
 use ack_connect::{Client, ClientPlaces};
 use ack_service::config::{Config, ENV_DB, ENV_ROOT};
-use ack_service::scope::same_file::is_same;
+use ack_service::scope::known::is_same;
 use ack_sys::files::expand_home;
 
 pub fn clients(config: &Config) -> Vec<DoctorFinding> {

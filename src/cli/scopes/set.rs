@@ -23,9 +23,10 @@ use ack_connect::quoted;
 use ack_service::Error;
 use ack_service::config::{Config, SettingsError};
 use ack_service::scope::edit::{self, EditedManifest, KeyChange};
+use ack_service::scope::known::is_same;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
-use ack_service::scope::{Registry, Scope, same_file};
+use ack_service::scope::{Registry, Scope};
 
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 
@@ -38,9 +39,8 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     }
     if let Some((_, KeyChange::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
         let store = PathBuf::from(store.as_str().unwrap_or_default());
-        let mut others = scopes.clone();
-        others.retain(|other| other.name != scope.name);
-        if let Some(other) = same_file::scope_with(&others, &store) {
+        let mut others = scopes.iter().filter(|other| other.name != scope.name);
+        if let Some(other) = others.find(|other| is_same(other.store.path(), &store)) {
             return Err(add::already_a_scope(&store, &other.name));
         }
         let manifest = &scope.manifest;

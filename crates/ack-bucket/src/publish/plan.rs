@@ -52,7 +52,6 @@ pub struct Plan {
     pub unchanged: usize,
     /// Memories that are not published because somebody withdrew them by hand.
     pub held_back: Vec<Item>,
-    /// Whether the links between memories change.
     pub links_change: bool,
     #[serde(skip)]
     pub(super) upserts: Vec<Memory>,

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 pub struct Target<'a> {
     pub scope: &'a str,
-    /// The folder of the table.
     pub folder: PathBuf,
     /// The store it is derived from.
     pub store: &'a Store,

@@ -22,7 +22,6 @@ const MAX_PIECE_BYTES: usize = 4 << 10;
 const MAX_WORD_CHARS: usize = 100;
 /// What separates the chunks of a text.
 pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
-/// The token of an unknown word.
 const UNKNOWN_TOKEN: &str = "[UNK]";
 
 /// The number of a token in the vocabulary.
@@ -73,7 +72,6 @@ impl Vocabulary {
         self.size
     }
 
-    /// The token of an unknown word.
     pub const fn unknown(&self) -> TokenId {
         self.unknown
     }
@@ -88,7 +86,6 @@ impl Vocabulary {
         self.initial.contains_key(word)
     }
 
-    /// Appends the tokens of `text`.
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
         let mut word = String::new();
         for chunk in text.split(WHITE_SPACE) {

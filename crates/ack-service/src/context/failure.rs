@@ -50,7 +50,6 @@ const MIN_EVIDENCE: f64 = 1.07;
 const MIN_WORDS: u32 = 3;
 /// A quotation of so many of the rarest words counts in full.
 const LONG_QUOTE: f64 = 4.0;
-/// The weight of a stop word inside a quotation.
 const STOP_WORD_WEIGHT: f64 = 0.3;
 
 #[derive(Debug, Clone, Default)]

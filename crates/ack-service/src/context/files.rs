@@ -1,5 +1,7 @@
 //! Whether a memory names a file of the project: the file itself, its folder, or a glob.
 
+use std::path::Path;
+
 use super::signals::{is_everyday, is_generic_folder, stem};
 use crate::scope::resolve::Current;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
@@ -28,14 +30,10 @@ pub struct ProjectRoots {
 
 impl ProjectRoots {
     pub fn of(current: &Current) -> Self {
-        let form = |path: &std::path::Path| {
-            let path = path.to_string_lossy();
-            normalize(&path).trim_end_matches('/').to_lowercase()
-        };
-        let folder = form(&current.folder);
-        let top = form(&current.top);
+        let folder = folded(&current.folder);
+        let top = folded(&current.top);
         let main = current.repository.as_ref();
-        let main = main.map(|repository| form(&repository.main));
+        let main = main.map(|repository| folded(&repository.main));
         let inner = folder.strip_prefix(&top).unwrap_or_default();
         let inner = inner.trim_matches('/');
         let name = main.as_ref().unwrap_or(&top);
@@ -111,7 +109,8 @@ impl ProjectFile {
     pub fn named_by(&self, entry: &str) -> Option<Naming> {
         let entry = normalize(entry).to_lowercase();
         let inside = if is_absolute(&entry) {
-            match self.relative(&entry) {
+            let inside = inside(&entry, &self.roots, &self.repository);
+            match inside.and_then(|start| entry.get(start..)) {
                 Some(inside) => inside,
                 // The same project in another place, under another name.
                 None => {
@@ -125,17 +124,25 @@ impl ProjectFile {
         let namings = self.paths.iter().filter_map(|path| naming(path, inside));
         namings.min()
     }
+}
 
-    /// The part of an absolute path that is inside the project.
-    fn relative<'a>(&self, entry: &'a str) -> Option<&'a str> {
-        let root = self.roots.iter().find_map(|root| path_below(entry, root));
-        // Another clone, or another person's.
-        root.or_else(|| {
-            let part = format!("/{}/", self.repository);
-            let at = entry.rfind(&part).filter(|_| part.len() > 2)?;
-            entry.get(at + part.len()..)
-        })
-    }
+/// A folder as it is compared: without a trailing `/`, in lower case.
+pub fn folded(folder: &Path) -> String {
+    let path = folder.to_string_lossy();
+    normalize(&path).trim_end_matches('/').to_lowercase()
+}
+
+/// Where the part of an absolute path begins that is inside a project: below one of its roots, or of
+/// a folder that is called like its repository.
+pub fn inside(path: &str, roots: &[String], repository: &str) -> Option<usize> {
+    let below = roots.iter().find_map(|root| path_below(path, root));
+    // Another clone, or another person's.
+    let elsewhere = || {
+        let part = format!("/{repository}/");
+        let at = path.rfind(&part).filter(|_| part.len() > 2)?;
+        Some(at + part.len())
+    };
+    below.map(|rest| path.len() - rest.len()).or_else(elsewhere)
 }
 
 fn naming(path: &str, entry: &str) -> Option<Naming> {
@@ -180,7 +187,7 @@ fn ends_with_path(path: &str, end: &str) -> bool {
     !end.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-fn is_absolute(path: &str) -> bool {
+pub fn is_absolute(path: &str) -> bool {
     let has_drive = path.as_bytes().get(1) == Some(&b':');
     path.starts_with(['/', '~']) || has_drive
 }

@@ -25,7 +25,6 @@ use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 const FOCUS_REASON: &str = "matches the focus";
 
-/// Chooses by what the session is about.
 pub fn choose(
     service: &Service,
     selection: &mut Selection,

@@ -153,7 +153,6 @@ impl Words {
         self.entries.iter().map(|entry| entry.word.as_str())
     }
 
-    /// The number of a word.
     pub fn number(&self, word: &str) -> Option<u32> {
         let at = self.words().position(|known| known == word)?;
         u32::try_from(at).ok()

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
-use ack_api::text;
+use ack_api::{Skipped, text};
 use ack_store::quick_state::QuickState;
 use ack_sys::disk::is_local;
 use ack_sys::files;
@@ -21,7 +21,7 @@ pub struct ScopeFolders {
     state: Option<QuickState>,
     entries: Vec<FolderEntry>,
     /// Entries that cannot be scopes, and why.
-    passed_over: Vec<(String, String)>,
+    passed_over: Vec<Skipped>,
 }
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct FolderEntry {
 
 impl ScopeFolders {
     /// The present entries, those that cannot be scopes, and whether they were listed again.
-    pub fn read(&mut self, folder: &Path) -> (&[FolderEntry], &[(String, String)], bool) {
+    pub fn read(&mut self, folder: &Path) -> (&[FolderEntry], &[Skipped], bool) {
         let before = QuickState::read(folder, None);
         let is_new = before.is_none() || self.state != before;
         if is_new {
@@ -64,8 +64,9 @@ impl ScopeFolders {
                 .filter(|name| *name == shown_name)
             {
                 None => {
-                    let reason = "its name holds characters that cannot be shown".to_owned();
-                    self.passed_over.push((shown_name, reason));
+                    let reason = "its name holds characters that cannot be shown".into();
+                    let scope = shown_name;
+                    self.passed_over.push(Skipped { scope, reason });
                 }
                 Some(name) if is_link || entry.file_type().is_dir() => {
                     self.entries.push(FolderEntry {

@@ -64,6 +64,11 @@ impl KnownScopes {
     }
 }
 
+/// Whether two paths are the same file, including symbolic and hard links.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || file_id(one).is_some_and(|file| file_id(other) == Some(file))
+}
+
 fn file_id(path: &Path) -> Option<FileId> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))

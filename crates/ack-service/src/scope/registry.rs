@@ -7,15 +7,16 @@ use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Unreviewed, Visibility, fold_name};
-use ack_api::text;
+use ack_api::{Skipped, text};
 use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
+use super::Scope;
 use super::folders::{Contents, FolderEntry, ScopeFolders};
+use super::known::is_same;
 use super::manifest::Manifest;
-use super::{Scope, same_file};
 use crate::bucket::{self, Remote, is_bucket};
 use crate::config::{Config, SettingsError};
 
@@ -68,7 +69,7 @@ impl FolderStamp {
 #[derive(Debug, Default)]
 pub struct Discovery {
     pub scopes: Vec<Arc<Scope>>,
-    pub passed_over: Vec<(String, String)>,
+    pub passed_over: Vec<Skipped>,
 }
 
 impl Registry {
@@ -112,7 +113,7 @@ impl Registry {
                 .retain(|scope| visible.contains(&scope.name));
             discovery
                 .passed_over
-                .retain(|(name, _)| visible.contains(name));
+                .retain(|skipped| visible.contains(&skipped.scope));
         }
         discovery
     }
@@ -128,8 +129,10 @@ struct ScopeSearch<'a> {
 
 impl ScopeSearch<'_> {
     fn pass_over(&mut self, name: &str, reason: &str) {
-        let passed_over = &mut self.found.passed_over;
-        passed_over.push((name.to_owned(), reason.to_owned()));
+        self.found.passed_over.push(Skipped {
+            scope: name.to_owned(),
+            reason: reason.into(),
+        });
     }
 
     fn keep(&mut self, path: &Path, stamp: FolderStamp, scope: Arc<Scope>) {
@@ -289,7 +292,8 @@ impl ScopeFinder {
         scopes: &[Arc<Scope>],
         before: Option<(FolderStamp, Arc<Scope>)>,
     ) -> Result<Option<Arc<Scope>>, String> {
-        if same_file::scope_with(scopes, database).is_some() {
+        let mut stores = scopes.iter().map(|scope| scope.store.path());
+        if stores.any(|store| is_same(store, database)) {
             return Ok(None);
         }
         if database.is_symlink() {

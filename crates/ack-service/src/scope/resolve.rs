@@ -255,19 +255,12 @@ pub fn select(
     let current = current(config, &scopes, folder)?;
     let passed_over = discovery.passed_over;
     let unusable_folder = |wanted: Option<&str>| {
-        let is_wanted = |(name, _): &&(String, String)| wanted.is_none_or(|it| it == name);
-        let (name, reason) = passed_over.iter().find(is_wanted)?;
-        let (name, reason) = (name.clone(), reason.clone());
+        let is_wanted = |it: &&Skipped| wanted.is_none_or(|wanted| wanted == it.scope);
+        let found = passed_over.iter().find(is_wanted)?;
+        let (name, reason) = (found.scope.clone(), found.reason.text().to_owned());
         Some(ScopeError::Unusable { name, reason })
     };
-    let mut skipped: Vec<Skipped> = passed_over
-        .iter()
-        .cloned()
-        .map(|(scope, reason)| Skipped {
-            scope,
-            reason: reason.into(),
-        })
-        .collect();
+    let mut skipped = passed_over.clone();
     let is_pinned = config.pinned.is_some();
     let mut selection = Selection {
         scopes: Vec::new(),

@@ -70,7 +70,6 @@ impl Seal {
         }
     }
 
-    /// Parses a seal.
     pub fn parse(text: &[u8]) -> Result<Self, DamagedSeal> {
         let text = str::from_utf8(text).map_err(|_| DamagedSeal)?;
         let mut lines = text.lines().map(str::trim_end);

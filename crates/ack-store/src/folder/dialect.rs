@@ -182,7 +182,6 @@ impl Dialect {
         ROWS.iter().find(|row| row.dialect == self)
     }
 
-    /// Whether it is one file.
     pub(super) const fn is_file(self) -> bool {
         matches!(self, Self::AddedMemories | Self::ServerMemory)
     }
