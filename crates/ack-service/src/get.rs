@@ -22,9 +22,8 @@ use crate::scope::resolve::Selection;
 use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::number::count;
 use ack_api::{
-    Contradiction, Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include,
-    MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within,
-    cancel, text, time,
+    Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include, MAX_DEPTH, MAX_IDS,
+    MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within, cancel, text, time,
 };
 use ack_search::inverted::Index;
 use ack_store::links::{self, LinkQuery, LinkWalk};
@@ -502,9 +501,7 @@ fn build_detail(
         ..MemoryDetail::default()
     };
     answer::hide_successor(&mut detail.memory, index, filter);
-    let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
-    let others = contradicted.into_iter().flat_map(|(_, others)| others);
-    let others: Vec<Contradiction> = others.collect();
+    let others = snapshot.contradictions(&memory.id, filter)?;
     staleness.mark(&mut detail.memory, &memory, scope, others);
     if spec.timeline.is_some() {
         detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;

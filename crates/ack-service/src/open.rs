@@ -85,18 +85,15 @@ pub fn read_records(
 ) -> Result<Vec<(String, Record)>, StoreError> {
     store.snapshot_with_timeout(timeout, |snapshot| {
         let found = snapshot.memories(wanted, filter)?;
-        let ids = found.keys().map(String::as_str);
-        let contradictions = snapshot.contradictions(ids, filter)?;
-        let mut contradictions: HashMap<_, _> = contradictions.into_iter().collect();
         let records = found.into_iter().map(|(id, memory)| {
-            let contradictions = contradictions.remove(&id).unwrap_or_default();
+            let contradictions = snapshot.contradictions(&id, filter)?;
             let record = Record {
                 memory,
                 contradictions,
             };
-            (id, record)
+            Ok((id, record))
         });
-        Ok(records.collect())
+        records.collect()
     })
 }
 

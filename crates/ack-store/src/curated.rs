@@ -225,14 +225,15 @@ impl Snapshot<'_> {
         &self,
         ids: impl Iterator<Item = &'a str>,
     ) -> Result<HashMap<String, String>, StoreError> {
+        let mut found = HashMap::default();
         if self.contradictory()?.is_empty() {
-            return Ok(HashMap::default());
+            return Ok(found);
         }
-        let found = self
-            .contradictions(ids, StatusFilter::Approved)?
-            .into_iter();
-        let first = found.filter_map(|(id, others)| Some((id, others.into_iter().next()?.id)));
-        Ok(first.collect())
+        for id in ids {
+            let others = self.contradictions(id, StatusFilter::Approved)?.into_iter();
+            found.extend(others.take(1).map(|other| (id.to_owned(), other.id)));
+        }
+        Ok(found)
     }
 
     /// How many memories have each effective status. Of several rows with the same id, only the one

@@ -173,39 +173,29 @@ impl Snapshot<'_> {
         Ok(against)
     }
 
-    /// The allowed memories that are known to contradict each of the given memories. Either of the
-    /// two may name the other.
-    pub fn contradictions<'a>(
+    /// The allowed memories that are known to contradict a memory. Either of the two may name the
+    /// other.
+    pub fn contradictions(
         &self,
-        ids: impl Iterator<Item = &'a str>,
+        id: &str,
         filter: StatusFilter,
-    ) -> Result<Vec<(String, Vec<Contradiction>)>, StoreError> {
-        let mut found = Vec::new();
-        if self.layout.links.is_none() {
-            return Ok(found);
-        }
+    ) -> Result<Vec<Contradiction>, StoreError> {
         let mut titles = Titles::new();
-        let kinds = [CONTRADICTS.to_owned()];
-        for id in ids {
-            let mut others: Vec<Contradiction> = Vec::new();
-            for link in self.stored_links(id, &kinds)?.0 {
-                let other = link.other_end(id);
-                if others.len() < MAX_CONTRADICTIONS
-                    && other != id
-                    && !others.iter().any(|known| known.id == other)
-                    && self.title(other, filter, &mut titles)?.is_some()
-                {
-                    others.push(Contradiction {
-                        id: other.to_owned(),
-                        age: self.age(other, id)?,
-                    });
-                }
-            }
-            if !others.is_empty() {
-                found.push((id.to_owned(), others));
+        let mut others: Vec<Contradiction> = Vec::new();
+        for link in self.stored_links(id, &[CONTRADICTS.to_owned()])?.0 {
+            let other = link.other_end(id);
+            if others.len() < MAX_CONTRADICTIONS
+                && other != id
+                && !others.iter().any(|known| known.id == other)
+                && self.title(other, filter, &mut titles)?.is_some()
+            {
+                others.push(Contradiction {
+                    id: other.to_owned(),
+                    age: self.age(other, id)?,
+                });
             }
         }
-        Ok(found)
+        Ok(others)
     }
 
     /// Whether a memory was written before or after another one. A newer one counts only if it was

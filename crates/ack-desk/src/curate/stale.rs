@@ -67,9 +67,7 @@ pub fn approved(
                 if hidden.contains(&curated.memory.id) || !filter.allows(&curated) {
                     continue;
                 }
-                let id = std::iter::once(curated.memory.id.as_str());
-                let others = snapshot.contradictions(id, StatusFilter::Approved)?;
-                let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
+                let others = snapshot.contradictions(&curated.memory.id, StatusFilter::Approved)?;
                 let reason = staleness.of(&curated.memory, scope, &others);
                 marked.push((curated, reason));
             }
@@ -118,11 +116,10 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     if !memory.status.is_served() {
         return Ok(None);
     }
-    let others = candidate.scope.store.snapshot(|snapshot| {
-        let id = std::iter::once(memory.id.as_str());
-        snapshot.contradictions(id, StatusFilter::Approved)
-    })?;
-    let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
+    let others = candidate
+        .scope
+        .store
+        .snapshot(|snapshot| snapshot.contradictions(&memory.id, StatusFilter::Approved))?;
     let reason = staleness.of(memory, &candidate.scope, &others);
     let found = check_history(vec![(candidate.clone(), reason)], staleness);
     Ok(found.into_iter().find_map(|memory| memory.stale))

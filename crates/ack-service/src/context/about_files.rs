@@ -158,9 +158,8 @@ pub(super) fn record(
             return Ok(None);
         }
         let mut found = snapshot.memories(&[(outline.key, id)], StatusFilter::Approved)?;
-        let others = snapshot.contradictions(std::iter::once(id), StatusFilter::Approved)?;
-        let others = others.into_iter().flat_map(|(_, others)| others);
-        Ok(found.remove(id).map(|memory| (memory, others.collect())))
+        let others = snapshot.contradictions(id, StatusFilter::Approved)?;
+        Ok(found.remove(id).map(|memory| (memory, others)))
     });
     found.ok()?
 }
