@@ -177,6 +177,13 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Its title, subtitle, facts and narrative.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let title = std::iter::once(&self.title).chain(&self.subtitle);
+        let texts = title.chain(&self.facts).chain(&self.narrative);
+        texts.map(String::as_str)
+    }
+
     #[must_use]
     pub fn without_marks(self) -> Self {
         Self {

@@ -112,10 +112,7 @@ fn overlap(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> f64 {
 
 fn sketch_of(memory: &Memory) -> Sketch {
     let mut words = FxHashSet::default();
-    let facts = memory.facts.iter().map(String::as_str);
-    let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
-    let texts = texts.into_iter().flatten().chain(facts);
-    for text in texts.chain(memory.narrative.as_deref()) {
+    for text in memory.texts() {
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             if words.len() < MAX_WORDS && !analysis::is_stop_word(&token.text) {
                 words.insert(FxBuildHasher.hash_one(stem(&token.text)));

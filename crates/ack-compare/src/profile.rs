@@ -37,10 +37,7 @@ pub struct Profile {
 
 impl Profile {
     pub fn of(memory: &Memory) -> Self {
-        let mut texts: Vec<&str> = vec![&memory.title];
-        texts.extend(memory.subtitle.as_deref());
-        texts.extend(memory.facts.iter().map(String::as_str));
-        texts.extend(memory.narrative.as_deref());
+        let texts: Vec<&str> = memory.texts().collect();
         Self {
             project: memory.project.as_deref().map(fold_name),
             ..Self::of_texts(&texts)

@@ -38,10 +38,7 @@ pub struct Wording {
 impl Wording {
     /// The wording of a memory's title, subtitle, facts and narrative.
     pub fn of(memory: &Memory) -> Self {
-        let mut texts: Vec<&str> = vec![&memory.title];
-        texts.extend(memory.subtitle.as_deref());
-        texts.extend(memory.facts.iter().map(String::as_str));
-        texts.extend(memory.narrative.as_deref());
+        let mut texts: Vec<&str> = memory.texts().collect();
         if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_BYTES {
             texts.clear();
         }

@@ -29,23 +29,15 @@ impl Service {
         let scopes = self.registry.discover().scopes;
         // A private scope is never claimed by the content of its memories.
         let current = current_by_manifests(&self.config, &scopes, None)?;
-        let own_scope = current.scope.as_ref().map(|scope| scope.name.as_str());
-        let pinned = self.config.pinned.is_some();
-        let visible = scopes.iter().filter(|scope| {
-            let own_scope = own_scope == Some(scope.name.as_str());
-            scope.problem.is_none()
-                && (own_scope || (!pinned && scope.manifest.visibility == Visibility::Shared))
-        });
-        Ok(visible
-            .map(|scope| ListedScope {
+        let visible = self.readable_by_default(&scopes, &current);
+        let listed = visible.map(|scope| {
+            let description = scope.manifest.description.as_ref();
+            ListedScope {
                 name: scope.name.clone(),
-                description: scope
-                    .manifest
-                    .description
-                    .as_ref()
-                    .map(|description| text::line(description, 300)),
-            })
-            .collect())
+                description: description.map(|description| text::line(description, 300)),
+            }
+        });
+        Ok(listed.collect())
     }
 
     /// The resource that lists the scopes: like [`Service::list_scopes`], but without private

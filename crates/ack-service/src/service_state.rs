@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::Service;
 use crate::scope::Scope;
-use crate::scope::resolve::{current_by_manifests, is_visible};
+use crate::scope::resolve::{Current, current_by_manifests, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
 use parking_lot::Mutex;
@@ -97,12 +97,8 @@ impl ServiceState {
         let is_pinned = service.config.pinned.is_some();
         let own_scope = current.scope.as_ref();
         let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
-        let searched: Vec<Arc<Scope>> = scopes
-            .iter()
-            .filter(|scope| scope.problem.is_none())
-            .filter(|scope| current.is_of(scope) || !is_pinned && is_visible(scope, &current))
-            .cloned()
-            .collect();
+        let searched = service.readable_by_default(&scopes, &current);
+        let searched: Vec<Arc<Scope>> = searched.cloned().collect();
         let service_state = Self {
             review: if scopes.is_empty() {
                 ReviewState::Nothing
@@ -132,6 +128,17 @@ fn pinned(service: &Service) -> Option<String> {
 }
 
 impl Service {
+    /// The scopes with a readable manifest that are searched when no scope is named.
+    pub fn readable_by_default<'a>(
+        &self,
+        scopes: &'a [Arc<Scope>],
+        current: &Current,
+    ) -> impl Iterator<Item = &'a Arc<Scope>> {
+        let is_pinned = self.config.pinned.is_some();
+        let readable = scopes.iter().filter(|scope| scope.problem.is_none());
+        readable.filter(move |it| current.is_of(it) || !is_pinned && is_visible(it, current))
+    }
+
     /// Whether unreviewed notes count as approved in one of these scopes.
     pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         let scopes = self.registry.discover().scopes;

@@ -337,6 +337,26 @@ impl Weights {
         weights.iter().take(count).sum()
     }
 
+    /// The rows with the most and rarest words, at most `count`.
+    pub fn best<T>(
+        &self,
+        rows: impl Iterator<Item = T>,
+        outline: impl Fn(&T) -> &Outline,
+        count: usize,
+    ) -> Vec<T> {
+        let scores = rows.map(|row| {
+            let matches = outline(&row).matches;
+            (self.sum(matches, matches.anywhere), row)
+        });
+        let mut scored: Vec<(f64, T)> = scores.filter(|(score, _)| *score > 0.0).collect();
+        scored.sort_by(|(one, row), (other, next)| {
+            let by_id = || outline(row).id.cmp(&outline(next).id);
+            other.total_cmp(one).then_with(by_id)
+        });
+        scored.truncate(count);
+        scored.into_iter().map(|(_, row)| row).collect()
+    }
+
     /// The weight of some of the words that a memory contains. Words of its title or tags count
     /// more.
     pub fn sum(&self, matches: WordMatches, found: u128) -> f64 {

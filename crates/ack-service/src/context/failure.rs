@@ -184,15 +184,8 @@ impl<'a> Failure<'a> {
 
     /// The weight of the longest piece of the error, of two words or more, that a memory repeats.
     fn longest_quote(&self, memory: &Memory) -> f64 {
-        let facts = memory.facts.iter().map(String::as_str);
-        let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
-        let texts = texts
-            .into_iter()
-            .flatten()
-            .chain(facts)
-            .chain(memory.narrative.as_deref());
         let mut best = 0.0f64;
-        for text in texts {
+        for text in memory.texts() {
             let text = plain_words(ack_api::text::cut(text, MAX_TEXT_BYTES).0.as_ref());
             let mut positions: HashMap<&str, Vec<usize>> = HashMap::new();
             for (at, word) in text.iter().enumerate() {
@@ -310,16 +303,5 @@ fn candidates<'a>(read: &'a [(Arc<Scope>, Vec<Outline>)], weights: &Weights) -> 
         .iter()
         .flat_map(|(scope, rows)| rows.iter().map(move |outline| Candidate { scope, outline }));
     let similar = rows.filter(|row| row.outline.matches.anywhere.count_ones() >= MIN_WORDS);
-    let scored = similar.map(|row| {
-        let matches = row.outline.matches;
-        (weights.sum(matches, matches.anywhere), row)
-    });
-    let mut found: Vec<(f64, Candidate<'_>)> = scored.filter(|(score, _)| *score > 0.0).collect();
-    found.sort_by(|(one, row), (other, next)| {
-        other
-            .total_cmp(one)
-            .then_with(|| row.outline.id.cmp(&next.outline.id))
-    });
-    found.truncate(MAX_CANDIDATES);
-    found.into_iter().map(|(_, row)| row).collect()
+    weights.best(similar, |row| row.outline, MAX_CANDIDATES)
 }

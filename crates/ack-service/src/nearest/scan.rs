@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::Profile;
 use ack_search::analysis::{self, TextRole};
-use ack_store::outline::{Outline, OutlineQuery};
+use ack_store::outline::OutlineQuery;
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::{MAX_PROPOSED, NearMemory, compare_proposed};
@@ -44,7 +44,8 @@ pub fn run(
             sessions: &HashSet::new(),
             now,
         })?;
-        let best = best(&outlines.served, &words);
+        let weights = Frequencies::count(outlines.served.iter(), &words).weights();
+        let best = weights.best(outlines.served.iter(), |row| row, MAX_PROPOSED);
         let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
         snapshot.memories(&keys, StatusFilter::Approved)
     })?;
@@ -57,10 +58,7 @@ pub fn run(
 fn words(memory: &Memory) -> Words {
     let mut unique = HashSet::new();
     let mut list = Vec::new();
-    let facts = memory.facts.iter().map(String::as_str);
-    let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
-    let texts = texts.into_iter().flatten().chain(facts);
-    for text in texts.chain(memory.narrative.as_deref()) {
+    for text in memory.texts() {
         let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
         analysis::tokenize(&text, TextRole::Document, &mut |token| {
             if unique.insert(token.text.to_string()) {
@@ -69,19 +67,4 @@ fn words(memory: &Memory) -> Words {
         });
     }
     Words::new(list)
-}
-
-/// The rows with the most and rarest words.
-fn best<'a>(rows: &'a [Outline], words: &Words) -> Vec<&'a Outline> {
-    let weights = Frequencies::count(rows.iter(), words).weights();
-    let scores = rows.iter().map(|row| {
-        let found = row.matches.anywhere;
-        (weights.sum(row.matches, found), row)
-    });
-    let mut scored: Vec<(f64, &Outline)> = scores.filter(|(score, _)| *score > 0.0).collect();
-    scored.sort_by(|(one, row), (other, next)| {
-        other.total_cmp(one).then_with(|| row.id.cmp(&next.id))
-    });
-    scored.truncate(MAX_PROPOSED);
-    scored.into_iter().map(|(_, row)| row).collect()
 }
