@@ -19,7 +19,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -206,6 +206,26 @@ impl Cache {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(BucketError::io("lock", &path)(source)),
         }
+    }
+
+    /// Waits for the lock as long as it `is_needed`. `None` if it is not.
+    pub fn wait_for_lock(
+        &self,
+        timeout: Duration,
+        is_needed: impl Fn() -> bool,
+    ) -> Result<Option<File>, BucketError> {
+        let began = Instant::now();
+        while is_needed() {
+            if let Some(lock) = self.lock()? {
+                return Ok(Some(lock));
+            }
+            if began.elapsed() > timeout {
+                let path = self.folder.clone();
+                return Err(BucketError::Busy { path });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(None)
     }
 
     /// Where a file with this digest is kept.

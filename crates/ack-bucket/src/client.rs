@@ -199,10 +199,8 @@ impl Client {
             }
             match read? {
                 Ok(()) => {
-                    return Err(BucketError::Damaged {
-                        address: self.address.to_string(),
-                        problem: format!("`{name}` is shorter than what was published"),
-                    });
+                    let problem = format!("`{name}` is shorter than what was published");
+                    return Err(BucketError::damaged(&self.address, problem));
                 }
                 Err(error @ Error::NotFound { .. }) if !is_without_bucket(&error) => {
                     return Err(self.missing(name));

@@ -197,6 +197,13 @@ impl Refusal {
 }
 
 impl BucketError {
+    pub(crate) fn damaged(address: &impl std::fmt::Display, problem: impl Into<String>) -> Self {
+        Self::Damaged {
+            address: address.to_string(),
+            problem: problem.into(),
+        }
+    }
+
     pub(crate) fn io<'a>(
         action: &'static str,
         path: &'a Path,

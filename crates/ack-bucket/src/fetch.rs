@@ -41,10 +41,7 @@ pub fn fetch_version(
     head: &Head,
     within: Duration,
 ) -> Result<Version, BucketError> {
-    let damaged = |problem: String| BucketError::Damaged {
-        address: client.address().to_string(),
-        problem,
-    };
+    let damaged = |problem: String| BucketError::damaged(client.address(), problem);
     check_format(client, head.format)?;
     let object = client.get(&head.log, within)?;
     if sha256(&object.bytes) != head.sha256 {
@@ -61,10 +58,7 @@ pub fn fetch_version(
 
 /// Decodes the description of a version.
 pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
-    let damaged = |problem: String| BucketError::Damaged {
-        address: client.address().to_string(),
-        problem,
-    };
+    let damaged = |problem: String| BucketError::damaged(client.address(), problem);
     let version: Version = serde_json::from_slice(bytes)
         .map_err(|error| damaged(format!("a version cannot be read: {error}")))?;
     check_format(client, version.format)?;
@@ -76,9 +70,9 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 
 /// Decodes `HEAD.json`.
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| BucketError::Damaged {
-        address: client.address().to_string(),
-        problem: format!("HEAD.json cannot be read: {error}"),
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| {
+        let problem = format!("HEAD.json cannot be read: {error}");
+        BucketError::damaged(client.address(), problem)
     })?;
     check_format(client, head.format)?;
     Ok(head)
@@ -225,10 +219,8 @@ fn fetch_each<'a>(
         // What arrived in an earlier process may be damaged.
         if !fetch_file(client, cache, file, arrived)? && !fetch_file(client, cache, file, arrived)?
         {
-            return Err(BucketError::Damaged {
-                address: client.address().to_string(),
-                problem: format!("`{}` is not what was published", file.object),
-            });
+            let problem = format!("`{}` is not what was published", file.object);
+            return Err(BucketError::damaged(client.address(), problem));
         }
     }
 }

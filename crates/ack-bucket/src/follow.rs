@@ -400,28 +400,17 @@ impl Remote {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), BucketError> {
         let name = cache::version_name(head.version, &head.log);
-        let is_here = || {
+        let is_missing = || {
             let installed = self.cache.installed();
-            installed.is_some_and(|folder| cache::is_of(&folder, &name) && cache::is_whole(&folder))
+            installed.is_none_or(|it| !cache::is_of(&it, &name) || !cache::is_whole(&it))
         };
-        let began = Instant::now();
-        let _lock = loop {
-            if is_here() {
-                return Ok(());
-            }
-            if let Some(lock) = self.cache.lock()? {
-                break lock;
-            }
-            if began.elapsed() > OTHER_PROCESS_TIMEOUT {
-                return Err(BucketError::Busy {
-                    path: self.cache.folder().to_owned(),
-                });
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        if is_here() {
+        let lock = self
+            .cache
+            .wait_for_lock(OTHER_PROCESS_TIMEOUT, is_missing)?;
+        // Another process may have fetched it meanwhile.
+        let Some(_lock) = lock.filter(|_| is_missing()) else {
             return Ok(());
-        }
+        };
         let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
         self.cache.check_follows(&version)?;
         let mut loading = None;

@@ -51,10 +51,8 @@ pub fn store(folder: &Path) -> Store {
 
 /// Tags the version of the table that readers use, in Lance's format.
 pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
-    let damaged = || BucketError::Damaged {
-        address: version.scope.clone(),
-        problem: "none of its files lists the fragments".to_owned(),
-    };
+    let problem = "none of its files lists the fragments";
+    let damaged = || BucketError::damaged(&version.scope, problem);
     let manifest = version
         .files
         .iter()
@@ -152,28 +150,20 @@ fn write(
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (read, written)
     });
-    let Upserted {
-        unreadable,
-        exceeds_limit,
-    } = written?;
-    if exceeds_limit {
-        return Err(BucketError::Damaged {
-            address: address.to_string(),
-            problem: "its records are far larger than its files say".to_owned(),
-        });
-    }
+    let Some(unreadable) = written? else {
+        let problem = "its records are far larger than its files say";
+        return Err(BucketError::damaged(address, problem));
+    };
     read?;
     present.sort_unstable();
     let has_duplicates = is_foreign || !present.is_sorted_by(|row, next| row < next);
     if has_duplicates || unreadable > 0 {
-        return Err(BucketError::Damaged {
-            address: address.to_string(),
-            problem: if has_duplicates {
-                "a record is in it twice".to_owned()
-            } else {
-                format!("{unreadable} records cannot be read")
-            },
-        });
+        let problem = if has_duplicates {
+            "a record is in it twice".to_owned()
+        } else {
+            format!("{unreadable} records cannot be read")
+        };
+        return Err(BucketError::damaged(address, problem));
     }
     let removed: Vec<i64> = known.into_keys().collect();
     writer.remove(&removed)?;
@@ -192,14 +182,6 @@ pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
         links.extend(serde_json::from_str::<Link>(&line));
     }
     Ok(links)
-}
-
-/// What became of the records of a version.
-struct Upserted {
-    /// How many cannot be read.
-    unreadable: u64,
-    /// Whether they have more bytes than allowed. Then not all were written.
-    exceeds_limit: bool,
 }
 
 /// Writes the database of a version. Nothing else reads or writes it yet.
@@ -271,20 +253,21 @@ impl Writer {
         self.sqlite(result)
     }
 
-    /// Adds or replaces records as they arrive, until they have more than `limit` bytes.
+    /// Adds or replaces records as they arrive. Returns how many cannot be read; `None` if they have
+    /// more than `limit` bytes, so that not all were written.
     fn upsert_all(
         &mut self,
         blocks: &Receiver<RecordBlock>,
         limit: u64,
-    ) -> Result<Upserted, BucketError> {
-        let (mut unreadable, mut bytes) = (0, 0_u64);
+    ) -> Result<Option<u64>, BucketError> {
         let result = (|| {
+            let (mut unreadable, mut bytes) = (0, 0_u64);
             let mut statement = self.connection.prepare_cached(&self.upsert)?;
             for block in blocks {
                 for (key, json) in block.iter() {
                     bytes = bytes.saturating_add(json.len() as u64);
                     if bytes > limit {
-                        return Ok(true);
+                        return Ok(None);
                     }
                     match std::str::from_utf8(json)
                         .ok()
@@ -297,13 +280,9 @@ impl Writer {
                     }
                 }
             }
-            Ok(false)
+            Ok(Some(unreadable))
         })();
-        let exceeds_limit = self.sqlite(result)?;
-        Ok(Upserted {
-            unreadable,
-            exceeds_limit,
-        })
+        self.sqlite(result)
     }
 
     pub fn last_row(&self) -> Result<i64, BucketError> {

@@ -99,7 +99,7 @@ pub struct BuiltVersion {
     work: TempDir,
     /// The files that are not in the bucket yet.
     uploads: Vec<FileEntry>,
-    _lock: fs::File,
+    _lock: Option<fs::File>,
 }
 
 /// The cost of uploading a version.
@@ -189,19 +189,15 @@ impl Publisher {
         }
     }
 
-    fn lock(&self) -> Result<fs::File, BucketError> {
-        let began = std::time::Instant::now();
-        loop {
-            if let Some(lock) = self.cache.lock()? {
-                return Ok(lock);
-            }
-            if began.elapsed() > SMALL_OBJECT_TIMEOUT {
-                return Err(BucketError::Busy {
-                    path: self.cache.folder().to_owned(),
-                });
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    /// What is published now, with the state of its object.
+    fn published(&self) -> Result<(Head, ObjectState), BucketError> {
+        let address = self.client.address().to_string();
+        let nothing = BucketError::NothingPublished { address };
+        self.head()?.ok_or(nothing)
+    }
+
+    fn lock(&self) -> Result<Option<fs::File>, BucketError> {
+        self.cache.wait_for_lock(SMALL_OBJECT_TIMEOUT, || true)
     }
 
     /// Builds the version of a plan. Nothing is uploaded yet.

@@ -72,11 +72,7 @@ impl Publisher {
     /// The versions from the current one back, with the objects that describe them. The chain ends
     /// at the first removed one.
     pub(super) fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
-        let Some((head, _)) = self.head()? else {
-            return Err(BucketError::NothingPublished {
-                address: self.client.address().to_string(),
-            });
-        };
+        let (head, _) = self.published()?;
         let mut chain = vec![(
             head.log.clone(),
             fetch::fetch_version(&self.client, &head, SMALL_OBJECT_TIMEOUT)?,
@@ -130,11 +126,7 @@ impl Publisher {
         restore: &[String],
         write: bool,
     ) -> Result<Version, BucketError> {
-        let Some((head, state)) = self.head()? else {
-            return Err(BucketError::NothingPublished {
-                address: self.client.address().to_string(),
-            });
-        };
+        let (head, state) = self.published()?;
         let chain = self.version_chain(usize::MAX)?;
         let earlier = self.find_version(number, &chain)?;
         let (mut held_back, restored) =
