@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::import::write::make_private;
 use crate::import::{ImportError, ImportOptions, run};
+use ack_sys::files::make_private;
 
 struct Sample {
     name: &'static str,

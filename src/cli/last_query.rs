@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ack_api::{Also, QueryRequest};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use ack_service::config::Config;
-use ack_sys::text_file;
+use ack_sys::{files, text_file};
 
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
 const MAX_BYTES: u64 = 1 << 20;
@@ -66,10 +65,7 @@ impl LastQueryStore {
         let Some(folder) = self.path.parent() else {
             return false;
         };
-        let result = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
+        let result = files::make_private(folder)
             .and_then(|()| Ok(serde_json::to_string(recall)?))
             .and_then(|text| text_file::replace(&self.path, &text))
             .is_ok();

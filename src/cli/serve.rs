@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -268,11 +268,7 @@ fn create_token_file(path: &Path) -> Result<bool, CliError> {
     }
     let io = CliError::io("keep a token in", path);
     let folder = path.parent().unwrap_or(path);
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(&io)?;
+    files::make_private(folder).map_err(&io)?;
     let token = new_token().map_err(&io)?;
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))

@@ -17,6 +17,7 @@ use ack_store::decisions::is_content;
 use ack_store::layout::{Profile, tables};
 use ack_store::profiles::recognise;
 use ack_store::{Snapshot, Store};
+use ack_sys::files::make_private;
 
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 
@@ -145,15 +146,6 @@ impl Target {
             Ok(())
         }
     }
-}
-
-/// Creates a folder and its missing parents, accessible only to the owner, because memories are
-/// private unless their owner decides otherwise.
-pub fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Creates the folder in which a new store is built. It becomes the scope's folder.

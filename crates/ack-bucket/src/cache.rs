@@ -15,12 +15,12 @@
 //! a file name, so nothing has to be invalidated. Everything here can be deleted at any time: it is
 //! fetched again.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use ack_sys::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -194,18 +194,7 @@ impl Cache {
     pub fn lock(&self) -> Result<Option<File>, BucketError> {
         make_folder(&self.folder)?;
         let path = self.folder.join(".lock");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(BucketError::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(BucketError::io("lock", &path)(source)),
-        }
+        files::try_lock(&path).map_err(BucketError::io("lock", &path))
     }
 
     /// Waits for the lock as long as it `is_needed`. `None` if it is not.
@@ -460,11 +449,7 @@ pub fn file_digest(path: &Path) -> std::io::Result<String> {
 
 /// Creates a folder and its missing parents, for its owner only.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), BucketError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(BucketError::io("make", folder))
+    files::make_private(folder).map_err(BucketError::io("make", folder))
 }
 
 /// Creates a hard link, or a copy if the file system does not support links.

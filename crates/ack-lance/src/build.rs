@@ -14,7 +14,7 @@ mod prepare;
 mod report;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -43,6 +43,7 @@ use ack_search::encoder::Encoder;
 use ack_search::inverted::sync::Listing;
 use ack_store::open::CLOCK_TICK;
 use ack_store::{READ_TIMEOUT, StoreError};
+use ack_sys::files;
 
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
@@ -293,22 +294,10 @@ fn lock(folder: &Path) -> Result<File, TableError> {
     };
     // The table contains the text of memories, so only the owner may read it: the store itself may
     // be private.
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(io("make", folder))?;
+    files::make_private(folder).map_err(io("make", folder))?;
     let path = folder.join(".lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(TableError::Busy),
-        Err(TryLockError::Error(source)) => Err(io("lock", &path)(source)),
-    }
+    let lock = files::try_lock(&path).map_err(io("lock", &path))?;
+    lock.ok_or(TableError::Busy)
 }
 
 /// The table of a build, at its latest version.

@@ -1,6 +1,6 @@
 //! How the rows of a vector table are read.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
 
 use super::TableError;
@@ -29,39 +29,33 @@ impl<'a> Rows<'a> {
         Self { batch }
     }
 
-    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_string_opt::<i32>());
+    /// A column, as `cast` reads it.
+    fn column<T>(
+        &self,
+        name: &'static str,
+        cast: impl FnOnce(&'a ArrayRef) -> Option<&'a T>,
+    ) -> Result<&'a T, TableError> {
+        let column = self.batch.column_by_name(name).and_then(cast);
         column.ok_or(TableError::Column { column: name })
     }
 
+    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
+        self.column(name, |column| column.as_string_opt::<i32>())
+    }
+
     pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_binary_opt::<i32>());
-        column.ok_or(TableError::Column { column: name })
+        self.column(name, |column| column.as_binary_opt::<i32>())
     }
 
     pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
         &self,
         name: &'static str,
     ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_primitive_opt::<T>());
-        column.ok_or(TableError::Column { column: name })
+        self.column(name, |column| column.as_primitive_opt::<T>())
     }
 
     fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_list_opt::<i32>());
-        column.ok_or(TableError::Column { column: name })
+        self.column(name, |column| column.as_list_opt::<i32>())
     }
 
     /// Visits the detail of every row, with its position in the batch.

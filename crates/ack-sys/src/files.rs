@@ -4,9 +4,9 @@
 //! So the path is checked first, the file is opened in non-blocking mode, and the opened file is
 //! checked again. Every read has a size limit.
 
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -108,6 +108,26 @@ pub fn is_only_name(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::symlink_metadata(path);
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
+}
+
+/// Creates a folder and its missing parents, accessible only to the owner, because memories are
+/// private unless their owner decides otherwise.
+pub fn make_private(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)
+}
+
+/// Takes the lock that a file stands for, which ends with the process. `None` if another process
+/// holds it.
+pub fn try_lock(path: &Path) -> Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    let file = options.open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Replaces a leading `~` with the home folder.

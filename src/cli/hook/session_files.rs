@@ -7,10 +7,11 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Result};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ack_sys::files::make_private;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Maximum number of remembered sessions.
@@ -72,10 +73,7 @@ impl SessionFiles {
         if let Some(base) = self.folder.parent() {
             remove_old(base);
         }
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
+        make_private(&self.folder)
     }
 }
 

@@ -14,12 +14,12 @@ use crate::cli::caller::Caller;
 use crate::cli::command::command;
 use crate::cli::output::write_err;
 use crate::cli::signals;
-use crate::import::write::make_private;
 use ack_connect::quoted;
 use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
 use ack_service::config::Config;
+use ack_sys::files::make_private;
 
 /// The folder in the root.
 const FOLDER: &str = "unwritten";

@@ -8,7 +8,6 @@ use crate::cli::command;
 use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::import::check_name;
-use crate::import::write::make_private;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::text;
 use ack_connect::quoted;
@@ -21,6 +20,7 @@ use ack_service::scope::project::Projects;
 use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use ack_store::{Store, StoreError, StoreProblem};
 use ack_sys::files::expand_home;
+use ack_sys::files::make_private;
 use ack_sys::text_file;
 
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use crate::cli::args::RemoveArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::prompt;
-use crate::import::write::make_private;
 use ack_connect::quoted;
 use ack_service::config::Config;
 use ack_service::scope::{Registry, Scope};
 use ack_sys::files;
+use ack_sys::files::make_private;
 
 /// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED_FOLDER: &str = "removed";

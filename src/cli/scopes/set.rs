@@ -18,7 +18,6 @@ use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_json, write_plain};
-use crate::import::write::make_private;
 use ack_connect::quoted;
 use ack_service::Error;
 use ack_service::config::{Config, SettingsError};
@@ -27,6 +26,7 @@ use ack_service::scope::known::is_same;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
 use ack_service::scope::{Registry, Scope};
+use ack_sys::files::make_private;
 
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 
