@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::import::{ImportError, ImportOptions, run};
-use ack_sys::files::make_private;
+use ack_sys::files::{create_private, make_private};
 
 struct Sample {
     name: &'static str,
@@ -70,7 +70,9 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
             source,
         };
         make_private(&folder).map_err(io)?;
-        write_private(&folder.join("scope.toml"), sample.manifest).map_err(io)?;
+        let manifest = create_private(&folder.join("scope.toml"));
+        let written = manifest.and_then(|mut file| file.write_all(sample.manifest.as_bytes()));
+        written.map_err(io)?;
         let mut input: &[u8] = sample.memories.as_bytes();
         let report = run(
             folder.join("memory.db"),
@@ -86,14 +88,6 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
         })?;
     }
     Ok(())
-}
-
-/// Writes a new file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// Adds what goes with the memories: sessions, overviews, links and the curation log.

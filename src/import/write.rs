@@ -17,7 +17,7 @@ use ack_store::decisions::is_content;
 use ack_store::layout::{Profile, tables};
 use ack_store::profiles::recognise;
 use ack_store::{Snapshot, Store};
-use ack_sys::files::make_private;
+use ack_sys::files::{create_private, make_private};
 
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 
@@ -131,7 +131,8 @@ impl Target {
         let file = building
             .path()
             .join(self.path.file_name().unwrap_or("memory.db".as_ref()));
-        make_private_file(&file).map_err(io)?;
+        // SQLite treats an empty file as a new database.
+        create_private(&file).map_err(io)?;
         let mut connection = Connection::open(&file).map_err(sqlite)?;
         connection.execute_batch(SCHEMA).map_err(sqlite)?;
         write(&mut connection, plan, now).map_err(sqlite)?;
@@ -154,14 +155,6 @@ fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
     builder.prefix(BUILD_FOLDER_PREFIX);
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(above)
-}
-
-/// Creates an empty file that only the owner can read. SQLite treats it as a new database.
-fn make_private_file(file: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)
 }
 
 /// Removes what a killed import left behind more than a day ago.

@@ -4,9 +4,9 @@
 //! folder of mode 0700. Its log or journal is merged, it is opened, and then the file is unlinked, so
 //! that it disappears with the process, however that ends.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Error, Result};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -105,12 +105,7 @@ impl CopyFiles {
                 Err(source) => return Err(StoreProblem::Io(source).at(&from)),
             };
             copy.needs_recovery |= !suffix.is_empty();
-            let target = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(sidecar_path(&copy.main, suffix));
-            target
+            files::create_private(&sidecar_path(&copy.main, suffix))
                 .and_then(|mut target| std::io::copy(&mut source, &mut target))
                 .map_err(no_copy)?;
         }

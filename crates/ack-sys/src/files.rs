@@ -117,6 +117,12 @@ pub fn make_private(folder: &Path) -> Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
+/// Creates a file that only its owner can read.
+pub fn create_private(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Takes the lock that a file stands for, which ends with the process. `None` if another process
 /// holds it.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {

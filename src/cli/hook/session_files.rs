@@ -5,13 +5,12 @@
 //! one of two calls for the same file shows the memories. The names are hashes and reveal nothing
 //! about a session or a path.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Result};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ack_sys::files::make_private;
+use ack_sys::files::{create_private, make_private};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Maximum number of remembered sessions.
@@ -52,12 +51,7 @@ impl SessionFiles {
         if fs::read_dir(&self.folder)?.take(MAX_FILES).count() >= MAX_FILES {
             return Ok(false);
         }
-        let marker = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(self.folder.join(name(file)));
-        match marker {
+        match create_private(&self.folder.join(name(file))) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),

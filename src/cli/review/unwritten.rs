@@ -1,9 +1,8 @@
 //! Decisions of a review session that ended before they were written. They go to a file for `review
 //! --apply`, in a folder that only the user can read. Other files there are not offered.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
 use ack_service::config::Config;
-use ack_sys::files::make_private;
+use ack_sys::files::{create_private, make_private};
 
 /// The folder in the root.
 const FOLDER: &str = "unwritten";
@@ -83,11 +82,7 @@ fn apply_command(file: &Path) -> String {
 }
 
 fn create(file: &Path, lines: &str) -> std::io::Result<()> {
-    let mut out = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)?;
+    let mut out = create_private(file)?;
     let result = out
         .write_all(lines.as_bytes())
         .and_then(|()| out.sync_all());

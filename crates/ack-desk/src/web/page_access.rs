@@ -3,12 +3,13 @@
 //! Other users of the machine can read the command line of every process, also a browser's. So the
 //! browser is given a file that leads to the address, and only this user can read the file.
 
-use std::fs::{OpenOptions, Permissions};
+use std::fs::Permissions;
 use std::io::{Error, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ack_sys::files::create_private;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use tempfile::TempDir;
@@ -117,13 +118,7 @@ fn write_file(address: &str, below: &Path) -> std::io::Result<(TempDir, PathBuf)
          content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\
          <title>ack-memory</title>\n<p><a href=\"{address}\">Open the review page</a></p>\n"
     );
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
-    file.write_all(page.as_bytes())?;
+    create_private(&path)?.write_all(page.as_bytes())?;
     Ok((folder, path))
 }
 
