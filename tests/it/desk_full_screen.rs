@@ -492,7 +492,7 @@ fn a_neighbour_is_merged_or_replaced_and_twins_are_kept_once() {
     session
         .shows("▸ ")
         .press("=")
-        .shows("Approved in place of an older one")
+        .shows("Approved in place of another one")
         .press("u")
         .shows("1 of 1")
         .shows("▸ ");

@@ -76,7 +76,7 @@ fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place
         for end in ["y", "s"] {
             let root = queue();
             let shown = sit(&root, &format!("{before}\ns\n= w0\nk\nk\nk\nq\n{end}\n"));
-            assert_contains!(shown, "Approved in place of an older one");
+            assert_contains!(shown, "Approved in place of another one");
             // The card says so when it is shown again.
             assert_contains!(
                 shown.rsplit("1/4").next().unwrap(),

@@ -134,7 +134,7 @@ impl CardText {
         let facts = (!items.is_empty()).then_some(Block::List { first, items });
         Self {
             title: markdown::plain(&curated.named(&memory.title)),
-            subtitle: markdown::plain(&optional(&memory.subtitle)),
+            subtitle: markdown::line(&optional(&memory.subtitle)),
             facts: facts.into_iter().collect(),
             narrative: markdown::blocks(start),
             more_lines,

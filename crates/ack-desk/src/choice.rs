@@ -171,7 +171,7 @@ impl Choice {
             Self::Withdraw => "left to its store",
             Self::Merge { .. } => "merged",
             Self::Duplicate { .. } => "marked as a duplicate",
-            Self::Supersede { .. } => "approved in place of an older one",
+            Self::Supersede { .. } => "approved in place of another one",
             Self::Replace { .. } => "replaced",
         }
     }

@@ -17,6 +17,7 @@ use super::Desk;
 use super::card::age_in_days;
 use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE};
 use super::held_back::HeldBack;
+use super::markdown;
 use super::queue::{ItemState, QueueItem, QueueKind, by_queue};
 use crate::curate::CurateError;
 
@@ -487,7 +488,10 @@ impl Desk {
             title: text::line(&memory.title, 120),
             text: said
                 .or(memory.narrative.as_ref())
-                .map_or_else(String::new, |said| text::line(said, 200)),
+                .map_or_else(String::new, |said| {
+                    let (start, _) = markdown::beginning(said, 4, 80);
+                    text::line(&markdown::words(start), 200)
+                }),
             about: about.join(" · "),
         }
     }

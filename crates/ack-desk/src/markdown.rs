@@ -92,6 +92,25 @@ pub fn line(source: &str) -> Vec<Span> {
     }
 }
 
+/// The words of a text, without its marks.
+pub fn words(source: &str) -> String {
+    let mut said = Vec::new();
+    add_words(&blocks(source), &mut said);
+    said.join(" ")
+}
+
+fn add_words(blocks: &[Block], said: &mut Vec<String>) {
+    for block in blocks {
+        match block {
+            Block::Paragraph { spans } | Block::Heading { spans } | Block::Code { spans, .. } => {
+                said.push(spans.iter().map(|span| span.text.as_str()).collect());
+            }
+            Block::Quote { blocks } => add_words(blocks, said),
+            Block::List { items, .. } => items.iter().for_each(|item| add_words(item, said)),
+        }
+    }
+}
+
 /// A text as it is written.
 pub fn plain(source: &str) -> Vec<Span> {
     let passages = passages(source);
@@ -462,6 +481,12 @@ mod tests {
 
     fn drawn(source: &str) -> String {
         draw(&blocks(source))
+    }
+
+    #[test]
+    fn a_sample_says_the_words_alone() {
+        let source = "## Use **`ORDER BY`**\n\n- first\n- second\n\n> quoted";
+        assert_eq!(words(source), "Use ORDER BY first second quoted");
     }
 
     #[test]

@@ -209,13 +209,6 @@ pub(crate) fn by_queue(items: &[QueueItem]) -> (&[QueueItem], &[QueueItem]) {
     items.split_at(first)
 }
 
-impl QueueItem {
-    /// Whether a person should look at it twice.
-    pub fn is_risky(&self) -> bool {
-        !self.warnings.is_empty() || self.candidate.curated.is_outdated || self.was_put_back
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
     pub waiting: usize,

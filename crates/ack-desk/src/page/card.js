@@ -51,7 +51,7 @@ function showQueue() {
     const when = entry.decided ? [entry.decided] : [entry.type, days(entry.age_days)];
     const about = [entry.place, ...when].filter(Boolean).join(" · ");
     const stale = entry.stale ? element("span", { class: "marked" }, ` · stale: ${entry.stale}`) : null;
-    const mark = entry.marked ? element("span", { class: "marked" }, " · look twice") : stale;
+    const mark = entry.flagged ? element("span", { class: "marked" }, " · flagged") : stale;
     return element(
       "li",
       {},
@@ -463,7 +463,7 @@ function showActions() {
       () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
       { title: action.effects.join("\n"), ...attributes },
     );
-  const many = state.selected.size;
+  const many = state.selected.size > 0 ? several().picked.length : 0;
   by("actions").replaceChildren(
     ...[
       act(approve, { class: isFlagged(card) ? "good" : "main" }),
@@ -497,7 +497,11 @@ function showEnd() {
       state.view.filter && head.waiting > 0
         ? "Nothing that waits fits the filter."
         : "Nothing waits any more.",
-    approved: state.view.filter ? "No matches." : "Nothing more is approved.",
+    approved: state.summary.searching
+      ? "Reading what is approved …"
+      : state.view.filter
+        ? "No matches."
+        : "Nothing more is approved.",
   }[state.view.queue];
   const save = () => button(`Save ${head.chosen}`, "c", () => inTurn(write_), { class: "main" });
   const write = head.chosen > 0 ? save() : "";

@@ -5,6 +5,7 @@ let opener = null;
 /** Opens the dialog with a name and what is in it. The first field or button has the focus. */
 function open(name, ...content) {
   const dialog = by("dialog");
+  dialog.oncancel = null;
   opener = document.activeElement;
   dialog.replaceChildren(element("h2", { id: "dialog-name" }, name), ...content);
   if (!dialog.open) {
@@ -26,15 +27,27 @@ by("dialog").addEventListener("close", () => {
 });
 
 const effects = (list) => listOf(list, { class: "effects" });
-const cancel = () => button("Cancel", "Esc", close);
+const mayClose = () => by("dialog").dispatchEvent(new Event("cancel", { cancelable: true }));
+const cancel = () => button("Cancel", "Esc", () => mayClose() && close());
 
-/** A field that Enter answers, if `act` does not use the key itself. */
-function answerField(attributes, done, act = () => false) {
+// A key presses the button that shows it, unless it belongs to a text.
+by("dialog").addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  const isText = target.matches("input, textarea") && target.type !== "date" && target.value !== "";
+  const all = [...by("dialog").querySelectorAll("button")];
+  const wanted = all.find((one) => one.getAttribute("aria-keyshortcuts") === key);
+  if (wanted && key.length === 1 && !isText && !event.repeat) {
+    event.preventDefault();
+    event.stopPropagation();
+    wanted.click();
+  }
+});
+
+/** A field that Enter answers. */
+function answerField(attributes, done) {
   const input = element("input", { autofocus: true, ...attributes });
   input.addEventListener("keydown", (event) => {
-    if (act(event.key)) {
-      event.preventDefault();
-    } else if (event.key === "Enter") {
+    if (event.key === "Enter") {
       event.preventDefault();
       done(input.value);
     }
@@ -42,26 +55,22 @@ function answerField(attributes, done, act = () => false) {
   return input;
 }
 
-/** Why it is rejected: a digit, own words, or nothing. */
-function askReason(numbers) {
-  const about = numbers ?? [state.shown.number];
+/** Why one or several are rejected: a digit, own words, or nothing. */
+function askReason(numbers = [state.shown.number], name = "Reject: why?", about = null) {
   const done = (reason) => {
     close();
-    return inTurn(() => choose({ do: "reject" }, { numbers: about, reason }));
+    return inTurn(() => choose({ do: "reject" }, { numbers, reason }));
   };
   const attributes = { id: "reason", autocomplete: "off", maxlength: "500" };
-  const input = answerField(attributes, done, (key) => {
-    const common = input.value === "" ? state.reasons[Number(key) - 1] : undefined;
-    return common && done(common);
-  });
+  const input = answerField(attributes, done);
   const common = state.reasons.map((reason, position) =>
     button(reason, String(position + 1), () => done(reason)),
   );
   const reject = state.shown.actions.find((action) => action.key === "r");
-  const back = numbers ? [] : (reject?.side_effects ?? []);
+  const changes = about ?? reject?.side_effects ?? [];
   open(
-    about.length === 1 ? "Reject: why?" : `Reject ${about.length} memories: why?`,
-    back.length > 0 ? effects(back) : "",
+    name,
+    changes.length > 0 ? effects(changes) : "",
     element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
     input,
     buttons(...common),
@@ -92,28 +101,28 @@ function askDay() {
   };
   const input = answerField({ id: "until", type: "date", min: dayIn(1), value: dayIn(7) }, done);
   const common = [
-    ["tomorrow", 1],
-    ["in a week", 7],
-    ["in two weeks", 14],
-    ["in a month", 30],
+    ["tomorrow", "d", 1],
+    ["in a week", "w", 7],
+    ["in a month", "m", 30],
   ];
   open(
     "Snooze until when?",
     element("label", { for: "until" }, "It waits again from this day on"),
     input,
-    buttons(...common.map(([name, count]) => button(name, null, () => done(dayIn(count))))),
+    buttons(...common.map(([name, key, count]) => button(name, key, () => done(dayIn(count))))),
     buttons(button("Snooze", "Enter", () => done(input.value), { class: "main" }), cancel()),
   );
 }
 
+const DISCARDS = "Esc again discards what you typed.";
 const LISTS = new Set(["facts", "concepts", "files"]);
 const FIELDS = [
   ["title", "Title"],
   ["subtitle", "Subtitle"],
-  ["facts", "Facts, one a line"],
+  ["facts", "Facts, one per line"],
   ["narrative", "Narrative"],
-  ["concepts", "Tags, one a line"],
-  ["files", "Files, one a line"],
+  ["concepts", "Tags, one per line"],
+  ["files", "Files, one per line"],
   ["type", "Type"],
   ["project", "Project"],
 ];
@@ -130,7 +139,7 @@ function askEdit() {
     inputs.set(field, input);
     return element("div", {}, element("label", { for: `edit-${field}` }, label), input);
   });
-  const done = () => {
+  const changes = () => {
     const edit = {};
     for (const [field, input] of inputs) {
       const before = text(field);
@@ -139,12 +148,25 @@ function askEdit() {
         edit[field] = LISTS.has(field) ? lines.filter(Boolean) : input.value;
       }
     }
-    close();
-    if (Object.keys(edit).length === 0) {
+    return Object.keys(edit).length > 0 ? edit : null;
+  };
+  const flaw = element("p", { class: "flaw", role: "alert" });
+  const tell = (text) => {
+    flaw.textContent = text;
+    flaw.scrollIntoView({ block: "nearest" });
+  };
+  const done = () => {
+    const edit = changes();
+    if (!edit) {
+      close();
       say("Nothing was changed.");
       return;
     }
-    inTurn(() => choose({ do: "edit", edit }, { numbers: [number] }));
+    inTurn(() =>
+      choose({ do: "edit", edit }, { numbers: [number] }).then(close, () =>
+        tell(by("alarm").textContent),
+      ),
+    );
   };
   const form = element("div", {}, ...parts);
   form.addEventListener("keydown", (event) => {
@@ -156,36 +178,45 @@ function askEdit() {
   open(
     "Edit and approve",
     form,
+    flaw,
     buttons(button("Approve as edited", "Ctrl+Enter", done, { class: "main" }), cancel()),
   );
+  by("dialog").oncancel = (event) => {
+    if (changes() && flaw.textContent !== DISCARDS) {
+      event.preventDefault();
+      tell(DISCARDS);
+    }
+  };
 }
 
-/** Those that are selected, or else the memory and those that are much alike. */
+/** Those that are selected, or else the memory and those that are much alike, less the flagged. */
 function several() {
-  if (state.selected.size > 0) {
-    return [...state.selected];
-  }
-  const { number, group } = state.shown;
-  return [number, ...group.map((entry) => entry.number)];
+  const alike = state.shown?.group.length > 0 ? [state.shown, ...state.shown.group] : [];
+  const chosen = [...state.selected];
+  const all = chosen.length > 0 ? chosen : alike.map(({ number, flagged }) => [number, flagged]);
+  const picked = all.filter(([, isFlagged]) => !isFlagged).map(([number]) => number);
+  return { picked, held: all.length - picked.length };
 }
 
 async function askMany(what) {
-  const numbers = several();
+  const { picked: numbers, held } = several();
+  if (numbers.length === 0) {
+    return say(held > 0 ? "What is flagged is decided one by one, with a or r." : NO_SIMILAR);
+  }
   const choice = { do: what };
   const preview = await ask("preview", { numbers, choice });
+  const name = `${[preview.label, heldBack(held)].filter(Boolean).join("; ")}?`;
+  if (what === "reject") {
+    return askReason(numbers, name, preview.effects);
+  }
   const done = () => {
     close();
     inTurn(() => choose(choice, { numbers }));
   };
-  const reason = what === "reject" ? button("With a reason", null, () => askReason(numbers)) : null;
-  open(
-    `${preview.label}?`,
+  return open(
+    name,
     effects(preview.effects),
-    buttons(
-      button(preview.label, "Enter", done, { class: "main", autofocus: true }),
-      reason,
-      cancel(),
-    ),
+    buttons(button(preview.label, "Enter", done, { class: "main", autofocus: true }), cancel()),
   );
 }
 
@@ -202,18 +233,19 @@ function askFinish() {
   const save = act(async () => (await write_()) && finish(false));
   const discard = act(() => finish(true));
   open(
-    `${counted(count, "decision", "decisions")}: save?`,
+    `Save ${counted(count, "decision", "decisions")}?`,
     buttons(
-      button("Save and finish", "Enter", save, { class: "main", autofocus: true }),
-      button("Finish without saving", null, discard),
-      button("Go on", "Esc", close),
+      button("Save", "y", save, { class: "main", autofocus: true }),
+      button("Discard", "n", discard),
+      button("Stay", "Esc", close),
     ),
   );
 }
 
 function showKeys() {
   const reasons = state.reasons.map((reason, at) => [String(at + 1), `reject: ${reason}`]);
-  const keys = KEYS.trimEnd().split("\n").map((line) => [line.slice(0, 10), line.slice(10)]);
+  const rows = KEYS.trimEnd().replace(/\n {10}/g, " ").split("\n");
+  const keys = rows.map((line) => [line.slice(0, 10), line.slice(10)]);
   const lines = [...keys, ...reasons].map(([key, what]) =>
     element(
       "tr",

@@ -1,6 +1,7 @@
 // What can be done, and the keys that do it.
 
 const UNHURRIED = 150;
+const NO_SIMILAR = "No other waiting memory is much like it.";
 
 /** Shows a memory. */
 async function show(number, { keepMessage = false } = {}) {
@@ -77,7 +78,6 @@ function setSummary(summary) {
 
 async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   complain("");
-  const title = numbers.length === 1 ? state.shown?.card.title : null;
   const next = prefetched.get(state.shown?.next);
   const answer = await ask("choose", { numbers, choice, reason, view: state.view });
   setSummary(answer.summary);
@@ -88,20 +88,25 @@ async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   for (const number of numbers) {
     state.selected.delete(number);
   }
-  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.summary.head.waiting} wait.`);
+  sayDone(answer.said);
   return show(answer.next, { keepMessage: true });
+}
+
+/** Says what was decided, and how much is left. */
+function sayDone(done) {
+  const { total, decided } = state.summary.progress;
+  say(`${capitalised(done)} · ${total - decided} left · u undo`);
 }
 
 async function takeBack(key) {
   complain("");
   const answer = await ask("back", { key });
   setSummary(answer.summary);
-  const count = answer.numbers.length;
-  if (count === 0) {
-    say("Nothing to undo. `ack-memory undo` undoes what was saved.");
+  if (answer.numbers.length === 0) {
+    say("Nothing to undo here; `ack-memory undo` takes back what was saved.");
     return refresh();
   }
-  say(`Took ${counted(count, "decision", "decisions")} back.`);
+  say("Undone.");
   if (plan.isOpen) {
     return backOnPlan();
   }
@@ -119,35 +124,46 @@ async function move(step) {
 /** Approves the memory that is shown; those that are much alike become its duplicates. */
 function keepOne() {
   const { number, group } = state.shown;
-  return group.length > 0 ? choose(null, { numbers: [number] }) : say("No other one is much like it.");
+  return group.length > 0 ? choose(null, { numbers: [number] }) : say(NO_SIMILAR);
 }
 
-function select() {
-  const { number } = state.shown;
+/** Selects the memory and goes on, or takes it out of the selection. */
+async function select() {
+  const { number, next, flagged } = state.shown;
   if (!state.selected.delete(number)) {
-    state.selected.add(number);
+    state.selected.set(number, flagged);
+    if (next !== null) {
+      await show(next);
+    }
   }
-  showSelection(`${counted(state.selected.size, "memory", "memories")} selected.`);
+  showSelection();
 }
 
-/** Selects all that the view shows. What is flagged is decided one by one. */
+/** Selects all that the view shows. */
 async function selectAll() {
   const { numbers, held_back: held } = await ask("matching", state.view);
-  state.selected = new Set(numbers);
-  const without = held > 0 ? `, ${held} flagged held back` : "";
-  showSelection(
-    `${numbers.length + held} selected${without}. A and R decide about ${numbers.length}, Esc clears.`,
-  );
+  state.selected = new Map(numbers.map((number) => [number, false]));
+  held.forEach((number) => state.selected.set(number, true));
+  showSelection();
 }
 
 function clearSelection() {
   state.selected.clear();
-  showSelection("Nothing is selected.");
+  showSelection();
 }
 
-function showSelection(said) {
-  say(said);
-  showActions();
+const heldBack = (count) => (count > 0 ? `${count} flagged held back` : null);
+
+/** Says what A and R would decide about: what is flagged is decided one by one. */
+function showSelection() {
+  const { picked, held } = several();
+  const count = state.selected.size;
+  const parts = [`${count} selected`, heldBack(held)].filter(Boolean).join(", ");
+  const many = `${parts}. A and R decide about ${picked.length}, Esc clears.`;
+  say(count > 0 ? many : "Nothing is selected.");
+  if (state.shown) {
+    showActions();
+  }
   showQueue();
 }
 
@@ -235,11 +251,7 @@ async function finish(discard) {
   sessionStorage.removeItem(TOKEN);
   const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
   document.title = "Review: done";
-  delete document.body.dataset.screen;
-  for (const part of document.querySelectorAll(".head, #closing, .queue, .beside, #actions")) {
-    part.hidden = true;
-  }
-  by("card").replaceChildren(said);
+  document.body.replaceChildren(element("main", { id: "closing" }, said));
   said.focus();
 }
 
@@ -254,7 +266,7 @@ async function changeView(view) {
   const typing = document.activeElement;
   await show(queue.entries[0]?.number ?? null);
   typing?.focus();
-  say(queue.complaint ?? `${queue.total} fit.`);
+  say(queue.complaint ?? (state.view.filter ? `${queue.total} fit.` : ""));
 }
 
 /** Does what a key does to the memory alone. */
@@ -313,7 +325,7 @@ function leave() {
   return progress.saved > 0 && head.chosen === 0 && !closing.wasSeen ? openClosing() : askFinish();
 }
 
-/** One step back: from a selection, from what was filtered to all, from the cards to the plan. */
+/** One step back: from a selection, from what was typed to all, from the cards to the plan. */
 function goBack() {
   if (closing.isOpen) {
     return leaveClosing();
@@ -324,7 +336,8 @@ function goBack() {
   if (state.selected.size > 0) {
     return clearSelection();
   }
-  return state.view.filter ? clearFilter() : openPlan();
+  const isHeap = state.view.filter.startsWith("heap:");
+  return state.view.filter && !isHeap ? clearFilter() : openPlan();
 }
 
 /** The keys of the screen that is shown. */

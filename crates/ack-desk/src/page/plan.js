@@ -210,8 +210,7 @@ async function decideHeap(choice) {
   const answer = await ask("heap", { name: heap.name, choice, reason });
   setSummary(answer.summary);
   prefetched.clear();
-  const left = answer.summary.head.waiting;
-  say(`${capitalised(answer.done)}: ${answer.count} of ${heap.title}. ${left} left.`);
+  sayDone(`${answer.done}${reason ? ` (${reason})` : ""}: ${answer.count} of ${heap.title}`);
   await openPlan({ keepMessage: true });
   toNextHeap();
   return showPlan();
@@ -239,9 +238,10 @@ const openHeap = () => closePlan(`heap:${heapAt().name}`);
 async function splitHeap() {
   const heap = heapAt();
   if (!heap.split) {
-    return say("It has one type.");
+    return say("Only a project, or what is older than a year, is split: if it has several types.");
   }
   await loadPlan(heap.name);
+  say("");
   return showPlan();
 }
 

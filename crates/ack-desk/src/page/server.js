@@ -15,7 +15,8 @@ const state = {
   // What changes for agents: undefined while it is looked for, null if that is not known.
   next: undefined,
   isWithout: false,
-  selected: new Set(),
+  // The selected memories, each with whether it is flagged.
+  selected: new Map(),
   reasons: [],
   // The text of the memory that is shown, if it is unfolded.
   whole: null,
@@ -71,11 +72,10 @@ function complain(text) {
 function showServerGone() {
   const chosen = state.summary?.head.chosen ?? 0;
   state.over = true;
-  const left = counted(chosen, "decision was", "decisions were");
-  complain(
-    `The desk has ended.${chosen > 0 ? ` ${left} not saved.` : ""} ` +
-      "Run `ack-memory review` to go on.",
-  );
+  const unsaved =
+    `${counted(chosen, "decision is", "decisions are")} not saved. The terminal and the next ` +
+    "`ack-memory review` name the file that has them: `ack-memory review --apply FILE` saves them.";
+  complain(`The desk has ended. ${chosen > 0 ? unsaved : "Run `ack-memory review` to go on."}`);
   for (const control of document.querySelectorAll("button, input")) {
     control.disabled = true;
   }
@@ -96,7 +96,9 @@ async function ask(path, body = {}) {
       body: JSON.stringify(body),
     });
   } catch (error) {
-    showServerGone();
+    if (!state.over) {
+      showServerGone();
+    }
     throw error;
   }
   const answer = await response.json();

@@ -97,8 +97,8 @@ pub struct ListEntry {
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub age_days: Option<i64>,
-    /// Whether a person should look at it twice.
-    pub marked: bool,
+    /// Whether it is flagged and waits.
+    pub flagged: bool,
     /// Of an approved one, who decided about it and when.
     pub decided: Option<String>,
     /// Why it may be out of date.
@@ -116,7 +116,7 @@ impl ListEntry {
             place: memory.project.as_ref().unwrap_or(scope).clone(),
             kind: memory.kind.clone(),
             age_days: card::age_in_days(memory, desk.now()),
-            marked: item.is_risky(),
+            flagged: is_held_back(item),
             decided: item.is_approved.then(|| decided(memory)),
             stale: item.stale.clone(),
         }
@@ -139,22 +139,25 @@ fn decided(memory: &Memory) -> String {
     }
 }
 
-/// All memories of a view, for one choice: flagged ones that wait are decided one by one.
+/// Whether a memory is flagged and waits: a choice for many leaves it out.
+pub fn is_held_back(item: &QueueItem) -> bool {
+    item.is_flagged() && !item.is_approved
+}
+
+/// All memories of a view, for one choice.
 #[derive(Debug, Serialize)]
 pub struct Matching {
     pub numbers: Vec<usize>,
-    /// How many flagged ones are left out.
-    pub held_back: usize,
+    /// The flagged ones, which are left out.
+    pub held_back: Vec<usize>,
 }
 
 impl Matching {
     pub fn of(desk: &Desk, view: &QueueView) -> Self {
         let all = view.of(desk.items());
-        let (numbers, _) = desk.without_flagged(&all, &Choice::Approve);
-        Self {
-            held_back: all.len() - numbers.len(),
-            numbers,
-        }
+        let is_held = |number: &usize| desk.items().get(*number).is_some_and(is_held_back);
+        let (held_back, numbers) = all.into_iter().partition(is_held);
+        Self { numbers, held_back }
     }
 }
 
@@ -225,6 +228,8 @@ pub struct Shown {
     pub chosen: Option<&'static str>,
     /// Whether it was approved before.
     pub approved: bool,
+    /// Whether it is flagged and waits.
+    pub flagged: bool,
     /// How often past prompts would have found it.
     pub missed: Option<Missed>,
     pub card: Card,
@@ -246,6 +251,8 @@ pub struct Summary {
     pub progress: Progress,
     /// How many approved memories were read.
     pub approved: usize,
+    /// Whether some are still being read.
+    pub searching: bool,
     /// The last choices.
     pub recent: Vec<Recent>,
     /// What the curator should know first.

@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 use super::message::{
     Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry,
-    Matching, PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
+    Matching, PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window, is_held_back,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -364,6 +364,7 @@ impl ReviewSite {
             head: desk.head(),
             progress: desk.progress(),
             approved: desk.approved(),
+            searching: self.is_searching.load(Ordering::Relaxed),
             recent: desk.recent(),
             notice: self.curator.notice.clone(),
             begins_with_cards: desk.is_for_a_question(),
@@ -400,6 +401,7 @@ impl ReviewSite {
             next: neighbour_at(index.map(|index| index + 1)),
             chosen: desk.done(request.number),
             approved: queue == QueueKind::Approved,
+            flagged: is_held_back(item),
             missed: desk
                 .missed(request.number)
                 .filter(|_| queue == QueueKind::Waiting),
@@ -461,8 +463,9 @@ impl ReviewSite {
         self.wait_for_near(FIRST_CARD_TIMEOUT);
         self.find_groups();
         find_need(&self.desk, || self.changed());
-        find_approved(&self.desk, || self.changed());
+        find_approved(&self.desk, || ());
         self.is_searching.store(false, Ordering::Relaxed);
+        self.changed();
     }
 
     /// The nearest approved memories, each with the possible actions for the pair.
@@ -526,25 +529,30 @@ impl ReviewSite {
     fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
         let mut desk = self.desk.lock();
         let last = request.numbers.last().copied().unwrap_or_default();
-        let label = match request.choice {
+        let about = match request.numbers.as_slice() {
+            [number] => desk.title(*number),
+            many => count_text(many.len(), "memory", "memories"),
+        };
+        let said = match request.choice {
             Some(choice) => {
                 let preview = desk.preview(&request.numbers, &choice)?;
+                let is_approved = desk.items().get(last).is_some_and(|item| item.is_approved);
+                let done = format!("{}: {about}", choice.done(is_approved));
                 let reason = request.reason.map(|reason| text::line(&reason, 500));
                 let reason = reason.filter(|reason| !reason.is_empty());
                 desk.choose(&request.numbers, choice, reason)?;
-                preview.label
+                let said = std::iter::once(done).chain(preview.side_effects);
+                said.collect::<Vec<_>>().join("; ")
             }
             None => {
                 let count = desk.keep_one(last)?;
-                format!(
-                    "Approved, with {}",
-                    count_text(count, "duplicate", "duplicates")
-                )
+                let duplicates = count_text(count, "duplicate", "duplicates");
+                format!("approved, with {duplicates}: {about}")
             }
         };
         self.changed();
         let next = desk.next(&request.view, last);
-        Ok(json!({ "label": label, "next": next, "summary": self.summary(&desk) }))
+        Ok(json!({ "said": said, "next": next, "summary": self.summary(&desk) }))
     }
 
     fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
