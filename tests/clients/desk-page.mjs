@@ -159,7 +159,7 @@ const FAULTS = {
   "focus-lost": (page) =>
     script(
       page,
-      'by("title").focus({ preventScroll: true });\n  window',
+      'focusOn("title");\n  window',
       "document.activeElement.blur();\n  window",
     ),
   // The whole queue is put into the page.

@@ -651,6 +651,17 @@ const CHECKS = {
     ]);
     const { address, server } = await root.review();
     const page = await open(address);
+    // A card that comes late does not take the focus from the filter: its letters would be keys.
+    let arrive;
+    const arrived = new Promise((resolve) => (arrive = resolve));
+    await page.route("**/card", (route) => arrived.then(() => route.continue()));
+    await press(page, "j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("/");
+    arrive();
+    await settled(page);
+    assert.equal(await focused(page), "filter");
+    await press(page, "Escape");
     // Within one frame.
     await Promise.all([..."/-type:gotcha"].map((key) => page.keyboard.press(key)));
     await page.waitForFunction(() => /^11 fit/.test(document.getElementById("said").textContent));

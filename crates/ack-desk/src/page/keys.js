@@ -26,7 +26,7 @@ async function show(number, { keepMessage = false } = {}) {
   if (!keepMessage) {
     say("");
   }
-  by("title").focus({ preventScroll: true });
+  focusOn("title");
   window.scrollTo(0, 0);
   loadNear(number);
   prefetch(shown.next);

@@ -28,7 +28,7 @@ async function openPlan({ keepMessage = false } = {}) {
   showHead();
   showRecent();
   showPlan();
-  by("plan-title").focus({ preventScroll: true });
+  focusOn("plan-title");
   return window.scrollTo(0, 0);
 }
 

@@ -64,6 +64,13 @@ function say(text) {
   by("said").textContent = text;
 }
 
+/** Moves the focus, but not while a filter is typed: its letters would be keys. */
+function focusOn(id) {
+  if (document.activeElement !== by("filter")) {
+    by(id).focus({ preventScroll: true });
+  }
+}
+
 function complain(text) {
   by("alarm").textContent = text;
 }

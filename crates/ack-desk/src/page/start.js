@@ -68,8 +68,8 @@ async function renew() {
   if (!state.shown) {
     return changeView({});
   }
-  const isRead = document.activeElement === by("title");
   state.shown = await card(state.shown.number);
+  const isRead = document.activeElement === by("title");
   showCard();
   showActions();
   if (isRead) {
