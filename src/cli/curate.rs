@@ -62,7 +62,7 @@ pub fn decide(
     let (repeated, numbers): (Vec<usize>, Vec<usize>) =
         (0..desk.items().len()).partition(|number| desk.repeats(*number, &choice, &session));
     report_repeated(&desk, &repeated);
-    let (numbers, held_back) = desk.without_flagged(&numbers, &choice);
+    let (numbers, held_back) = desk.without_flagged(&numbers);
     if held_back.count() > 0 {
         write_err(&format!("{}\n", how_to_see(&held_back, command)));
     }
@@ -298,6 +298,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         batch,
         written,
         changed,
+        conflicts,
         decisions,
         about,
         side_effects,
@@ -336,12 +337,9 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         0 => "",
         _ => ": nothing was written about it",
     };
-    for id in changed {
-        let id = short.shortest(id);
-        let _ = writeln!(
-            text,
-            "  {id} changed after you read it, or somebody decided about it{consequence}"
-        );
+    for (id, conflict) in changed.iter().zip(conflicts) {
+        let (id, what) = (short.shortest(id), conflict.of_one());
+        let _ = writeln!(text, "  {id} {what} after you read it{consequence}");
     }
     text.push_str(&side_effect_lines(side_effects, &short));
     if !dry_run && *written > 0 {

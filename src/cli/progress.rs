@@ -19,6 +19,11 @@ pub fn set_silence(global: &Global) {
     IS_SILENT.store(global.quiet || global.verbose, Ordering::Relaxed);
 }
 
+/// Shows nothing from now on: nothing moves in what is read line by line.
+pub fn silence() {
+    IS_SILENT.store(true, Ordering::Relaxed);
+}
+
 /// A progress bar, which nobody sees where progress messages are silenced.
 #[cfg(feature = "table")]
 pub fn bar() -> ProgressBar {

@@ -17,6 +17,7 @@ use ack_api::{QueryRequest, RelationKind, text};
 use serde::Serialize;
 use serde_json::json;
 
+use self::terminal::TerminalView;
 use super::args::ReviewArgs;
 use super::caller::Caller;
 use super::curate::print_json;
@@ -62,6 +63,9 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
     let (browser, plain) = (args.browser, args.plain);
     let tty = args.tty || plain;
+    if plain {
+        progress::silence();
+    }
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     if scopes.is_empty() && is_any_unreadable(caller)? {
         return Err(CliError::NothingReadable);
@@ -106,12 +110,16 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return write_plain(&format!("no memories{match_it} wait for review{put_off}\n"));
     }
     let review_session = caller.session(None)?;
-    unwritten::report_earlier(caller.config);
+    let has_unwritten = unwritten::report_earlier(caller.config);
     report_unwritable(&desk);
     if in_browser {
         browser::show(caller, desk, &review_session)
     } else {
-        terminal::run_terminal_desk(caller, desk, &review_session, plain)
+        let view = TerminalView {
+            is_plain: plain,
+            has_unwritten,
+        };
+        terminal::run_terminal_desk(caller, desk, &review_session, view)
     }
 }
 

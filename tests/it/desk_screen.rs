@@ -70,7 +70,7 @@ fn help_and_errors_stay_on_the_screen() {
         .expect("one step back, leave")
         .expect(PROMPT);
     let screen = session.last_lines(24);
-    assert_contains!(screen, "\nu, c      undo, save");
+    assert_contains!(screen, "\nu, z, c   undo (u or z), save");
     assert_lacks!(screen, "Deploys leave"; "the card is not printed again");
     session
         .press("\n")
@@ -143,7 +143,7 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     session
         .press("y\n")
         .expect("wrote 1 decision:")
-        .expect("w1 changed after you read it, or somebody decided about it: nothing was written");
+        .expect("w1 changed after you read it: nothing was written");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(approved(root.path()), ["w0"]);
@@ -161,7 +161,7 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     session
         .press("y\n")
         .expect("nothing was written:")
-        .expect("w0 changed after you read it");
+        .expect("w0 was decided by somebody else after you read it");
     let (_, shown) = session.end();
     assert_lacks!(shown, "wrote 0");
 }

@@ -232,6 +232,9 @@ fn what_is_held_back_is_counted_with_its_reasons() {
             .count(),
         6
     );
+    let reject = decide(root.path(), &["reject", "--waiting", "--dry-run"]);
+    assert!(reject.err.contains(words), "{}", reject.err);
+    assert_eq!(reject.ok().matches("  rejected  ").count(), 2);
     // A choice by an option is for many, even if it finds one.
     let one = ["approve", "--type", "bugfix", "--waiting", "--yes"];
     decide(root.path(), &one).ok();

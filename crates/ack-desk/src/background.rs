@@ -68,5 +68,6 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
         }
         desk.lock().add_items(some);
     }
+    desk.lock().add_approved(Vec::new());
     changed();
 }

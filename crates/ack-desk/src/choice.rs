@@ -16,6 +16,7 @@ const MAX_EFFECTS: usize = 12;
 
 pub const NO_LONGER_TRUE: &str = "no longer true";
 pub const ONLY_MATTERED_ONCE: &str = "only mattered once";
+pub const DUPLICATE: &str = "marked as a duplicate";
 
 /// The keys of the desk, each in ten columns, with what it does.
 pub const KEYS: &str = include_str!("keys.txt");
@@ -165,12 +166,13 @@ impl Choice {
             Self::Approve => "approved",
             Self::Promote => "promoted",
             Self::Reject => "rejected",
+            Self::Edit { .. } if is_approved => "edited",
             Self::Edit { .. } => "edited and approved",
             Self::Stage => "put back",
             Self::PutOff { .. } => "snoozed",
             Self::Withdraw => "left to its store",
             Self::Merge { .. } => "merged",
-            Self::Duplicate { .. } => "marked as a duplicate",
+            Self::Duplicate { .. } => DUPLICATE,
             Self::Supersede { .. } => "approved in place of another one",
             Self::Replace { .. } => "replaced",
         }
@@ -266,12 +268,14 @@ impl ChoiceOnMemory<'_> {
             Choice::Merge { .. } => format!("Merge into {shown}{adds}"),
             Choice::Duplicate { .. } => format!("Duplicate of {shown}{adds}"),
             Choice::Supersede { .. } => "Approve in its place".to_owned(),
-            Choice::Replace { .. } => format!("Replace by {shown}"),
+            Choice::Replace { .. } => format!("Replace with {shown}"),
         };
         let mut effects = Vec::new();
         if self.choice.serves() {
             if hides > 0 {
-                label.push_str(&format!(", hides {hides} older"));
+                let is_newer = other.is_some_and(|other| other.created_at > memory.created_at);
+                let older = if is_newer { "" } else { " older" };
+                label.push_str(&format!(", hides {hides}{older}"));
             }
             effects.extend(serving_places(self.candidate));
             if let (Some(reason), Choice::Approve) = (self.stale, self.choice) {

@@ -8,9 +8,9 @@ use super::choice::Choice;
 use crate::curate::Candidate;
 
 /// A memory: its scope and its id.
-type Key<'a> = (&'a str, &'a str);
+pub type Key<'a> = (&'a str, &'a str);
 
-fn key(candidate: &Candidate) -> Key<'_> {
+pub fn key(candidate: &Candidate) -> Key<'_> {
     (&candidate.scope.name, &candidate.memory().id)
 }
 

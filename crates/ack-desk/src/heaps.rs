@@ -207,6 +207,9 @@ impl Desk {
         let mut numbers: BTreeMap<&HeapKind, Vec<usize>> = BTreeMap::new();
         let mut held_back: HashMap<HeapKind, usize> = HashMap::new();
         for (number, item) in by_queue(&self.items).0.iter().enumerate() {
+            if item.is_lost() {
+                continue;
+            }
             numbers.entry(&item.heap).or_default().push(number);
             if item.is_flagged() {
                 let fitting = self.fitting_heap(item, groups.contains_key(&number));

@@ -38,11 +38,12 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
+use self::effective::key;
 use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
 use self::progress::Pace;
-use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
+use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView, by_queue};
 pub use self::write::ReviewOutcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
@@ -83,6 +84,7 @@ pub struct Desk {
     split: HashSet<HeapKind>,
     need: Need,
     pace: Pace,
+    has_approved: bool,
 }
 
 /// What is needed to read the approved memories, and to find those that may be out of date.
@@ -197,6 +199,7 @@ impl Desk {
             split: HashSet::new(),
             need: Need::default(),
             pace: Pace::default(),
+            has_approved: false,
         };
         desk.sort_into_heaps();
         desk
@@ -207,19 +210,19 @@ impl Desk {
         self.includes_flagged = true;
     }
 
-    /// The memories that a choice is for, without those that it holds back: nobody but a person who
-    /// chose it alone approves a flagged memory.
-    fn of_choice(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+    /// The memories that a choice is for, without those that it holds back: a person decides about a
+    /// flagged memory alone.
+    fn of_choice(&self, numbers: &[usize]) -> (Vec<usize>, HeldBack) {
         match numbers {
             [_] => (numbers.to_vec(), HeldBack::default()),
-            _ => self.without_flagged(numbers, choice),
+            _ => self.without_flagged(numbers),
         }
     }
 
     /// The memories that a choice for many is for, without those that it holds back.
-    pub fn without_flagged(&self, numbers: &[usize], choice: &Choice) -> (Vec<usize>, HeldBack) {
+    pub fn without_flagged(&self, numbers: &[usize]) -> (Vec<usize>, HeldBack) {
         let mut held_back = HeldBack::default();
-        let holds_back = choice.serves() && !self.includes_flagged;
+        let holds_back = !self.includes_flagged;
         let mut numbers = numbers.to_vec();
         numbers.retain(|number| {
             let item = self.items.get(*number);
@@ -249,13 +252,25 @@ impl Desk {
         }
     }
 
-    /// Adds approved memories after the waiting ones.
+    /// Adds all approved memories after the waiting ones.
     pub fn add_approved(&mut self, found: Vec<ApprovedMemory>) {
         self.add_items(found.into_iter().map(QueueItem::approved).collect());
+        self.has_approved = true;
     }
 
-    pub(crate) fn add_items(&mut self, items: Vec<QueueItem>) {
+    /// The same, without those that are there already.
+    pub(crate) fn add_items(&mut self, mut items: Vec<QueueItem>) {
+        let there = by_queue(&self.items).1.iter();
+        let there = there.filter(|item| item.state != ItemState::Written);
+        let there: HashSet<_> = there.map(|item| key(&item.candidate)).collect();
+        items.retain(|item| !there.contains(&key(&item.candidate)));
+        drop(there);
         self.items.extend(items);
+    }
+
+    /// Whether the approved memories were read.
+    pub const fn has_approved(&self) -> bool {
+        self.has_approved
     }
 
     /// Sets the reason why an approved memory may be out of date.
@@ -371,7 +386,7 @@ impl Desk {
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
             return Ok(preview);
         }
-        let (numbers, held_back) = self.of_choice(numbers, choice);
+        let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
@@ -412,7 +427,7 @@ impl Desk {
         reason: Option<String>,
     ) -> Result<(), CurateError> {
         let session = preview_session(self.now);
-        let (numbers, _) = self.of_choice(numbers, &choice);
+        let (numbers, _) = self.of_choice(numbers);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != ItemState::Written)

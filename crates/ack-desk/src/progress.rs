@@ -143,7 +143,7 @@ impl Desk {
 
     pub fn progress(&self) -> Progress {
         let (mut total, mut decided, mut saved) = (0, 0, 0);
-        for item in by_queue(&self.items).0 {
+        for item in by_queue(&self.items).0.iter().filter(|it| !it.is_lost()) {
             total += 1;
             decided += usize::from(item.state != ItemState::Waiting);
             saved += usize::from(item.state == ItemState::Written);
@@ -218,9 +218,10 @@ impl Desk {
         }
     }
 
-    /// The number of approved memories that were read.
+    /// The number of approved memories that were read, less those that were decided about since.
     pub fn approved(&self) -> usize {
-        by_queue(&self.items).1.len()
+        let read = by_queue(&self.items).1.iter();
+        read.filter(|item| item.state != ItemState::Written).count()
     }
 }
 

@@ -89,6 +89,12 @@ impl QueueItem {
         contradicts || self.warnings.iter().any(|warning| warning.is_flag())
     }
 
+    /// Whether it left the queue without a decision of this review: somebody else decided about it,
+    /// or it is gone.
+    pub fn is_lost(&self) -> bool {
+        self.state == ItemState::Written && self.saved.is_none()
+    }
+
     /// Whether a word of a filter fits. A minus sign before it turns that around.
     fn fits(&self, word: &str) -> bool {
         if let Some(unwanted) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
@@ -99,9 +105,16 @@ impl QueueItem {
             Some(("is", "flagged")) => self.is_flagged(),
             Some(("is", "duplicate")) => self.heap == HeapKind::Alike,
             Some(("is", "stale")) => self.stale.is_some(),
-            Some(("id", id)) => self.candidate.memory().id.to_lowercase().contains(id),
+            Some(("id", id)) => match id.strip_prefix(WHOLE) {
+                Some(id) => self.has_id(id),
+                None => self.candidate.memory().id.to_lowercase().contains(id),
+            },
             _ => self.words.contains(word),
         }
+    }
+
+    fn has_id(&self, id: &str) -> bool {
+        self.candidate.memory().id.eq_ignore_ascii_case(id)
     }
 
     pub const fn queue(&self) -> QueueKind {
@@ -123,6 +136,10 @@ pub enum QueueKind {
     Approved,
 }
 
+/// Before an id in a filter that is whole.
+const WHOLE: char = '=';
+/// What a word of a filter can say after `is:`.
+const STATES: [&str; 3] = ["flagged", "duplicate", "stale"];
 /// What a word of a filter can begin with.
 pub const PREFIXES: [&str; 7] = ["heap", "id", "is", "project", "scope", "tag", "type"];
 
@@ -140,11 +157,17 @@ pub struct QueueView {
 }
 
 impl QueueView {
-    /// What is wrong with the filter: a prefix that is nearly a known one.
+    /// What is wrong with the filter: a prefix that is nearly a known one, or an unknown state.
     pub fn complaint(&self) -> Option<String> {
         let words = self.filter.split_whitespace();
         let prefixes = words.filter_map(|word| word.trim_start_matches('-').split_once(':'));
-        prefixes.into_iter().find_map(|(prefix, _)| {
+        prefixes.into_iter().find_map(|(prefix, rest)| {
+            if prefix == "is" && !STATES.iter().any(|state| state.starts_with(rest)) {
+                return Some(format!(
+                    "`is:{rest}` is not a filter; use `is:{}`",
+                    STATES.join("`, `is:")
+                ));
+            }
             let known = nearest(prefix, PREFIXES.into_iter(), 1);
             let near = known.first().filter(|near| *near != prefix)?;
             Some(format!(
@@ -175,12 +198,20 @@ impl QueueView {
         states: &[ItemState],
     ) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
-        let words: Vec<&str> = filter.split_whitespace().collect();
         let (waiting, approved) = by_queue(items);
         let (first, items) = match self.queue {
             QueueKind::Waiting => (0, waiting),
             QueueKind::Approved => (waiting.len(), approved),
         };
+        let words = filter.split_whitespace().map(|word| {
+            // A whole id means that memory alone, also where others begin with it.
+            let id = word.strip_prefix("id:").unwrap_or_default();
+            match items.iter().any(|item| item.has_id(id)) {
+                true => format!("id:{WHOLE}{id}"),
+                false => word.to_owned(),
+            }
+        });
+        let words: Vec<String> = words.collect();
         let mut found: Vec<(usize, &QueueItem)> = (first..)
             .zip(items)
             .filter(|(number, item)| {
@@ -194,7 +225,12 @@ impl QueueView {
             QueueKind::Approved if self.last_decided => {
                 found.sort_by_cached_key(|(_, item)| Reverse(item.candidate.memory().reviewed_at));
             }
-            QueueKind::Approved => {}
+            // Those that were just saved were added last.
+            QueueKind::Approved => found.sort_by_cached_key(|(_, item)| {
+                let is_valid = item.stale.is_none();
+                let decided = is_valid.then(|| item.candidate.memory().reviewed_at);
+                (is_valid, Reverse(decided))
+            }),
         }
         let is_missing = |number: &usize| !found.iter().any(|(known, _)| known == number);
         let elsewhere = one_more.filter(is_missing);
@@ -231,8 +267,8 @@ impl Head {
         let (waiting, approved) = by_queue(items);
         let is_open = |item: &&QueueItem| item.state == ItemState::Waiting;
         let waiting = || waiting.iter().filter(is_open);
-        // They come first.
-        let stale = approved.iter().take_while(|item| item.stale.is_some());
+        let stale = approved.iter().filter(|item| item.stale.is_some());
+        let saved = items.iter().filter(|item| item.saved.is_some());
         let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
@@ -254,7 +290,7 @@ impl Head {
             waiting,
             stale: stale.filter(is_open).count(),
             chosen: count(ItemState::Chosen),
-            written: count(ItemState::Written),
+            written: saved.count(),
             median_age_days,
             oldest_age_days,
             text: format!("{waiting} {wait} for review{age}"),

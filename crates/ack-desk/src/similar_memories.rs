@@ -15,13 +15,13 @@ impl Desk {
         self.others_of_group(number).filter(waits).collect()
     }
 
-    /// Approves a memory, and marks the others of its group as its duplicates. All of it is undone
-    /// together. Returns how many duplicates there are.
+    /// Approves a memory, and marks the others of its group that are not flagged as its duplicates.
+    /// All of it is undone together. Returns how many duplicates there are.
     ///
     /// # Errors
     /// A choice is not possible. Then nothing is recorded.
     pub fn keep_one(&mut self, number: usize) -> Result<usize, CurateError> {
-        let others = self.group(number);
+        let (others, _) = self.without_flagged(&self.group(number));
         let item = self.items.get(number);
         let of = item.map(|item| item.candidate.memory().id.clone());
         let of = of.unwrap_or_default();

@@ -19,6 +19,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+pub use self::message::decided;
 pub use self::page_access::PageAccess;
 use self::site::ReviewSite;
 use super::Desk;

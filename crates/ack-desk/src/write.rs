@@ -18,6 +18,7 @@ use super::choice::{Choice, ChoiceOnMemory};
 use super::effective::overridden;
 use super::queue::{ItemState, QueueItem};
 use crate::curate::side_effects::{About, SideEffects};
+use crate::curate::stale::ApprovedMemory;
 use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
@@ -29,12 +30,56 @@ pub struct ReviewOutcome {
     pub written: usize,
     /// The ids of memories that have changed since they were read. Nothing was decided about them.
     pub changed: Vec<String>,
+    /// What became of these, in the same order.
+    #[serde(skip)]
+    pub conflicts: Vec<Conflict>,
     pub decisions: Vec<Decision>,
     /// The memories that had a choice, and others that were decided about because of one.
     pub about: Vec<About>,
     /// What else changed.
     #[serde(flatten)]
     pub side_effects: SideEffects,
+}
+
+/// What became of a memory whose decision was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// It changed, or the other memory that the choice names did, and it is to be decided again.
+    CameBack,
+    /// Somebody else decided about it.
+    Decided,
+    /// Its store no longer has it.
+    Gone,
+}
+
+impl Conflict {
+    /// What happened to one memory, before `after you read it`.
+    pub const fn of_one(self) -> &'static str {
+        match self {
+            Self::CameBack => "changed",
+            Self::Decided => "was decided by somebody else",
+            Self::Gone => "was deleted",
+        }
+    }
+}
+
+impl ReviewOutcome {
+    /// What became of the memories whose decisions were not written, in one line. Empty if all were.
+    pub fn conflict_text(&self) -> String {
+        let kinds = [
+            (
+                Conflict::CameBack,
+                "changed since you read them and came back",
+            ),
+            (Conflict::Decided, "decided by somebody else meanwhile"),
+            (Conflict::Gone, "deleted meanwhile"),
+        ];
+        let counted = kinds.iter().filter_map(|(kind, what)| {
+            let count = self.conflicts.iter().filter(|it| *it == kind).count();
+            (count > 0).then(|| format!("{count} {what}"))
+        });
+        counted.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A choice for one memory, with the memories it names as they were read.
@@ -131,7 +176,25 @@ impl Desk {
         for planned in choices {
             self.update_item(planned, broken.contains(&planned.number), outcome);
         }
+        self.list_approved(choices);
         Ok(())
+    }
+
+    /// Adds those that agents see now to the approved memories.
+    fn list_approved(&mut self, choices: &[PlannedChoice]) {
+        let Some(first) = choices.first() else { return };
+        let is_saved = |planned: &&PlannedChoice| {
+            let item = self.items.get(planned.number);
+            item.is_some_and(|item| item.saved.is_some())
+        };
+        let saved = choices.iter().filter(is_saved).map(PlannedChoice::id);
+        let mut now = present(&first.candidate.scope, saved);
+        now.retain(|candidate| candidate.memory().status.is_served());
+        let items = now.into_iter().map(|candidate| {
+            let stale = None;
+            QueueItem::approved(ApprovedMemory { candidate, stale })
+        });
+        self.add_items(items.collect());
     }
 
     fn planned_choices(&self) -> PlannedChoices {
@@ -175,27 +238,46 @@ impl Desk {
             item.saved = Some(planned.choice.clone());
             return;
         }
-        let id = planned.candidate.memory().id.clone();
-        let scope = Arc::clone(&planned.candidate.scope);
-        let now = scope
-            .store
-            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
+        outcome.changed.push(planned.id().to_owned());
+        let status = planned.candidate.memory().status;
+        let now = present(&planned.candidate.scope, std::iter::once(planned.id())).pop();
         // A memory that is gone, or that someone else decided about, no longer waits.
-        if let Some(curated) = now.ok().flatten()
-            && curated.memory.status == planned.candidate.memory().status
-        {
-            let need = item.need;
-            *item = QueueItem::new(Candidate { scope, curated });
-            item.need = need;
-            item.is_approved = planned.is_approved;
-            item.stale.clone_from(&planned.stale);
-            item.was_put_back = true;
-        }
-        outcome.changed.push(id);
+        outcome.conflicts.push(match now {
+            None => Conflict::Gone,
+            Some(now) if now.memory().status != status => Conflict::Decided,
+            Some(now) => {
+                let need = item.need;
+                *item = QueueItem::new(now);
+                item.need = need;
+                item.is_approved = planned.is_approved;
+                item.stale.clone_from(&planned.stale);
+                item.was_put_back = true;
+                Conflict::CameBack
+            }
+        });
     }
 }
 
+/// Memories as they are now, without those that their store no longer has.
+fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
+    let ids: Vec<&str> = ids.collect();
+    let read = scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
+        let found = ids.iter().map(|id| snapshot.curated(id));
+        found.collect::<Result<Vec<_>, _>>()
+    });
+    let found = read.unwrap_or_default().into_iter().flatten();
+    let found = found.map(|curated| Candidate {
+        scope: Arc::clone(scope),
+        curated,
+    });
+    found.collect()
+}
+
 impl PlannedChoice {
+    fn id(&self) -> &str {
+        &self.candidate.memory().id
+    }
+
     /// The ids of the memories it names.
     fn ids(&self) -> impl Iterator<Item = &str> {
         let both = std::iter::once(&self.candidate).chain(&self.other);

@@ -11,6 +11,7 @@ use crate::cli::caller::Caller;
 use crate::cli::curate::{report, summary};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
+use crate::cli::review::unwritten;
 use crate::cli::{prompt, signals};
 use ack_desk::Desk;
 use ack_desk::apply::ListedDecision;
@@ -34,6 +35,7 @@ pub fn run(
     let session = caller.session(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
+    let mut raw: Vec<&str> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
         CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
@@ -42,6 +44,7 @@ pub fn run(
         if line.trim().is_empty() {
             continue;
         }
+        raw.push(line);
         let line = ListedDecision::parse(line).map_err(|reason| wrong(number, &reason))?;
         let candidate = match line.scope.as_deref().or(scope) {
             Some(name) => line.candidate(&caller.scopes(Some(name))?),
@@ -93,7 +96,16 @@ pub fn run(
         write_err("nothing was decided\n");
         return Ok(());
     }
-    report(caller, &desk.write(&session)?, false)
+    let outcome = desk.write(&session);
+    let items = desk.items();
+    let is_left = |number: usize| items.get(number).is_some_and(|item| item.saved.is_none());
+    let rest = raw
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| is_left(*number));
+    let rest: String = rest.map(|(_, line)| format!("{line}\n")).collect();
+    unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
+    report(caller, &outcome?, false)
 }
 
 /// What a file decides: a line for each decision, and below it the text that it changes.

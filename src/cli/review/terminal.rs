@@ -33,29 +33,39 @@ use ack_desk::Desk;
 use ack_desk::background::{MAX_GROUPED_FIRST, find_approved, find_groups, find_need};
 use ack_desk::curate::ReviewSession;
 
+const UNWRITTEN: &str = "decisions of an earlier review were not written; the command for them is \
+                         shown after you leave";
 /// How often the size of the terminal is looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// The same while something is looked for.
 const SHORT_TICK: Duration = Duration::from_millis(15);
+
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalView {
+    /// Line by line, in place of the full screen.
+    pub is_plain: bool,
+    /// Whether decisions of an earlier review wait in a file.
+    pub has_unwritten: bool,
+}
 
 /// Goes through the queue, and writes the choices.
 pub fn run_terminal_desk(
     caller: Caller<'_>,
     mut desk: Desk,
     session: &ReviewSession,
-    is_plain: bool,
+    view: TerminalView,
 ) -> Result<(), CliError> {
     desk.shorten_ids();
     let desk = Arc::new(Mutex::new(desk));
     let term = std::env::var_os("TERM");
     let term = term.as_ref().and_then(|term| term.to_str());
-    if is_plain || !Device::is_possible(term) {
+    if view.is_plain || !Device::is_possible(term) {
         return plain::run(caller, &desk, session);
     }
     if !has_many(&desk) {
         progress::while_reading(|| find_groups(&desk));
     }
-    let wish = on_screen(caller, &desk, session)?;
+    let wish = on_screen(caller, &desk, session, view)?;
     if wish == Wish::Keep {
         finish::save(caller, &desk, session)?;
     }
@@ -67,12 +77,16 @@ fn on_screen(
     caller: Caller<'_>,
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
+    view: TerminalView,
 ) -> Result<Wish, CliError> {
     prompt::begin_reading();
     let mut device = Device::open();
     let modes = device.modes();
     unwritten::save_at_exit(caller, desk, session, move || modes.lock().end());
     let mut walk = Walk::new(desk, session);
+    if view.has_unwritten {
+        walk.complain(UNWRITTEN);
+    }
     let helper = Helper::start(desk);
     let interrupts = Interrupts::default();
     interrupts.catch();
@@ -86,6 +100,10 @@ fn on_screen(
         let wish = match next_event(&mut device, &helper, &interrupts) {
             Event::Key(Key::Suspend) => {
                 device.suspend();
+                Wish::Nothing
+            }
+            Event::Key(Key::Quit) => {
+                Device::quit();
                 Wish::Nothing
             }
             Event::Key(key) => walk.press(&key),

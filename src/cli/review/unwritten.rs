@@ -93,10 +93,25 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
     result
 }
 
-pub fn report_earlier(config: &Config) {
+/// Leaves in a file of [`save`] what was not written of it. Other files stay as they are.
+pub fn keep_rest(file: &Path, rest: &str) -> std::io::Result<()> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with(PREFIX) || !is_private(file) {
+        return Ok(());
+    }
+    if !rest.is_empty() {
+        let new = file.with_extension("new");
+        create(&new, rest)?;
+        return std::fs::rename(&new, file);
+    }
+    std::fs::remove_file(file)
+}
+
+/// Names the files of earlier reviews. Returns whether there are any.
+pub fn report_earlier(config: &Config) -> bool {
     let folder = config.root.value.join(FOLDER);
     if !is_private(&folder) {
-        return;
+        return false;
     }
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name());
@@ -106,13 +121,14 @@ pub fn report_earlier(config: &Config) {
         .filter(|file| is_private(file))
         .collect();
     files.sort();
-    for file in files {
-        let command = apply_command(&file);
+    for file in &files {
+        let command = apply_command(file);
         write_err(&format!(
             "note: decisions of an earlier review were not written: {command}; delete the file \
              when you no longer need it\n"
         ));
     }
+    !files.is_empty()
 }
 
 /// Whether a file or folder is the user's own, is no link, and nobody else may use it.

@@ -124,7 +124,7 @@ impl ListEntry {
 }
 
 /// Who decided about an approved memory, and when.
-fn decided(memory: &Memory) -> String {
+pub fn decided(memory: &Memory) -> String {
     let by = memory.reviewed_by.as_deref().map(|by| {
         let name = by.rsplit_once(':').map_or(by, |(_, name)| name);
         format!("by {}", text::line(name, 40))

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Color as AnsiStyleColor, Effects};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, raise};
+use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use nix::unistd::Pid;
 use parking_lot::Mutex;
 use ratatui_core::buffer::{Buffer, Cell, CellWidth};
 use ratatui_core::layout::Rect;
@@ -222,6 +223,12 @@ impl Device {
     /// Stops the process, until the shell continues it.
     pub fn suspend(&mut self) {
         let _ = self.lend(|| raise(Signal::SIGTSTP));
+    }
+
+    /// Asks the process to end, as the terminal does where it has its usual modes.
+    pub fn quit() {
+        // Not `raise`: the thread that waits for signals has to get it.
+        let _ = kill(Pid::this(), Signal::SIGQUIT);
     }
 
     /// Draws everything the next time.

@@ -1,6 +1,6 @@
 //! Draws a walk on a screen of any size.
 
-use ack_desk::choice::{REASONS, count_text};
+use ack_desk::choice::{DUPLICATE, REASONS, count_text};
 use ack_desk::heaps::Heap;
 use ack_desk::need::Answered;
 use ack_desk::progress::Closing;
@@ -28,6 +28,7 @@ const LIST: u16 = 33;
 /// Longer lines are hard to read.
 const MAX_TEXT: u16 = 100;
 const BAR: usize = 16;
+const NAME_WIDTH: usize = " ack-memory ".len();
 
 pub fn draw(walk: &mut Walk<'_>, screen: &mut Buffer) {
     let area = screen.area;
@@ -119,11 +120,19 @@ fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
     let tabs = tabs.map(|(name, is_open)| Span::styled(name, if is_open { CHOSEN } else { DIM }));
     let mut line = Line::from(vec![Span::styled(" ack-memory ", BOLD)]);
     line.spans.extend(tabs);
-    let decided = format!("{} ", progress.text);
+    let mut decided = format!("{} ", progress.text);
+    if line.width() + display_width(&decided) > columns {
+        // Without the minutes; where that is not enough, without the name.
+        decided = format!("{} of {} decided ", progress.decided, progress.total);
+        let width = line.width() + display_width(&decided);
+        if width > columns && width <= columns + NAME_WIDTH {
+            line.spans.remove(0);
+        }
+    }
     let room = columns.saturating_sub(line.width() + display_width(&decided));
     let bar = if room > BAR + 2 { BAR } else { 0 };
     let filled = (progress.decided * bar).div_ceil(progress.total.max(1));
-    if room > 0 {
+    if line.width() + display_width(&decided) <= columns {
         line.push_span(" ".repeat(room - bar));
         line.push_span(Span::styled(decided, BOLD));
         line.push_span(Span::styled("▄".repeat(filled), GOOD));
@@ -162,7 +171,7 @@ fn bottom(walk: &Walk<'_>, columns: usize) -> Line<'static> {
     for hint in hints(walk) {
         let (key, what) = hint.split_once(' ').unwrap_or((&hint, ""));
         if line.width() + display_width(&hint) + 5 > columns {
-            break;
+            continue;
         }
         line.push_span(Span::styled(format!(" {key}"), KEY));
         line.push_span(format!(" {what} "));
@@ -181,14 +190,17 @@ pub fn hints(walk: &Walk<'_>) -> Vec<String> {
         _ if walk.place == Place::Closing => ["↵ go on", "l approved"].map(str::to_owned).to_vec(),
         _ => Vec::new(),
     };
+    // A narrow screen shows the first ones.
     let unsaved = walk.desk.lock().unwritten();
+    let mut always = vec!["q leave".to_owned(), "/ filter".to_owned()];
     if unsaved > 0 {
         if !hints.iter().any(|hint| hint == "u undo") {
-            hints.push("u undo".to_owned());
+            always.insert(0, "u undo".to_owned());
         }
-        hints.push(format!("c save {unsaved}"));
+        always.insert(0, format!("c save {unsaved}"));
     }
-    hints.extend(["/ filter", "q leave"].map(str::to_owned));
+    let at = hints.len().min(2);
+    hints.splice(at..at, always);
     hints
 }
 
@@ -199,6 +211,7 @@ fn heap_hints(heap: &Heap) -> Vec<String> {
         .reason
         .map_or_else(String::new, |why| format!(": {why}"));
     let count = heap.waiting;
+    let split = heap.split.map(|what| format!("→ {what}"));
     let mut hints = vec!["↵ one by one".to_owned(), "n others".to_owned()];
     if heap.name != "flagged" && heap.done.is_none() {
         let [approve, reject] = [
@@ -207,7 +220,8 @@ fn heap_hints(heap: &Heap) -> Vec<String> {
         ];
         hints.splice(0..0, [approve, reject, "h snooze a week".to_owned()]);
     }
-    hints.extend(heap.split.map(|what| format!("→ {what}")));
+    let at = hints.len().saturating_sub(3);
+    hints.splice(at..at, split);
     if !hints.iter().any(|hint| hint.starts_with(suggested)) {
         hints.insert(0, format!("{suggested} {what}"));
     }
@@ -217,11 +231,13 @@ fn heap_hints(heap: &Heap) -> Vec<String> {
 
 fn draw_cards(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
     if screen.area.width < MIN_SIDES {
-        return if walk.shows_list {
-            draw_list(walk, screen, body);
-        } else {
-            draw_card(walk, screen, body);
-        };
+        if walk.shows_list {
+            return draw_list(walk, screen, body);
+        }
+        let filter = u16::from(!walk.view.filter.is_empty());
+        let [place, card] = Layout::vertical([Length(filter), Fill(1)]).areas(body);
+        put(screen, place, &[list_head(walk, place.width.into())]);
+        return draw_card(walk, screen, card);
     }
     let list = LIST.max(screen.area.width / 4);
     let width = list - 1;
@@ -233,14 +249,19 @@ fn draw_cards(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
     draw_card(walk, screen, Rect { x, width, ..body });
 }
 
-/// What was decided, where one is, and what comes.
-fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
-    let columns = usize::from(area.width);
+/// The filter, and how many fit.
+fn list_head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
     let name = match walk.view.filter.as_str() {
         "" => "All",
         filter => filter,
     };
-    let mut lines = vec![both_ends(name, BOLD, &walk.position(), columns)];
+    both_ends(name, BOLD, &walk.position(), columns)
+}
+
+/// What was decided, where one is, and what comes.
+fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
+    let columns = usize::from(area.width);
+    let mut lines = vec![list_head(walk, columns)];
     let number = walk.shown.as_ref().map(|shown| shown.number);
     let at = walk.list.iter().position(|listed| Some(*listed) == number);
     let rows = usize::from(area.height.saturating_sub(1));
@@ -274,7 +295,7 @@ fn mark(done: &str) -> (&'static str, Style) {
     match done {
         "rejected" => ("✕", BAD),
         "snoozed" => ("z", NAME),
-        "merged" | "marked as a duplicate" | "replaced" => ("=", NAME),
+        "merged" | DUPLICATE | "replaced" => ("=", NAME),
         _ => ("✓", GOOD),
     }
 }
@@ -283,9 +304,11 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
     let columns = usize::from(area.width);
     let Some(shown) = &walk.shown else {
         let what = match walk.view.queue {
+            _ if !walk.list.is_empty() => "All of it is decided. Esc goes back.",
             _ if !walk.view.filter.is_empty() => "No matches. Esc takes the filter away.",
             QueueKind::Waiting => "Nothing unreviewed.",
-            QueueKind::Approved => "No approved memory was read yet.",
+            QueueKind::Approved if walk.desk.lock().has_approved() => "Nothing is approved.",
+            QueueKind::Approved => "The approved memories are being read …",
         };
         return put(screen, area, &wrapped(what, columns, "", BOLD));
     };
@@ -340,11 +363,17 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     for (at, heap) in walk.plan.heaps.iter().enumerate().skip(start) {
         let (key, what) = suggestion(heap);
         let (mark, count, style) = match heap.done {
-            Some(_) => ("✓", heap.total, DIM),
+            Some(done) => (mark(done).0, heap.total, DIM),
             None => (" ", heap.waiting, BOLD),
         };
+        let decided = heap.total - heap.waiting;
+        let title = match heap.done {
+            Some(done) if each == 1 => format!("{} · {done}", heap.title),
+            None if decided > 0 => format!("{} · {decided} decided", heap.title),
+            _ => heap.title.clone(),
+        };
         let style = if at == walk.plan.at { CHOSEN } else { style };
-        let title = shortened(&heap.title, columns.saturating_sub(28));
+        let title = shortened(&title, columns.saturating_sub(28));
         let mut line = Line::styled(format!("{mark}{count:>5}  {title}"), style);
         let end = format!("{what} {key}");
         let gap = columns.saturating_sub(line.width() + display_width(&end));
@@ -426,7 +455,10 @@ fn closing_lines(
     lines.push(Line::default());
     let saved = closing.saved.iter();
     let saved: Vec<String> = saved
-        .map(|saved| format!("{} {}", saved.count, saved.done))
+        .map(|saved| match saved.done {
+            DUPLICATE => count_text(saved.count, "duplicate", "duplicates"),
+            done => format!("{} {done}", saved.count),
+        })
         .collect();
     for line in [
         saved.join(" · "),

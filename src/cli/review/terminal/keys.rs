@@ -20,6 +20,8 @@ pub enum Key {
     Interrupt,
     /// Ctrl+Z.
     Suspend,
+    /// Ctrl+\.
+    Quit,
     /// Text that was pasted. Its letters are no keys.
     Paste(String),
     /// Nothing more comes.
@@ -37,6 +39,7 @@ pub fn first_key(bytes: &[u8]) -> Option<(Key, usize)> {
         0x7f | 0x08 => Key::Backspace,
         0x03 => Key::Interrupt,
         0x1a => Key::Suspend,
+        0x1c => Key::Quit,
         0..0x20 => Key::Other,
         _ => return character(bytes),
     };

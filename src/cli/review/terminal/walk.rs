@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
         let about = match numbers {
             [number] => shown::title(&desk, *number),
             _ => {
-                let (picked, held_back) = desk.without_flagged(numbers, &choice);
+                let (picked, held_back) = desk.without_flagged(numbers);
                 held_back.after(&count_text(picked.len(), "memory", "memories"))
             }
         };
@@ -301,15 +301,21 @@ impl<'a> Walk<'a> {
     /// Approves a memory; those that are much alike become its duplicates.
     fn keep_one(&mut self, number: usize) -> Result<(), String> {
         let mut desk = self.desk.lock();
-        if desk.group(number).is_empty() {
+        let others = desk.group(number);
+        if others.is_empty() {
             return Err(NO_SIMILAR.to_owned());
         }
+        let held_back = desk.without_flagged(&others).1.in_words();
         let count = desk.keep_one(number).map_err(|error| problem(&error))?;
         let about = shown::title(&desk, number);
         let next = desk.next(&self.view, number);
         drop(desk);
         let others = count_text(count, "duplicate", "duplicates");
-        self.go_on(next, &format!("Approved, with {others}: {about}"));
+        let mut said = format!("Approved, with {others}: {about}");
+        if !held_back.is_empty() {
+            said.push_str(&format!("; {held_back}"));
+        }
+        self.go_on(next, &said);
         Ok(())
     }
 
@@ -326,17 +332,14 @@ impl<'a> Walk<'a> {
             }
             None => return Ok(()),
         };
+        if self.desk.lock().without_flagged(&numbers).0.is_empty() {
+            return Err(
+                "what is flagged is decided one by one: a approves, r rejects it".to_owned(),
+            );
+        }
         if *key == Key::Char('R') {
             self.ask(Asked::Reason(numbers));
             return Ok(());
-        }
-        let picked = self
-            .desk
-            .lock()
-            .without_flagged(&numbers, &Choice::Approve)
-            .0;
-        if picked.is_empty() {
-            return Err("what is flagged is decided one by one: a approves it".to_owned());
         }
         self.choose(&numbers, Choice::Approve, None)
     }
@@ -399,9 +402,7 @@ impl<'a> Walk<'a> {
         let saved = outcome.written;
         match outcome.changed.len() {
             0 => self.say(&format!("✓ Saved {saved}. `{undo}` takes it back.")),
-            changed => self.complain(&format!(
-                "saved {saved}; {changed} changed since you read them and came back"
-            )),
+            _ => self.complain(&format!("saved {saved}; {}", outcome.conflict_text())),
         }
         self.outcomes.push(outcome);
     }
@@ -449,11 +450,10 @@ impl<'a> Walk<'a> {
     /// What keys do to what is selected.
     pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
-        let (picked, held_back) = self.desk.lock().without_flagged(&numbers, &Choice::Approve);
-        let approve = held_back.after(&format!("A approve {}", picked.len()));
+        let (picked, held_back) = self.desk.lock().without_flagged(&numbers);
         vec![
-            approve,
-            format!("R reject {}", numbers.len()),
+            held_back.after(&format!("A approve {}", picked.len())),
+            format!("R reject {}", picked.len()),
             "Esc clear".to_owned(),
         ]
     }
@@ -551,6 +551,8 @@ impl<'a> Walk<'a> {
         self.reload();
         if self.place == Place::Plan {
             self.open_plan();
+        } else if self.view.queue == QueueKind::Approved && self.shown.is_none() {
+            self.show(self.list.first().copied());
         }
         if matches!(self.answered, Some(None)) {
             // Perhaps the prompts are known now.
@@ -604,9 +606,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn complain(&mut self, problem: &str) {
+    pub fn complain(&mut self, problem: &str) {
+        let problem = problem.trim_end().replace("\nhint: ", "; ");
         self.said = Said {
-            text: text::line(problem, 500),
+            text: text::line(&problem, 500),
             is_problem: true,
         };
     }

@@ -28,12 +28,6 @@ impl Field {
     pub fn question(&self, unsaved: usize) -> String {
         match &self.asked {
             Asked::Filter => "filter: ".to_owned(),
-            Asked::Reason(numbers) if numbers.len() > 1 => {
-                format!(
-                    "reject {}: why? 1-9, words, Enter for none, Esc back: ",
-                    numbers.len()
-                )
-            }
             Asked::Reason(_) => "why? 1-9, words, Enter for none, Esc back: ".to_owned(),
             Asked::Day(_) => "snooze: d a day, w a week, m a month, or a date: ".to_owned(),
             Asked::Leave => {
@@ -116,7 +110,8 @@ impl Walk<'_> {
         };
         let typed = field.text.trim();
         let done = match &field.asked {
-            Asked::Filter | Asked::Leave => Ok(()),
+            Asked::Leave => Ok(()),
+            Asked::Filter => self.view.complaint().map_or(Ok(()), Err),
             Asked::Reason(_) if is_stray_key(typed) => {
                 Err(format!("`{typed}` is not a reason; nothing was decided"))
             }

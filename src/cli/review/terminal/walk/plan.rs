@@ -54,6 +54,9 @@ pub fn suggestion(heap: &Heap) -> (&'static str, &'static str) {
     }
 }
 
+const NO_SPLIT: &str =
+    "only a project, or what is older than a year, is split, if it has several types";
+
 impl Walk<'_> {
     pub(super) fn open_plan(&mut self) {
         self.place = Place::Plan;
@@ -104,7 +107,7 @@ impl Walk<'_> {
     fn split_heap(&mut self) -> Result<(), String> {
         let heap = self.plan.current().filter(|heap| heap.split.is_some());
         let Some(name) = heap.map(|heap| heap.name.clone()) else {
-            return Err("it has one type".to_owned());
+            return Err(NO_SPLIT.to_owned());
         };
         self.desk.lock().split_heap(&name);
         self.open_plan();

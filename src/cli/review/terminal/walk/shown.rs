@@ -11,6 +11,7 @@ use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
 use ack_desk::need::Answered;
 use ack_desk::queue::QueueKind;
+use ack_desk::web::decided;
 use parking_lot::Mutex;
 
 use crate::hook::session_text;
@@ -197,11 +198,11 @@ impl ShownCard {
 
     /// What keys do to it.
     pub fn hints(&self) -> Vec<String> {
-        let mut hints = vec![
-            format!("a {}", self.approve),
-            format!("r 1-9 {}", self.reject),
-        ];
-        hints.push("e edit".to_owned());
+        let reject = match self.reject.split_once(", ") {
+            Some((reject, rest)) => format!("r 1-9 {reject} ({rest})"),
+            None => format!("r 1-9 {}", self.reject),
+        };
+        let mut hints = vec![format!("a {}", self.approve), reject, "e edit".to_owned()];
         hints.extend(self.alike.as_ref().map(|_| "g keep this one".to_owned()));
         hints.extend(["h snooze", "s skip", "X all"].map(str::to_owned));
         hints
@@ -215,7 +216,8 @@ impl ShownCard {
         let confidence = card
             .confidence
             .map(|share| format!("confidence {share:.2}"));
-        let parts = [Some(place), card.kind.clone(), age, confidence];
+        let decided = self.is_approved.then(|| decided(self.candidate.memory()));
+        let parts = [Some(place), card.kind.clone(), age, confidence, decided];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 }
